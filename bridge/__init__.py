@@ -1,0 +1,38 @@
+"""The call: voice events, bridges, what was heard, and the way to the caller."""
+
+from routes import Interruption as Interruption
+from routes import InterruptToken as InterruptToken
+from routes import Message as Message
+from routes import RouteDefinitionError as RouteDefinitionError
+from routes import current_run as current_run
+
+from ._app import App as App
+from ._bridge import Bridge as Bridge
+from ._call import Call as Call
+from ._history import AgentEntry as AgentEntry
+from ._history import History as History
+from ._history import InterruptionRecord as InterruptionRecord
+from ._history import NoteEntry as NoteEntry
+from ._history import ToolEntry as ToolEntry
+from ._history import UserEntry as UserEntry
+from ._transport import Speech as Speech
+from ._transport import Transport as Transport
+
+__all__ = [
+    "AgentEntry",
+    "App",
+    "Bridge",
+    "Call",
+    "History",
+    "InterruptToken",
+    "Interruption",
+    "InterruptionRecord",
+    "Message",
+    "NoteEntry",
+    "RouteDefinitionError",
+    "Speech",
+    "ToolEntry",
+    "Transport",
+    "UserEntry",
+    "current_run",
+]

@@ -1,0 +1,114 @@
+"""An application: what answers a call, and with which ears and voice."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+import trio
+
+from ._call import Call, open_bare_call
+from ._transport import Speech, Transport
+from .events import AgentError, CallStarted
+
+log = structlog.get_logger()
+
+Answer = Callable[[Call], Awaitable[Any]]
+
+
+class App:
+    """Answers calls.
+
+    Serve it with ``python -m bridge serve module:app``.
+
+    Attributes:
+        answer: Called for each call; declares its routes and may speak first.
+        speech: Ears and voice for calls with audio; ``None`` for an app that only reads and
+            writes.
+        name: Shown to callers.
+    """
+
+    def __init__(
+        self, answer: Answer, *, speech: Speech | None = None, name: str | None = None
+    ) -> None:
+        """Make an application.
+
+        Args:
+            answer: An async function that takes the call.  It declares routes and may speak; the
+                call goes on after it returns.
+            speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
+            name: Shown to callers; by default made of the module of `answer`.
+
+        Raises:
+            TypeError: `answer` is no function that takes a call.
+        """
+        if not callable(answer) or isinstance(answer, type):
+            raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
+        try:
+            inspect.signature(answer).bind(None)
+        except TypeError as error:
+            raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
+        self.answer = answer
+        self.speech = speech
+        self.name = name or _name_of(answer)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Load and warm what all calls share; once per process, around all calls."""
+        if self.speech is None:
+            yield
+        else:
+            async with self.speech.open():
+                yield
+
+    @asynccontextmanager
+    async def open_call(
+        self, transport: Transport, *, caller: str = "", call_id: str | None = None
+    ) -> AsyncIterator[Call]:
+        """Answer one call; leaving the block ends it and all its tasks.
+
+        Args:
+            transport: The caller's side.
+            caller: Who calls.
+            call_id: Names the call in logs; by default random.
+        """
+        call_id = call_id or secrets.token_hex(8)
+        async with open_bare_call(transport, call_id=call_id, caller=caller) as call:
+            if transport.audio and self.speech is not None:
+                self.speech.attach(call)
+            call.nursery.start_soon(self._answer, call, name="answer")
+            for _ in range(2):
+                # After the second of these the answering task has had its first step, so that the
+                # routes it declares there hear of the start.
+                await trio.lowlevel.checkpoint()
+            started = CallStarted(call_id=call_id, caller=caller, audio=transport.audio)
+            call.router.publish_detached(started, "call")
+            yield call
+
+    async def _answer(self, call: Call) -> None:
+        try:
+            answering = self.answer(call)
+            if not inspect.isawaitable(answering):
+                raise TypeError(f"{_qualified(self.answer)} gave {answering!r}; make it async def")
+            await answering
+        except Exception as error:
+            log.exception("answer_failed", answer=_qualified(self.answer))
+            event = AgentError(message=f"{type(error).__name__} in {_qualified(self.answer)}")
+            call.router.publish_detached(event, "call")
+            call.end("agent_error")
+
+    def __repr__(self) -> str:
+        return f"<App {self.name!r} answering with {_qualified(self.answer)}>"
+
+
+def _qualified(answer: object) -> str:
+    return str(getattr(answer, "__qualname__", type(answer).__name__))
+
+
+def _name_of(answer: object) -> str:
+    module = str(getattr(answer, "__module__", "agent")).rpartition(".")[2]
+    return "agent" if module == "__main__" else module.replace("_", " ")

@@ -1,0 +1,354 @@
+"""One conversation: its routes, who has the floor, what was heard, and how it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import structlog
+import trio
+
+from routes import Message, Route, Router, Run, current_run, open_router
+
+from ._bridge import Bridge
+from ._history import History
+from ._speaking import Speaking
+from ._state import StateKeeper
+from ._transport import Transport
+from ._turns import FixedText
+from .events import (
+    AgentAudio,
+    AgentError,
+    AgentHandoff,
+    AgentResponse,
+    CallEnded,
+    EmergencyStop,
+    EndCall,
+    Outcome,
+    ToolCall,
+    ToolResult,
+    UserAudio,
+    UserTranscriptionReceived,
+)
+
+log = structlog.get_logger()
+
+PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
+
+_NEVER_SENT = (UserAudio, AgentAudio, FixedText)
+"""Audio has a way of its own; fixed texts are a request of the call to itself."""
+
+_OUR_NAMES = ("caller", "call")
+"""The sources of what the caller's side and the call itself publish."""
+
+GOODBYE_S = 30.0
+"""How long ``EndCall`` waits for what was said before it to be heard."""
+
+
+class Call:
+    """A conversation between one caller and the agents that answer it.
+
+    Made by ``App.open_call()`` and ``bridge.testing.open_call()``.
+
+    Attributes:
+        call_id: Names the call in logs.
+        caller: Who calls, as the transport tells it; may be empty.
+        router: The routes of all bridges.
+        history: What was said, and what of it was heard.
+        nursery: Owns the call's tasks; tasks started in it end with the call.
+        ended: Set once the call is over.
+    """
+
+    def __init__(self, router: Router, transport: Transport, call_id: str, caller: str) -> None:
+        self.call_id = call_id
+        self.caller = caller
+        self.router = router
+        self.nursery = router.nursery
+        self.ended = trio.Event()
+        self.end_reason = ""
+        self._bridges: dict[str, Bridge] = {}
+        self._floor: Bridge | None = None
+        self._transport = transport
+        self._history = History()
+        self._ending: Message | None = None
+        self._is_ending = False
+        router.add_sink(self._send)  # the first sink: what follows from an event is told after it
+        self.speaking = Speaking(self, transport)
+        self._state = StateKeeper(self)
+        router.on_failure = self._tell_failure
+        router.on_run_start = self.speaking.run_started
+        router.on_run_end = self.speaking.run_ended
+        router.on_cut = self.speaking.run_cut
+        router.observe(UserTranscriptionReceived, self._remember_user)
+        router.observe([ToolCall, ToolResult], self._remember_tool)
+        router.observe(EmergencyStop, self._stop_everything)
+        router.observe(AgentHandoff, self._hand_over)
+        router.add_sink(self._note_end, EndCall)
+
+    # --- agents -------------------------------------------------------------------------------
+
+    def bridge(
+        self, node: object = None, *, name: str | None = None, is_agent: bool = True
+    ) -> Bridge:
+        """Give a node its place in this call.
+
+        The first agent has the floor; others get it by ``AgentHandoff``.
+
+        Args:
+            node: Whose routes will be declared; it is told by ``node.attached(bridge)`` if it has
+                such a method.
+            name: The source its events carry; by default made of the node's class.
+            is_agent: False for ears and voices, which never have the floor.
+
+        Raises:
+            ValueError: The name is taken.
+        """
+        name = self._name_for(node, name)
+        bridge = self._bridges[name] = Bridge(self, node, name, is_agent=is_agent)
+        if is_agent and self._floor is None:
+            self._floor = bridge
+        attached = getattr(node, "attached", None)
+        if callable(attached):
+            attached(bridge)
+        return bridge
+
+    def _name_for(self, node: object, name: str | None) -> str:
+        if name is not None:
+            if name in self._bridges or name in _OUR_NAMES:
+                raise ValueError(f"the name {name!r} is taken in this call; give another name=")
+            return name
+        given = getattr(node, "name", None)
+        base = given if isinstance(given, str) and given else _snake(type(node).__name__)
+        base = "agent" if node is None else base
+        names = [base, *(f"{base}_{n}" for n in range(2, len(self._bridges) + 3))]
+        return next(free for free in names if free not in {*self._bridges, *_OUR_NAMES})
+
+    @property
+    def floor(self) -> Bridge | None:
+        """The bridge whose agent the caller hears; ``None`` before the first agent."""
+        return self._floor
+
+    @property
+    def bridges(self) -> tuple[Bridge, ...]:
+        """All bridges of the call."""
+        return tuple(self._bridges.values())
+
+    def hand_over(self, target: Bridge | str, reason: str = "") -> None:
+        """Give the floor to another agent, in this step; the same as publishing AgentHandoff.
+
+        Args:
+            target: A bridge of this call, or its name.
+            reason: Why, for the history.
+        """
+        name = target.name if isinstance(target, Bridge) else target
+        self.publish(AgentHandoff(target=name, reason=reason), source="call")
+
+    def is_agent(self, source: str) -> bool:
+        """Whether a source is an agent of this call (or the call's own fixed texts)."""
+        bridge = self._bridges.get(source)
+        return source == "call" or (bridge is not None and bridge.is_agent)
+
+    def has_floor(self, source: str) -> bool:
+        """Whether the caller hears what a source says: it has the floor, or is the call itself."""
+        return source == "call" or (self._floor is not None and self._floor.name == source)
+
+    def is_audible(self, message: Message) -> bool:
+        """Whether the caller hears what this message says: its agent has the floor."""
+        bridge = self._bridges.get(message.source)
+        return bridge is None or not bridge.is_agent or bridge is self._floor
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    def publish(self, event: Any, *, source: str = "caller") -> Message:
+        """Hand an event to every route that is meant, in this step; never waits.
+
+        Safe to call from any task of the call; from a thread use
+        ``trio.from_thread.run_sync(call.publish, event)``.
+
+        Args:
+            event: An instance of any event class.
+            source: Who publishes it; by default the caller's side.
+
+        Returns:
+            The message that carried it.
+        """
+        return self.router.publish(event, source)
+
+    async def say(self, text: str, interruptible: bool = True) -> bool:
+        """Say a fixed text, and wait until it was heard or cut.
+
+        Cancelling this cuts the speech.
+
+        Args:
+            text: What to say.
+            interruptible: False: nothing the caller does cuts it.
+
+        Returns:
+            Whether it was heard to its end.
+        """
+        return await self.speaking.say(text, interruptible)
+
+    def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
+        """Take in how far the caller's player has got; for transports.
+
+        Args:
+            utterance: The number of the utterance.
+            played_ms: How much of that utterance has left the loudspeaker.
+            kind: ``flushed`` answers a ``clear``; ``underrun`` means that the player ran dry.
+        """
+        self.speaking.report(utterance, kind, played_ms)
+
+    def end(self, reason: str = "ended") -> None:
+        """End the call now.
+
+        Args:
+            reason: Why, for logs and ``CallEnded``; ``disconnected`` when the caller is gone,
+                ``shutdown`` when the server stops.
+        """
+        if self._is_ending:
+            return
+        self._is_ending = True
+        self.end_reason = reason
+        outcome: Outcome = "shutdown" if reason == "shutdown" else "disconnected"
+        self.speaking.close()
+        self.router.publish_detached(CallEnded(reason=reason), "call")
+        self.router.close(outcome)
+        self.ended.set()
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def history(self) -> History:
+        """What was said so far, brought up to this moment."""
+        self.speaking.advance()
+        return self._history
+
+    @property
+    def state(self) -> str:
+        """What the call is doing: idle, listening, thinking, speaking, tool or closed."""
+        return self._state.state
+
+    def touch_state(self) -> None:
+        """Have the state worked out anew, once the publication under way is over."""
+        self.router.call_after(self._state.update)
+
+    @property
+    def audio(self) -> bool:
+        """Whether the caller hears audio; otherwise only text travels."""
+        return self._transport.audio
+
+    @property
+    def output_rate_hz(self) -> int:
+        """The rate of ``AgentAudio`` that the caller's player takes, in Hz."""
+        return self._transport.sample_rate_hz
+
+    # --- reactions ------------------------------------------------------------------------------
+
+    def _remember_user(self, message: Message) -> None:
+        if message.event.final:
+            self._history.add_user(message.event.content, message.id)
+
+    def _remember_tool(self, message: Message) -> None:
+        if isinstance(message.event, ToolCall):
+            self._history.add_tool_call(message.event, message.id)
+        else:
+            self._history.add_tool_result(message.event, message.id)
+
+    def _stop_everything(self, message: Message) -> None:
+        for bridge in [b.name for b in self._bridges.values() if b.is_agent] + ["call"]:
+            self.router.cut_all("emergency stop", bridge, message)
+        self.speaking.stop_all(message)
+
+    def _hand_over(self, message: Message) -> None:
+        target = self._bridges.get(message.event.target)
+        if target is None or not target.is_agent:
+            agents = [b.name for b in self._bridges.values() if b.is_agent]
+            log.error("handoff_to_unknown_agent", target=message.event.target, agents=agents)
+            text = f"no agent {message.event.target!r} in this call; there are {agents}"
+            self.router.publish_detached(AgentError(message=text), "call")
+            return
+        old, self._floor = self._floor, target
+        if old is not None and old is not target:
+            self._leave_floor(old, message)
+        log.info("handed_over", to=target.name, by=old.name if old else None)
+
+    def _leave_floor(self, old: Bridge, message: Message) -> None:
+        """End the old agent's runs; the one that hands over keeps what it has said so far."""
+        own = message.run
+        ancestors = set()
+        while own is not None:
+            ancestors.add(own)
+            own = own.parent
+        for runtime in self.router.routes:
+            if runtime.source == old.name:
+                for run in runtime.runs:
+                    if run in ancestors:
+                        run.stop()
+                    else:
+                        run.cut(message, reason="the floor was handed over")
+
+    def _note_end(self, message: Message) -> None:
+        if self._ending is None or self._ending.is_stale:
+            self._ending = message
+            self.nursery.start_soon(self._end_when_heard, message, name="end of call")
+
+    async def _end_when_heard(self, message: Message) -> None:
+        cut_before = self.speaking.turns_cut
+        with trio.move_on_after(GOODBYE_S):
+            await self.speaking.silence()
+        if message.is_stale or self.speaking.turns_cut > cut_before:
+            log.info("end_withdrawn", reason="the goodbye was interrupted")
+            self._ending = None
+            return
+        self.end(message.event.reason)
+
+    def _send(self, message: Message) -> None:
+        kind = type(message.event)
+        unheard = kind is AgentResponse and self.speaking.utterance_of(message) is None
+        if kind not in _NEVER_SENT and not unheard:
+            self._transport.send(message)
+
+    def _tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
+        if _comes_of_an_error(run or current_run()):
+            return  # a route on AgentError that fails itself would tell for ever
+        event = AgentError(
+            message=f"{type(error).__name__} in {stage}", route=str(route), stage=stage
+        )
+        self.router.publish_detached(event, route.source)
+
+
+def _comes_of_an_error(run: Run | None) -> bool:
+    while run is not None:
+        trigger = run.trigger
+        if trigger is not None and isinstance(trigger.event, AgentError):
+            return True
+        run = run.parent
+    return False
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+@asynccontextmanager
+async def open_bare_call(
+    transport: Transport, *, call_id: str, caller: str = ""
+) -> AsyncIterator[Call]:
+    """Open a call over a transport; leaving the block ends it and all its tasks.
+
+    Args:
+        transport: The caller's side.
+        call_id: Names the call in logs.
+        caller: Who calls.
+    """
+    async with open_router() as router:
+        call = Call(router, transport, call_id, caller)
+        with structlog.contextvars.bound_contextvars(call_id=call_id):
+            if transport.audio:
+                router.nursery.start_soon(call.speaking.run, name="playout")
+            try:
+                yield call
+            finally:
+                call.end("ended")

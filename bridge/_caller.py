@@ -1,0 +1,310 @@
+"""One call over the native protocol, seen from the caller: speaking, typing, hearing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, final
+
+import trio
+from websockets.exceptions import ConnectionClosed
+
+from ._loudspeaker import Heard, Loudspeaker, Report
+from .events import Button
+from .server._native import (
+    AgentFrame,
+    CallerAudio,
+    Clear,
+    ClientMessage,
+    CustomInput,
+    Ended,
+    HangUp,
+    Hello,
+    KeyPress,
+    Mute,
+    Ping,
+    PlaybackReport,
+    ServerMessage,
+    Stop,
+    TextInput,
+    UtteranceEnd,
+    decode_server,
+    encode,
+)
+from .server._socket import Outbox, SafeClient
+
+FRAME_S = 0.02
+FRAME_BYTES = 640
+"""20 ms of PCM16 mono at 16 kHz."""
+
+PING_EVERY_S = 10.0
+"""So that a caller without a microphone is not taken for a silent one."""
+
+M = TypeVar("M", bound=ServerMessage)
+
+
+class CallOver(Exception):
+    """The call ended while something of it was awaited.
+
+    Attributes:
+        reason: Why it ended.
+    """
+
+    def __init__(self, reason: str, awaited: str) -> None:
+        super().__init__(f"the call ended ({reason!r}) while waiting for {awaited}")
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Received(Generic[M]):
+    """A message of the server and when it came."""
+
+    at_s: float
+    """In seconds of trio's clock."""
+    number: int
+    """Its place in ``Caller.received``."""
+    message: M
+
+
+@dataclass(slots=True)
+class Spoke:
+    """What the caller said without a break."""
+
+    at_s: float
+    """When the first frame was sent."""
+    pcm: bytearray
+    """PCM16 little-endian mono 16 kHz."""
+
+
+@final
+class Caller:
+    """One call, made by ``open_caller``.
+
+    Attributes:
+        hello: The server's first message.
+        received: All messages but audio, in order.
+        spoke: What was said through the microphone.
+        ended: Set once the call is over.
+        reason: Why it is over; None before.
+    """
+
+    def __init__(self, outbox: Outbox, hello: Hello, *, microphone: bool, buffer_s: float) -> None:
+        """Set up a caller whose connection others run; use ``open_caller``."""
+        self.hello = hello
+        self.received: list[Received[Any]] = [Received(trio.current_time(), 0, hello)]
+        self.spoke: list[Spoke] = []
+        self.ended = trio.Event()
+        self.reason: str | None = None
+        self._outbox = outbox
+        self._has_microphone = microphone
+        self._speaker = Loudspeaker(buffer_s=buffer_s)
+        self._news = trio.Event()
+        self._played = trio.Event()
+        self._microphone = bytearray()
+        self._all_said = trio.Event()
+
+    # --- doing ----------------------------------------------------------------------------------
+
+    async def speak(self, pcm: bytes) -> None:
+        """Say something through the microphone, in real time; returns when all of it is sent.
+
+        When cancelled, the caller falls silent at the next frame.
+
+        Args:
+            pcm: PCM16 little-endian mono 16 kHz, any length; the last frame is filled with
+                silence.
+
+        Raises:
+            CallOver: The call ended before all was said.
+            RuntimeError: The call has no microphone, or somebody is speaking already.
+        """
+        if not self._has_microphone:
+            raise RuntimeError("this caller has no microphone: open_caller(url, mode='audio')")
+        if self._microphone:
+            raise RuntimeError("this caller is speaking already; wait for speak() to return")
+        if not pcm:
+            await trio.lowlevel.checkpoint()
+            return
+        self._all_said = trio.Event()
+        self._microphone += pcm
+        try:
+            await self._all_said.wait()
+        finally:
+            self._microphone.clear()
+        if self.reason is not None:
+            raise CallOver(self.reason, "the end of what was said")
+
+    def write(self, text: str) -> None:
+        """Send typed words."""
+        self._send(TextInput(text=text))
+
+    def press(self, button: Button) -> None:
+        """Press a key of the telephone keypad."""
+        self._send(KeyPress(button=button))
+
+    def send_custom(self, metadata: dict[str, Any]) -> None:
+        """Send data of the client's own; must be JSON."""
+        self._send(CustomInput(metadata=metadata))
+
+    def mute(self, on: bool = True) -> None:
+        """Turn the microphone off or on."""
+        self._send(Mute(on=on))
+
+    def stop(self) -> None:
+        """Press the Stop key."""
+        self._send(Stop())
+
+    def ping(self, t: float = 0.0) -> None:
+        """Ask for a ``Pong`` with the same ``t``."""
+        self._send(Ping(t=t))
+
+    def hang_up(self) -> None:
+        """Ask the server to end the call."""
+        self._send(HangUp())
+
+    def send_raw(self, data: str | bytes) -> None:
+        """Send anything, also what the protocol forbids."""
+        self._outbox.put(data)
+
+    # --- perceiving -----------------------------------------------------------------------------
+
+    @property
+    def heard(self) -> list[Heard]:
+        """What was heard until now: spans of samples and when they left the loudspeaker."""
+        return self._speaker.heard(trio.current_time())
+
+    @property
+    def underruns(self) -> int:
+        """Times the loudspeaker ran out of audio inside an utterance."""
+        return self._speaker.underruns
+
+    @property
+    def dropped_bytes(self) -> int:
+        """Audio that came and was never heard, because it was cut."""
+        return self._speaker.dropped_bytes
+
+    def played_ms(self, utterance: int) -> float:
+        """Return how much of an utterance was heard until now, in milliseconds."""
+        return self._speaker.played_ms(utterance, trio.current_time())
+
+    async def wait_for(
+        self,
+        kind: type[M],
+        where: Callable[[M], bool] = lambda message: True,
+        *,
+        after: int = -1,
+    ) -> Received[M]:
+        """Return the first message of a class that meets a condition, waiting for it if need be.
+
+        Cancelling is safe: nothing is lost.
+
+        Args:
+            kind: Its class.
+            where: What it must meet.
+            after: Only messages behind this number count.
+
+        Raises:
+            CallOver: The call ended and no such message came.
+        """
+        seen = after + 1
+        while True:
+            for received in self.received[seen:]:
+                if isinstance(received.message, kind) and where(received.message):
+                    await trio.lowlevel.checkpoint()
+                    return received
+            seen = max(seen, len(self.received))
+            if self.reason is not None:
+                raise CallOver(self.reason, kind.__name__)
+            await self._news.wait()
+
+    # --- the connection -------------------------------------------------------------------------
+
+    async def listen(self, connection: SafeClient) -> None:
+        """Take messages until the connection closes."""
+        reason = "disconnected"
+        try:
+            while True:
+                message = decode_server(await connection.recv())
+                if isinstance(message, Ended):
+                    reason = message.reason
+                self._take(message)
+        except ConnectionClosed:
+            self._over(reason)
+
+    async def run_microphone(self) -> None:
+        """Send a frame each 20 ms, of speech or of silence, on an exact grid."""
+        at_s = trio.current_time()
+        while not self.ended.is_set():
+            self._outbox.put(encode(CallerAudio(self._next_frame())))
+            at_s += FRAME_S
+            await trio.sleep_until(at_s)
+
+    async def run_reports(self) -> None:
+        """Tell the server what the loudspeaker plays."""
+        while not self.ended.is_set():
+            now = trio.current_time()
+            for report in self._speaker.reports(now):
+                self._report(report)
+            self._played = trio.Event()
+            with trio.move_on_at(self._speaker.next_report_s(now)):
+                await self._played.wait()
+
+    async def run_pings(self) -> None:
+        """Show the server that somebody is there."""
+        while not self.ended.is_set():
+            await trio.sleep(PING_EVERY_S)
+            self.ping()
+
+    def _next_frame(self) -> bytes:
+        frame = bytes(self._microphone[:FRAME_BYTES])
+        if not frame:
+            return bytes(FRAME_BYTES)
+        now = trio.current_time()
+        last = self.spoke[-1] if self.spoke else None
+        # 2 ms: the timer's lateness within one utterance is no break.
+        if last is None or now - last.at_s > len(last.pcm) / 32_000 + 0.002:
+            last = Spoke(now, bytearray())
+            self.spoke.append(last)
+        last.pcm += frame
+        del self._microphone[:FRAME_BYTES]
+        if not self._microphone:
+            self._all_said.set()
+        return frame.ljust(FRAME_BYTES, b"\0")
+
+    def _take(self, message: ServerMessage) -> None:
+        now = trio.current_time()
+        match message:
+            case AgentFrame(utterance, pcm):
+                self._speaker.feed(utterance, pcm, now)
+                self._played.set()
+                return
+            case Clear(utterance=fence, request=request):
+                self._report(self._speaker.clear(fence, now), request)
+            case UtteranceEnd(utterance=utterance):
+                self._speaker.end(utterance)
+        self._played.set()
+        self.received.append(Received(now, len(self.received), message))
+        self._news.set()
+        self._news = trio.Event()
+
+    def _report(self, report: Report, request: int | str | None = None) -> None:
+        self._send(
+            PlaybackReport(
+                type=f"playback.{report.kind}",  # type: ignore[arg-type]  # a kind is one of five
+                utterance=report.utterance,
+                played_ms=report.played_ms,
+                queued_ms=report.queued_ms,
+                underruns=self._speaker.underruns,
+                request=request,
+            )
+        )
+
+    def _send(self, message: ClientMessage) -> None:
+        self._outbox.put(encode(message))
+
+    def _over(self, reason: str) -> None:
+        self.reason = reason
+        self.ended.set()
+        self._news.set()
+        self._played.set()
+        self._all_said.set()

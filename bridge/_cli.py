@@ -1,0 +1,325 @@
+"""The command line: ``python -m bridge``, or ``bargein``.
+
+Exit codes: 0 done, 1 it failed, 2 wrong usage.  A mistake of the user's gets a message, never a
+traceback of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import re
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import TypeAlias
+
+import structlog
+
+from ._logs import configure_logs
+from ._target import TargetError, load_app
+from .server import Limits, Server, run
+
+COMMAND_GROUP = "bargein.commands"
+"""Entry points of other packages: name → ``module:function(argv) -> exit code``."""
+
+TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
+
+Command: TypeAlias = Callable[[Sequence[str]], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: The arguments after the program's name; None takes those of the process.
+
+    Returns:
+        The exit code: 0, 1 or 2.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    plugins = _plugins()
+    try:
+        if arguments and arguments[0] in plugins:
+            return _run_plugin(plugins[arguments[0]], arguments[1:])
+        return _run_own(arguments, plugins)
+    except KeyboardInterrupt:
+        return 1
+    except SystemExit as exit_:  # argparse ends this way
+        return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+
+
+def _run_own(arguments: Sequence[str], plugins: dict[str, EntryPoint]) -> int:
+    parser = _parser(plugins)
+    if not arguments:
+        parser.print_help()
+        return 2
+    options = parser.parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return command(options)
+
+
+# --- commands of other packages -----------------------------------------------------------------
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in sorted(entry_points(group=COMMAND_GROUP))}
+
+
+def _load_plugin(entry: EntryPoint) -> Command | str:
+    """Return the command, or why it cannot be loaded."""
+    try:
+        command: Command = entry.load()
+    except Exception as error:  # noqa: BLE001  # it breaks this command, told by whom, no other
+        return f"{type(error).__name__}: {error}"
+    return command
+
+
+def _run_plugin(entry: EntryPoint, arguments: Sequence[str]) -> int:
+    command = _load_plugin(entry)
+    if isinstance(command, str):
+        return _fail(
+            f"the command {entry.name!r} ({entry.value}) cannot be loaded: {command}. "
+            "Reinstall the package it comes from"
+        )
+    return command(arguments)
+
+
+def _plugin_help(entry: EntryPoint) -> str:
+    command = _load_plugin(entry)
+    if isinstance(command, str):
+        return f"(cannot be loaded: {command})"
+    lines = (command.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""
+
+
+# --- our own ------------------------------------------------------------------------------------
+
+
+def _parser(plugins: dict[str, EntryPoint]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bargein",
+        description="Voice agents you can interrupt.",
+        epilog="'bargein COMMAND --help' tells more about a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"bargein {_version()}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_serve(commands)
+    _add_talk(commands)
+    for name, entry in plugins.items():
+        # Only shown: main() hands these over before the arguments are parsed.
+        text = _plugin_help(entry).replace("%", "%%")
+        commands.add_parser(name, add_help=False, help=text)
+    return parser
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "serve",
+        help="answer calls",
+        description="Answers calls: the page on /, calls on /ws, /healthz and /metrics.",
+    )
+    _add_common(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get(TOKEN_VARIABLE) or None,
+        help=f"what callers must bring; better set {TOKEN_VARIABLE}, which no process list shows",
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        metavar="URL",
+        help="a page that may call, as https://host; ~REGEX for a pattern; may be repeated "
+        "(pages of this server and of localhost)",
+    )
+    parser.add_argument(
+        "--max-calls", type=_positive_int, default=Limits().max_calls, help="(%(default)s)"
+    )
+    parser.add_argument(
+        "--silence",
+        type=_positive_float,
+        default=Limits().silence_s,
+        metavar="SECONDS",
+        help="end a call whose client sends nothing for so long (%(default)g)",
+    )
+    parser.set_defaults(command=_serve)
+
+
+def _add_talk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "talk",
+        help="talk to an agent in the browser",
+        description="Answers calls of this machine and opens the page to talk.",
+    )
+    _add_common(parser)
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+    parser.set_defaults(command=_talk)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target",
+        metavar="module:app",
+        help="an App, or an async function that answers; also path/to/file.py:app; "
+        "':app' may be left out",
+    )
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
+    )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
+    )
+    pii = parser.add_mutually_exclusive_group()
+    pii.add_argument(
+        "--log-pii", action="store_true", help="log also what people say, and texts of exceptions"
+    )
+    pii.add_argument("--no-pii", dest="log_pii", action="store_false", help="do not (the default)")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    try:
+        origins = None if options.origin is None else [_origin(o) for o in options.origin]
+    except ValueError as error:
+        return _fail(str(error), code=2)
+    limits = replace(Limits(), max_calls=options.max_calls, silence_s=options.silence)
+    return _run(
+        options,
+        lambda server: _say(f"Answering calls on {server.url}"),
+        host=options.host,
+        token=options.token,
+        origins=origins,
+        limits=limits,
+    )
+
+
+def _talk(options: argparse.Namespace) -> int:
+    def invite(server: Server) -> None:
+        _say(f"\n  Talk to your agent:  {server.url}\n\n  Ctrl+C ends.\n")
+        if not options.no_open and _has_desktop():
+            webbrowser.open(server.url)
+
+    return _run(options, invite, host="127.0.0.1")
+
+
+def _run(
+    options: argparse.Namespace,
+    on_ready: Callable[[Server], None],
+    *,
+    host: str,
+    token: str | None = None,
+    origins: Sequence[str | re.Pattern[str]] | None = None,
+    limits: Limits | None = None,
+) -> int:
+    configure_logs(options.log_level, pii=options.log_pii)
+    try:
+        app = load_app(options.target)
+    except TargetError as error:
+        sys.stderr.write(error.details)
+        return _fail(str(error))
+    if app.speech is not None:
+        _say("Loading ears and voice ...")
+    try:
+        run(
+            app,
+            host=host,
+            port=options.port,
+            token=token,
+            origins=origins,
+            limits=limits,
+            on_ready=on_ready,
+        )
+    except OSError as error:
+        return _fail(_why_no_address(error, host, options.port))
+    except ImportError as error:  # an extra is missing; the text names it
+        return _fail(str(error))
+    except Exception as error:  # noqa: BLE001  # the outermost edge: told, and logged for debug
+        structlog.get_logger().debug("server_failed", exc_info=error)
+        return _fail(f"{type(error).__name__}: {error} (--log-level debug shows where)")
+    return 0
+
+
+def _why_no_address(error: OSError, host: str, port: int) -> str:
+    where = f"cannot listen on {host}:{port}"
+    if isinstance(error, socket.gaierror):
+        return f"{where}: there is no address {host!r}; give another --host"
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"{where}: another program has this port; choose another with --port, or 0"
+        case errno.EACCES | errno.EPERM:
+            return f"{where}: not allowed; ports below 1024 are for root, choose another --port"
+        case errno.EADDRNOTAVAIL:
+            return f"{where}: {host!r} is no address of this machine; give another --host"
+    return str(error)
+
+
+# --- small things -------------------------------------------------------------------------------
+
+
+def _fail(problem: str, *, code: int = 1) -> int:
+    sys.stderr.write(f"error: {problem}\n")
+    return code
+
+
+def _version() -> str:
+    try:
+        return version("bargein")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _has_desktop() -> bool:
+    """Whether opening a browser opens a window, and not a text browser in this terminal."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _origin(text: str) -> str | re.Pattern[str]:
+    if not text.startswith("~"):
+        if "://" not in text:
+            raise ValueError(f"--origin {text!r} has no scheme; write https://{text}")
+        return text
+    try:
+        return re.compile(text[1:])
+    except re.error as error:
+        raise ValueError(f"--origin {text!r} is no regular expression: {error}") from error
+
+
+def _port(text: str) -> int:
+    port = _int(text)
+    if not 0 <= port <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; it is 0 to 65535")
+    return port
+
+
+def _positive_int(text: str) -> int:
+    if (number := _int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return number
+
+
+def _positive_float(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return number
+
+
+def _int(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None

@@ -1,0 +1,99 @@
+"""How much of a text was heard when its audio stopped: whole words, and never more than played.
+
+A word counts once its last sound was played.  In scripts without spaces (Chinese, Japanese, Thai)
+each user-perceived character is a word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from .events import WordTiming
+
+# Han, kana, Thai, Lao, Khmer and Myanmar write without spaces between words.
+_NO_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003347f]"
+)
+
+_EXTENDS = re.compile("[\u0e33\u0eb3\U0001f3fb-\U0001f3ff]")
+"""What belongs to the character before it, beside marks: Thai and Lao vowels AM, skin tones (both
+extend a grapheme by Unicode's annex 29)."""
+
+_FLAG_HALF = re.compile("[\U0001f1e6-\U0001f1ff]")
+
+_SLACK_S = 0.02
+"""One audio frame: what players round their positions by."""
+
+
+def word_ends(text: str) -> list[int]:
+    """Return the offsets in `text` at which a word ends, rising."""
+    ends: list[int] = []
+    for match in re.finditer(r"\S+", text):
+        if _NO_SPACES.search(match.group()):
+            ends.extend(_character_ends(text, match.start(), match.end()))
+        else:
+            ends.append(match.end())
+    return ends
+
+
+def _character_ends(text: str, start: int, end: int) -> list[int]:
+    offsets = range(start + 1, end)
+    return [offset for offset in offsets if not _is_joined(text, start, offset)] + [end]
+
+
+def _is_joined(text: str, start: int, offset: int) -> bool:
+    """Whether the character at an offset belongs to the one before it."""
+    before, here = text[offset - 1], text[offset]
+    if unicodedata.category(here) in ("Mn", "Mc", "Me", "Cf", "Po", "Pe") or before == "\u200d":
+        return True
+    if _FLAG_HALF.match(here):
+        halves = re.search(f"{_FLAG_HALF.pattern}*$", text[start:offset])
+        return halves is not None and len(halves.group()) % 2 == 1
+    if before.isalnum() and here.isalnum() and not _NO_SPACES.match(before):
+        return _NO_SPACES.match(here) is None  # a word or number of another script among them
+    return _EXTENDS.match(here) is not None
+
+
+def heard_length(text: str, words: Sequence[WordTiming], played_s: float, duration_s: float) -> int:
+    """Return how many characters of a text were heard.
+
+    Args:
+        text: What the audio says.
+        words: Where its words lie in the audio; empty if that is not known.
+        played_s: Seconds of the audio that were played.
+        duration_s: Seconds of the whole audio, or of what is there of it so far.
+
+    Returns:
+        0 to ``len(text)``, at the end of a word; with the audio played whole, all of the text.
+    """
+    if duration_s <= 0 or played_s <= 0:
+        return 0
+    if played_s >= duration_s:
+        return len(text)
+    if words:
+        return _by_timings(text, words, played_s)
+    return _by_share(text, played_s / duration_s)
+
+
+def _by_share(text: str, share: float) -> int:
+    reached = len(text) * share + 1e-6
+    return max((end for end in word_ends(text) if end <= reached), default=0)
+
+
+def _by_timings(text: str, words: Sequence[WordTiming], played_s: float) -> int:
+    heard = offset = 0
+    for word in words:
+        found = text.find(word.text, offset)
+        if found < 0:
+            continue  # the engine wrote this word otherwise; the next ones still tell
+        offset = found + len(word.text)
+        if word.end_s <= played_s + _SLACK_S:
+            heard = offset
+        elif word.start_s < played_s and _NO_SPACES.search(word.text):
+            # What the engine calls a word is a whole clause here.
+            share = (played_s - word.start_s) / (word.end_s - word.start_s)
+            heard = found + _by_share(word.text, share)
+    return heard

@@ -1,0 +1,260 @@
+"""Which text belongs to which audio of which utterance, what was sent, and what was played.
+
+Rules:
+1. Utterances have rising numbers; the number is the fence: a player drops all audio at or below
+   the number of a `clear`.
+2. What was heard is a prefix of what was generated, and only grows.
+3. A position is what the player reported, carried on by the clock; never more than was sent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ._heard import heard_length
+from .events import AgentAudio, HeardBasis, WordTiming
+
+if TYPE_CHECKING:
+    from routes import Run
+
+    from ._turns import Turn
+
+REPORT_TRUSTED_S = 0.25
+"""For how long a player's last report counts as the truth about what was heard; then the clock
+carries it on.  Players report every 50 ms."""
+
+
+CHARS_PER_S = 15.0
+"""Speaking rate assumed where the length of a piece is not known yet: 150 words a minute at 6
+characters a word, the usual rate of English narration."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """A piece of text and where in the utterance its audio lies."""
+
+    text: str
+    start_ms: float
+    duration_ms: float = 0.0
+    """So far; final once `complete`."""
+    words: tuple[WordTiming, ...] = ()
+    complete: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """Speech of one turn that is cut, or heard, as one."""
+
+    number: int
+    turn: Turn
+    interruptible: bool
+    runs: list[Run] = field(default_factory=list)
+    """The runs that gave its text; none for text that no run gave."""
+    held: list[Run] = field(default_factory=list)
+    """The runs that it keeps interruptible: those, and what they descend from."""
+    generated: str = ""
+    segments: list[Segment] = field(default_factory=list)
+    audio_ms: float = 0.0
+    """Audio that was synthesised so far."""
+    waiting: deque[bytes] = field(default_factory=deque)
+    """Audio that the transport has not got yet, in pieces."""
+    sent_ms: float = 0.0
+    """Audio that was handed to the transport so far."""
+    waits_since_s: float = 0.0
+    """Since when it waits for its voice, if it does."""
+    heard_chars: int = 0
+    text_complete: bool = False
+    audio_complete: bool = False
+    queued_told: bool = False
+    started: bool = False
+    """Whether its first sound has reached the caller."""
+    finished: bool = False
+    """Heard to its end, or cut; nothing of it will change but the count of heard words."""
+    cut_at_ms: float | None = None
+    """Where it was cut; ``None`` if it was not."""
+    settled: bool = False
+    """Whether the heard text is final."""
+    done_reported: bool = False
+    basis: HeardBasis = "clock"
+    _anchor_s: float | None = None
+    _anchor_ms: float = 0.0
+    _reported_s: float | None = None
+    _reported_ms: float = 0.0
+    _stalled: bool = False
+
+    @property
+    def heard(self) -> str:
+        """What the caller has heard of it."""
+        return self.generated[: self.heard_chars]
+
+    @property
+    def is_heard_whole(self) -> bool:
+        """Whether all its words were heard."""
+        return self.heard_chars >= len(self.generated.rstrip())
+
+    @property
+    def run(self) -> Run | None:
+        """The run that began it; ``None`` for text that no run gave."""
+        return self.runs[0] if self.runs else None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a run that gave some of its text was cut."""
+        return any(run.is_stale for run in self.runs)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was cut before it was heard to its end."""
+        return self.cut_at_ms is not None
+
+    def add_audio(self, audio: AgentAudio) -> None:
+        """Take note of a piece of synthesised audio."""
+        duration_ms = len(audio.pcm) / 2 / audio.sample_rate_hz * 1000
+        if audio.text or not self.segments:
+            self.segments.append(Segment(audio.text, self.audio_ms))
+        segment = self.segments[-1]
+        before_s = segment.duration_ms / 1000
+        segment.words += tuple(
+            WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
+            for word in audio.words
+        )
+        segment.duration_ms += duration_ms
+        segment.complete = audio.last
+        self.audio_ms += duration_ms
+
+    def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
+        """Take note of audio that was handed to the transport.
+
+        Args:
+            duration_ms: How much.
+            now_s: The time.
+            plays_at_s: When the player gets to it, if it has played all that it was sent.
+        """
+        if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
+            self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
+        elif self._stalled:
+            self._anchor_s = now_s
+        self._stalled = False
+        self.sent_ms += duration_ms
+
+    def begins_at(self, plays_at_s: float) -> None:
+        """Take note that what is in front of it takes longer, or less long, than was thought."""
+        if not self.started and self._anchor_s is not None:
+            self._anchor_s = plays_at_s
+
+    def report(self, played_ms: float, now_s: float, *, stalled: bool) -> None:
+        """Take note of a position that the player reports.
+
+        Args:
+            played_ms: How much of this utterance was played.
+            now_s: The time.
+            stalled: Whether the player has nothing left to play for now.
+        """
+        played_ms = self.possible_ms(played_ms)
+        self._anchor_s, self._anchor_ms = now_s, played_ms
+        self._reported_s, self._reported_ms = now_s, played_ms
+        self._stalled = stalled
+
+    def possible_ms(self, played_ms: float) -> float:
+        """Return a reported position, put right where it cannot be: backwards, or beyond the end.
+
+        Args:
+            played_ms: Any number.
+        """
+        return min(max(self._reported_ms, played_ms), self.sent_ms)
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether its player reports positions."""
+        return self._reported_s is not None
+
+    def position_ms(self, now_s: float) -> float:
+        """Return how much of its audio is played by now, as best is known."""
+        if self.cut_at_ms is not None:
+            return self.cut_at_ms
+        if self._anchor_s is None:
+            return 0.0
+        if self._stalled:
+            return self._anchor_ms
+        played_ms = self._anchor_ms + max(0.0, now_s - self._anchor_s) * 1000
+        return min(played_ms, self.sent_ms)
+
+    @property
+    def played_ms(self) -> float:
+        """What was played at the player's last word, or when it began."""
+        return self._anchor_ms
+
+    @property
+    def is_all_sent(self) -> bool:
+        """Whether its audio is complete and was handed to the transport."""
+        return self.audio_complete and self.sent_ms >= self.audio_ms - 0.5
+
+    @property
+    def starts_at_s(self) -> float:
+        """When its first sound plays; infinite before any was sent."""
+        return math.inf if self._anchor_s is None else self._anchor_s
+
+    @property
+    def ends_at_s(self) -> float:
+        """When what was sent of it will have been played."""
+        if self._anchor_s is None:
+            return math.inf
+        return self._anchor_s + (self.sent_ms - self._anchor_ms) / 1000
+
+    def sure_position_ms(self, now_s: float) -> float:
+        """Return how much was played for sure: the player's word for it, while that is fresh."""
+        if self._reported_s is not None and now_s - self._reported_s <= REPORT_TRUSTED_S:
+            return self._reported_ms
+        return self.position_ms(now_s)
+
+    def hear(self, played_ms: float) -> str:
+        """Take note of how much was played, and return the words newly heard."""
+        chars = 0
+        for segment in self._texts():
+            if self.generated[chars : chars + len(segment.text)] != segment.text:
+                break  # a piece was never synthesised; what follows is no prefix of the text
+            inside_s = (played_ms - segment.start_ms) / 1000
+            says_nothing = segment.complete and not segment.duration_ms
+            if inside_s <= 0 and not (says_nothing and 0 < segment.start_ms <= played_ms):
+                break
+            duration_s = segment.duration_ms / 1000
+            whole = segment.complete and inside_s >= duration_s - 0.001
+            if not whole:
+                span_s = duration_s if segment.complete else _expected_s(segment, inside_s)
+                chars += heard_length(segment.text, segment.words, inside_s, span_s)
+                break
+            chars += len(segment.text)
+        before = self.heard_chars
+        chars = min(chars, len(self.generated))
+        new = self.generated[before:chars]
+        at_end = self.text_complete and chars == len(self.generated)
+        if chars <= before or not (new.strip() or at_end):
+            return ""  # white space is heard with the word after it
+        self.heard_chars = chars
+        self.basis = self._best_basis()
+        return new
+
+    def hear_all(self) -> str:
+        """Take note that all text was heard (or sent, where only text travels)."""
+        before, self.heard_chars = self.heard_chars, len(self.generated)
+        return self.generated[before:]
+
+    def _texts(self) -> list[Segment]:
+        if any(segment.text for segment in self.segments):
+            return self.segments
+        # The audio came without words: it says all that is to be said.
+        return [Segment(self.generated, 0.0, self.audio_ms, (), self.audio_complete)]
+
+    def _best_basis(self) -> HeardBasis:
+        if any(segment.words for segment in self.segments):
+            return "words"
+        return "reported" if self.is_reported else "clock"
+
+
+def _expected_s(segment: Segment, inside_s: float) -> float:
+    """How long a piece will be whose audio is still growing; it is never heard to its end yet."""
+    spoken_s = len(segment.text) / CHARS_PER_S
+    return max(segment.duration_ms / 1000, spoken_s, inside_s + 0.001)

@@ -1,0 +1,57 @@
+"""What a call needs from the caller's side, and from the speech engines."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from routes import Message
+
+if TYPE_CHECKING:
+    from ._call import Call
+
+
+class Transport(Protocol):
+    """The caller's side of a call.  None of its methods waits.
+
+    What comes from the caller goes the other way: a transport publishes it with
+    ``call.publish()``, and tells how far audio was played with ``call.report_playback()``.
+    """
+
+    @property
+    def audio(self) -> bool:
+        """Whether the caller hears audio; otherwise only text travels."""
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """The rate of the audio it plays, in Hz."""
+
+    def send(self, message: Message) -> None:
+        """Tell the caller's side of an event; it picks those that it has words for."""
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Play audio after all audio that was given before.
+
+        Args:
+            utterance: The number of the utterance.
+            pcm: PCM16 little-endian mono at `sample_rate_hz`; the call hands over at most half a
+                second more than was played.
+        """
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop all audio of this utterance and of those before it, now and for ever.
+
+        Args:
+            utterance: The fence.
+            reason: Why, for logs.
+        """
+
+
+class Speech(Protocol):
+    """Ears and a voice for calls with audio."""
+
+    def open(self) -> AbstractAsyncContextManager[object]:
+        """Load and warm what all calls of the process share."""
+
+    def attach(self, call: Call) -> None:
+        """Add the routes that hear and speak in one call."""

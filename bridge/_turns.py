@@ -1,0 +1,187 @@
+"""Turns: one answer of an agent each, from the run that gives it to its single outcome.
+
+A run belongs to the turn of the outermost run of the same bridge that it descends from, so that a
+chain of an agent's own routes is one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import trio
+
+from routes import Interruption, Outcome, Run
+
+from ._history import InterruptionRecord
+from .events import EmergencyStop, HeardBasis
+
+if TYPE_CHECKING:
+    from ._ledger import Utterance
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One answer of an agent."""
+
+    number: int
+    agent: str
+    run: Run | None
+    started_at_s: float
+    active: set[Run] = field(default_factory=set)
+    """The runs that work on it."""
+    utterances: list[Utterance] = field(default_factory=list)
+    outcome: Outcome | None = None
+    """How its generation ended; ``None`` while it runs."""
+    is_said: bool = False
+    """Whether it is a fixed text of ``call.say()``, and no generation."""
+    result: Outcome | None = None
+    """The outcome of its runs that have ended; other than completed as soon as one was."""
+    interruption: Interruption | None = None
+    """What cut it; ``None`` if nothing did."""
+    over: trio.Event = field(default_factory=trio.Event)
+    """Set once it was heard to its end, or cut."""
+
+    @property
+    def generated(self) -> str:
+        """All its text so far."""
+        return "".join(utterance.generated for utterance in self.utterances)
+
+    @property
+    def heard(self) -> str:
+        """What the caller has heard of it."""
+        heard = []
+        for utterance in self.utterances:
+            heard.append(utterance.heard)
+            if utterance.heard_chars < len(utterance.generated):
+                break  # what is heard of a turn is a prefix of it
+        return "".join(heard)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a run that works on it, or gave some of its text, was cut."""
+        runs = self.active if self.run is None else {self.run, *self.active}
+        return any(run.is_stale for run in runs) or any(u.is_stale for u in self.utterances)
+
+    @property
+    def basis(self) -> HeardBasis:
+        """What is known of how far it was heard."""
+        heard = (u.basis for u in reversed(self.utterances) if u.heard_chars)
+        return next(heard, "clock")
+
+    @property
+    def is_heard_whole(self) -> bool:
+        """Whether all its words were heard."""
+        return all(utterance.is_heard_whole for utterance in self.utterances)
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether its generation has ended and all of it was heard, or cut."""
+        return self.outcome is not None and all(u.finished for u in self.utterances)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedText:
+    """Asks for a fixed text to be said; ``call.say()`` publishes it."""
+
+    content: str
+    interruptible: bool
+    turn: list[Turn] = field(default_factory=list)
+
+
+class Turns:
+    """The turns of a call that are not over."""
+
+    def __init__(self) -> None:
+        self._open: dict[Turn, None] = {}
+        self._by_run: dict[Run, Turn] = {}
+        self._count = 0
+
+    def __iter__(self) -> Iterator[Turn]:
+        return iter(list(self._open))
+
+    def open(self, run: Run | None, agent: str) -> Turn:
+        """Begin a turn.
+
+        Args:
+            run: The run that gives it; ``None`` for a turn that is given at once.
+            agent: The name of its bridge.
+        """
+        self._count += 1
+        turn = Turn(self._count, agent, run, trio.current_time())
+        self._open[turn] = None
+        if run is not None:
+            self._by_run[run] = turn
+            self.join(turn, run)
+        return turn
+
+    def join(self, turn: Turn, run: Run | None) -> None:
+        """Let a run work on a turn, for as long as its stages run."""
+        if run is not None and run.is_running:
+            turn.active.add(run)
+            self._by_run[run] = turn
+
+    def leave(self, turn: Turn, run: Run) -> None:
+        """Take note that the stages of a run that worked on a turn have ended."""
+        turn.active.discard(run)
+        if run is not turn.run:
+            self._forget(run, turn)
+
+    def of(self, run: Run | None) -> Turn | None:
+        """Return the turn that a run belongs to, or ``None`` if it belongs to none."""
+        source = run.source if run is not None else ""
+        while run is not None and run.source == source:
+            if run in self._by_run:
+                return self._by_run[run]
+            run = run.parent
+        return None
+
+    def close(self, turn: Turn) -> None:
+        """Forget a turn that is over."""
+        self._open.pop(turn, None)
+        for run in (turn.run, *turn.active):
+            self._forget(run, turn)
+        turn.over.set()
+
+    def _forget(self, run: Run | None, turn: Turn) -> None:
+        if run is not None and self._by_run.get(run) is turn:
+            del self._by_run[run]
+
+    def generating(self, is_audible: Callable[[str], bool]) -> bool:
+        """Whether any turn of an agent that the caller hears is still being generated."""
+        return any(turn.outcome is None and is_audible(turn.agent) for turn in self._open)
+
+
+def outermost(run: Run | None) -> Run | None:
+    """Return the outermost run of the same bridge, in a run's ancestry of running runs."""
+    while run is not None and run.parent is not None and run.parent.source == run.source:
+        if not run.parent.is_running:
+            break
+        run = run.parent
+    return run
+
+
+def lineage(run: Run | None) -> Iterator[Run]:
+    """Yield a run and all that it descends from."""
+    while run is not None:
+        yield run
+        run = run.parent
+
+
+def record_of(turn: Turn, interruption: Interruption) -> InterruptionRecord:
+    """Return what is put down of the cut of a turn."""
+    cause = interruption.cause
+    stopped = cause is not None and isinstance(cause.event, EmergencyStop)
+    return InterruptionRecord(
+        turn=turn.number,
+        verb="emergency_stop" if stopped else "barge_in",
+        by=cause.source if cause else "",
+        cause=cause.alias if cause else interruption.reason,
+        phase=interruption.phase,
+        at_s=interruption.at_s,
+        elapsed_s=interruption.elapsed_s,
+        generated=turn.generated,
+        heard=turn.heard,
+        basis=turn.basis,
+    )

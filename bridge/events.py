@@ -1,0 +1,314 @@
+"""The events of a voice call.
+
+Facts about the caller start with ``User``, facts about the agent with ``Agent``; the rest belong
+to the call.  Audio is two slotted, frozen dataclasses: they are routed like events, but never
+validated, copied or logged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from routes import Event, register
+
+Outcome = Literal[
+    "completed",
+    "interrupted",
+    "redirected",
+    "backgrounded",
+    "capped",
+    "failed",
+    "disconnected",
+    "shutdown",
+]
+"""How a turn ended: one word per turn."""
+
+CallState = Literal["idle", "listening", "thinking", "speaking", "tool", "closed"]
+"""What the call is doing, seen by the caller."""
+
+HeardBasis = Literal["words", "reported", "clock", "text"]
+"""What is known of how far an utterance was heard, best first: word timings of the speech engine;
+positions that the caller's player reported; the clock; or only that the text was sent."""
+
+Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A", "B", "C", "D"]
+"""A key of a telephone keypad (ITU-T Q.23)."""
+
+
+# --- the caller ---------------------------------------------------------------------------------
+
+
+class UserStartedSpeaking(Event):
+    """The caller began to speak (voice activity, before any word is known)."""
+
+    type: Literal["user.started_speaking"] = "user.started_speaking"
+
+
+class UserStoppedSpeaking(Event):
+    """The caller's turn ended: end of turn was detected, and what was said is transcribed."""
+
+    type: Literal["user.stopped_speaking"] = "user.stopped_speaking"
+
+
+class UserTranscriptionReceived(Event):
+    """What the caller said, as text."""
+
+    type: Literal["user.transcription"] = "user.transcription"
+    content: str
+    """The words, never empty of meaning for a final transcript."""
+    final: bool = True
+    """False for an interim transcript, which a later one replaces."""
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    """0 to 1, or None where the recogniser gives none."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class UserAudio:
+    """One frame of what the caller's microphone hears."""
+
+    type: ClassVar[str] = "user.audio"
+    pcm: bytes
+    """PCM16 little-endian mono; 20 ms at 16 kHz = 640 bytes."""
+    sample_rate_hz: int = 16_000
+
+
+class DTMFInput(Event):
+    """The caller pressed a key."""
+
+    type: Literal["user.dtmf"] = "user.dtmf"
+    button: Button
+
+
+class CustomReceived(Event):
+    """The caller's client sent data of its own."""
+
+    type: Literal["user.custom"] = "user.custom"
+    metadata: dict[str, Any]
+
+
+# --- the agent ----------------------------------------------------------------------------------
+
+
+class AgentResponse(Event):
+    """A piece of what the agent wants to say.
+
+    Pieces are joined as they are, so each brings its own spaces.
+    """
+
+    type: Literal["agent.response"] = "agent.response"
+    content: str
+    interruptible: bool = True
+    """False: once it is being said, no route may cut it; the flag ends with its utterance."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordTiming:
+    """Where a word lies in a piece of speech."""
+
+    text: str
+    """The word as written, with the punctuation that follows it, without spaces around it."""
+    start_s: float
+    """Seconds from the first sample of the piece."""
+    end_s: float
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class AgentAudio:
+    """Synthesised speech for the caller: a piece of audio and the text that it says."""
+
+    type: ClassVar[str] = "agent.audio"
+    pcm: bytes
+    """PCM16 little-endian mono, any length."""
+    sample_rate_hz: int
+    text: str = ""
+    """What this audio says, as it stands in the AgentResponse (spaces included).  Empty for audio
+    that goes on saying the text of the piece before it."""
+    words: tuple[WordTiming, ...] = ()
+    """Where the words of `text` lie, counted from the first sample of this piece; empty if the
+    engine does not know."""
+    last: bool = True
+    """Whether the audio of `text` ends with this piece."""
+    utterance: int = 0
+    """The utterance it belongs to; 0 for the newest of the turn that published it."""
+
+
+class AgentStartedSpeaking(Event):
+    """The first sound of an utterance reached the caller."""
+
+    type: Literal["agent.started_speaking"] = "agent.started_speaking"
+    utterance: int
+
+
+class AgentStoppedSpeaking(Event):
+    """The agent fell silent: an utterance was played to its end, or cut."""
+
+    type: Literal["agent.stopped_speaking"] = "agent.stopped_speaking"
+    utterance: int
+    cut: bool = False
+    """True when something of the utterance was never heard."""
+
+
+class AgentSpeechSent(Event):
+    """Words that the caller has now heard, in the order in which they were heard."""
+
+    type: Literal["agent.speech_sent"] = "agent.speech_sent"
+    content: str
+    utterance: int
+
+
+class AgentSpeechCut(Event):
+    """What of a cut utterance was heard, and what never will be; published once it is known."""
+
+    type: Literal["agent.speech_cut"] = "agent.speech_cut"
+    utterance: int
+    heard: str
+    unheard: str
+    """The rest of what was generated."""
+    at_ms: float
+    """How much of the utterance's audio was played."""
+    basis: HeardBasis
+
+
+class AgentTextComplete(Event):
+    """No more text of an utterance will come: what waits for the rest of a clause may be said."""
+
+    type: Literal["agent.text_complete"] = "agent.text_complete"
+    utterance: int
+
+
+class AgentAudioComplete(Event):
+    """All audio of an utterance was synthesised; no more will come."""
+
+    type: Literal["agent.audio_complete"] = "agent.audio_complete"
+    utterance: int
+
+
+class AgentUtteranceQueued(Event):
+    """All audio of an utterance has been handed to the transport."""
+
+    type: Literal["agent.utterance_queued"] = "agent.utterance_queued"
+    utterance: int
+
+
+class AgentGenerationComplete(Event):
+    """A generation ended; published exactly once for each, however it ended."""
+
+    type: Literal["agent.generation_complete"] = "agent.generation_complete"
+    outcome: Outcome
+    content: str = ""
+    """All text that was generated, heard or not."""
+    turn: int = 0
+    """The number of the turn within its call, from 1."""
+
+
+class AgentHandoff(Event):
+    """The floor goes to another agent of the call."""
+
+    type: Literal["agent.handoff"] = "agent.handoff"
+    target: str
+    """The name of the bridge that gets the floor."""
+    reason: str = ""
+
+
+class AgentError(Event):
+    """Something of ours failed; the call goes on."""
+
+    type: Literal["agent.error"] = "agent.error"
+    message: str
+    """What went wrong, for a person; names the error's class, never what was said."""
+    route: str = ""
+    """The chain that failed, as it was written."""
+    stage: str = ""
+    """The stage of that chain."""
+
+
+class ToolCall(Event):
+    """The agent calls a tool."""
+
+    type: Literal["agent.tool_call"] = "agent.tool_call"
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    id: str = ""
+    """Ties a result to its call."""
+
+
+class ToolResult(Event):
+    """A tool returned or failed."""
+
+    type: Literal["agent.tool_result"] = "agent.tool_result"
+    name: str
+    id: str = ""
+    content: str = ""
+    """What the model is told."""
+    error: bool = False
+
+
+class DTMFOutput(Event):
+    """The agent presses a key, for a menu at the other end."""
+
+    type: Literal["agent.dtmf"] = "agent.dtmf"
+    button: Button
+
+
+# --- the call -----------------------------------------------------------------------------------
+
+
+class CallStarted(Event):
+    """The call is open; nothing was said yet."""
+
+    type: Literal["call.started"] = "call.started"
+    call_id: str
+    caller: str = ""
+    """Who calls, as the transport tells it (a telephone number, a name); may be empty."""
+    audio: bool = False
+    """Whether the caller hears audio; otherwise only text travels."""
+
+
+class CallEnded(Event):
+    """The call is over."""
+
+    type: Literal["call.ended"] = "call.ended"
+    reason: str = "ended"
+
+
+class EndCall(Event):
+    """Ends the call once everything said so far has been heard."""
+
+    type: Literal["call.end"] = "call.end"
+    reason: str = "agent_ended"
+
+
+class TransferCall(Event):
+    """Asks the transport to pass the caller on to a telephone number."""
+
+    type: Literal["call.transfer"] = "call.transfer"
+    target_phone_number: str
+
+
+class EmergencyStop(Event):
+    """Stops everything the agent says and does, past every condition."""
+
+    type: Literal["call.emergency_stop"] = "call.emergency_stop"
+    reason: str = ""
+
+
+class StateChanged(Event):
+    """The call's state changed."""
+
+    type: Literal["call.state_changed"] = "call.state_changed"
+    state: CallState
+    number: int
+    """Rises by one with each change of the call."""
+
+
+class LogMetric(Event):
+    """A number worth keeping, for the transport's or the operator's books."""
+
+    type: Literal["call.metric"] = "call.metric"
+    name: str
+    value: float | int | str | bool
+    unit: str = ""

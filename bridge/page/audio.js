@@ -1,0 +1,133 @@
+/** Microphone and loudspeaker of one call: the audio context and its worklets. */
+
+const MAX_PLAUSIBLE_LATENCY_S = 1; // above it a browser's answer is a start-up artefact
+
+const here = (name) => new URL(name, import.meta.url);
+
+/** Whether this browser can play the agent's voice here; worklets need a secure address. */
+export function canPlay() {
+  return window.isSecureContext && typeof AudioContext === "function" && typeof AudioWorkletNode === "function";
+}
+
+export class CallAudio {
+  context;
+  #on;
+  #raw;
+  #player = null;
+  #capture = null;
+  #stream = null;
+
+  /**
+   * Must be called in a click: browsers start sound only for a person's gesture.
+   *
+   * `on` has frame({pcm, level, at}), report(report), contextState(state), microphoneEnded() and
+   * tap({hot, at}).  `raw` asks for the microphone without the browser's processing.
+   */
+  constructor(on, { raw = false } = {}) {
+    this.#on = on;
+    this.#raw = raw;
+    // At the device's own rate: Firefox refuses a microphone in a context of another rate.
+    this.context = new AudioContext({ latencyHint: "interactive" });
+    this.context.addEventListener("statechange", () => on.contextState(this.context.state));
+    this.resume();
+  }
+
+  /** Not awaited: without a gesture the browser leaves the promise open. */
+  resume() {
+    this.context.resume().catch(() => this.#on.contextState(this.context.state));
+  }
+
+  /** Loads the loudspeaker; with `tap`, also the tests' level meter on its output. */
+  async openLoudspeaker({ tap = false } = {}) {
+    await this.context.audioWorklet.addModule(here("player-worklet.js"));
+    this.#player = this.#node("bargein-player", { numberOfInputs: 0 });
+    this.#player.connect(this.context.destination);
+    this.#player.port.onmessage = ({ data }) => {
+      this.#tellLatency();
+      this.#on.report(data);
+    };
+    this.#tellLatency();
+    if (tap) await this.#openTap();
+  }
+
+  /** Asks for the microphone; rejects as getUserMedia does. */
+  async openMicrophone() {
+    const processing = !this.#raw;
+    const [stream] = await Promise.all([
+      navigator.mediaDevices.getUserMedia({
+        audio: {
+          echoCancellation: processing,
+          noiseSuppression: processing,
+          autoGainControl: processing,
+          channelCount: 1,
+        },
+      }),
+      this.context.audioWorklet.addModule(here("capture-worklet.js")),
+    ]);
+    if (this.context.state === "closed") return stopTracks(stream);
+    this.#stream = stream;
+    stream.getAudioTracks()[0].addEventListener("ended", () => this.#on.microphoneEnded());
+    this.#capture ??= this.#openCapture();
+    this.context.createMediaStreamSource(stream).connect(this.#capture);
+  }
+
+  mute(muted) {
+    this.#capture?.port.postMessage({ muted });
+  }
+
+  /** Queues a binary message of the server (utterance number, then PCM16); gives the buffer away. */
+  play(utterance, message) {
+    this.#player.port.postMessage({ type: "audio", utterance, message }, [message]);
+  }
+
+  end(utterance) {
+    this.#player.port.postMessage({ type: "end", utterance });
+  }
+
+  /** Silence now: drops all audio at or below `fence`, also what arrives later. */
+  flush(fence, request) {
+    this.#player.port.postMessage({ type: "flush", fence, request });
+  }
+
+  close() {
+    if (this.#stream) stopTracks(this.#stream);
+    if (this.context.state !== "closed") this.context.close();
+  }
+
+  #node(name, options) {
+    return new AudioWorkletNode(this.context, name, { outputChannelCount: [1], ...options });
+  }
+
+  #openCapture() {
+    const capture = this.#node("bargein-capture", {});
+    capture.port.onmessage = ({ data }) => this.#on.frame(data);
+    capture.connect(this.context.destination); // silent; Safari runs only what is connected
+    return capture;
+  }
+
+  async #openTap() {
+    await this.context.audioWorklet.addModule(here("tap-worklet.js"));
+    const tap = this.#node("bargein-tap", {});
+    tap.port.onmessage = ({ data }) => this.#on.tap(data);
+    this.#player.connect(tap).connect(this.context.destination);
+  }
+
+  #tellLatency() {
+    this.#player.port.postMessage({ type: "latency", seconds: outputLatency(this.context) });
+  }
+}
+
+/** Seconds from rendering a sample to the loudspeaker, as the browser knows it now. */
+function outputLatency(context) {
+  const { contextTime, performanceTime } = context.getOutputTimestamp?.() ?? {};
+  if (contextTime > 0 && performanceTime > 0) {
+    const audible = contextTime + (performance.now() - performanceTime) / 1000;
+    const latency = context.currentTime - audible;
+    if (latency >= 0 && latency < MAX_PLAUSIBLE_LATENCY_S) return latency;
+  }
+  return (context.baseLatency || 0) + (context.outputLatency || 0);
+}
+
+function stopTracks(stream) {
+  for (const track of stream.getTracks()) track.stop();
+}

@@ -1,0 +1,30 @@
+/** The loudspeaker's worklet: a Playout on the audio thread. */
+
+import { Playout } from "./playout.js";
+
+const UTTERANCE_BYTES = 4; // each binary message starts with its utterance number
+
+class Player extends AudioWorkletProcessor {
+  #playout = new Playout(sampleRate, (report) => this.port.postMessage(report));
+  #commands = {
+    audio: ({ utterance, message }) => {
+      const samples = (message.byteLength - UTTERANCE_BYTES) >> 1;
+      this.#playout.audio(utterance, new Int16Array(message, UTTERANCE_BYTES, samples));
+    },
+    end: ({ utterance }) => this.#playout.end(utterance),
+    flush: ({ fence, request }) => this.#playout.flush(fence, request),
+    latency: ({ seconds }) => this.#playout.setLatency(seconds),
+  };
+
+  constructor() {
+    super();
+    this.port.onmessage = ({ data }) => this.#commands[data.type](data);
+  }
+
+  process(_inputs, [[output]]) {
+    this.#playout.render(output, currentFrame);
+    return true;
+  }
+}
+
+registerProcessor("bargein-player", Player);

@@ -1,0 +1,216 @@
+/**
+ * What the loudspeaker gets: utterances one after the other, on the sample clock.
+ *
+ * Rules it lives by:
+ * 1. A fence is final: no audio at or below it is heard again, however late it arrives.
+ * 2. Silence first: `flush` drops everything at once and leaves a 4 ms ramp, so nothing clicks.
+ * 3. Reports tell what was heard: "start", "position", "underrun" and "done" are told when the
+ *    sound leaves the loudspeaker, which is the output latency after it was rendered.  "flushed"
+ *    counts all that was rendered, because what the device holds already can't be taken back.
+ *
+ * It knows no worklet and no clock but the frame it is given, so it can be tested by the sample.
+ */
+
+import { Utterance } from "./utterance.js";
+
+const SOURCE_HZ = 24000;
+const PREBUFFER_MS = 80; // covers the jitter of a usual line; shorter than a person notices
+const RAMP_MS = 4;
+const POSITION_MS = 50;
+const MAX_QUEUED_MS = 300_000; // a server that floods fills no more than 14 MB
+const KEPT_RECORDS = 64; // utterances whose played time can still be asked for
+
+export class Playout {
+  #rate;
+  #report;
+  #queue = []; // utterances, lowest number first; the first one is played
+  #fence = -1; // numbers begin at 0
+  #highest = -1; // the highest number that was ever queued
+  #frame = 0; // the next frame to render
+  #latency = 0; // frames from rendering to the loudspeaker
+  #runs = []; // {utterance, from, to, playedMs}: which frames held what, for the reports
+  #waiting = []; // {frame, report}: reports whose sound has not left the loudspeaker
+  #records = new Map(); // utterance -> played ms, once it is over
+  #tail = new Float32Array(0); // the ramp of what was cut
+  #nextPosition = 0;
+  #underruns = 0;
+
+  /** `report` gets plain objects {kind, utterance, played_ms, queued_ms, underruns, ...}. */
+  constructor(deviceHz, report) {
+    this.#rate = deviceHz;
+    this.#report = report;
+  }
+
+  /** Tells how long a rendered sample takes to the loudspeaker. */
+  setLatency(seconds) {
+    this.#latency = Math.round(seconds * this.#rate);
+  }
+
+  /** Queues PCM16 samples of an utterance. */
+  audio(number, pcm) {
+    if (this.#isLate(number)) return this.#tell("late", number, { played_ms: this.#played(number) });
+    if (this.#queuedMs() > MAX_QUEUED_MS) return this.#tell("overflow", number, {});
+    const utterance = this.#open(number);
+    utterance.append(pcm);
+    utterance.waitingSince ??= this.#frame;
+  }
+
+  /** All audio of an utterance has arrived. */
+  end(number) {
+    if (!this.#isLate(number)) this.#open(number).ended = true;
+  }
+
+  /** Drops all audio at or below `fence`, now and in future, and reports "flushed". */
+  flush(fence, request) {
+    this.#fence = Math.max(this.#fence, fence);
+    this.#release((entry) => entry.report.utterance <= fence);
+    const cut = this.#queue.filter((utterance) => utterance.number <= fence);
+    this.#queue = this.#queue.filter((utterance) => utterance.number > fence);
+    if (cut[0]?.running) this.#fadeOut(cut[0]);
+    for (const utterance of cut) this.#record(utterance);
+    for (const { number, queuedMs } of cut) {
+      if (number !== fence) this.#tell("flushed", number, { dropped_ms: queuedMs });
+    }
+    const dropped_ms = cut.find((utterance) => utterance.number === fence)?.queuedMs ?? 0;
+    this.#tell("flushed", fence, { dropped_ms, ...(request !== undefined && { request }) });
+  }
+
+  /** Renders the next block; `frame` is the number of its first sample on the device's clock. */
+  render(out, frame) {
+    this.#frame = frame;
+    out.fill(0);
+    let filled = 0;
+    while (filled < out.length && this.#mayPlay(frame + filled)) {
+      filled += this.#queue[0].read(out, filled);
+      if (filled < out.length) this.#drained(frame + filled);
+    }
+    this.#mixTail(out);
+    this.#frame = frame + out.length;
+    this.#release((entry) => entry.frame + this.#latency <= this.#frame);
+    if (this.#frame >= this.#nextPosition) this.#tellPosition();
+  }
+
+  // --- the queue ---
+
+  #isLate(number) {
+    const known = this.#queue.some((utterance) => utterance.number === number);
+    return number <= this.#fence || (!known && number <= this.#highest);
+  }
+
+  #open(number) {
+    const known = this.#queue.find((utterance) => utterance.number === number);
+    if (known) return known;
+    const opened = new Utterance(number, SOURCE_HZ, this.#rate);
+    // Audio comes in order: whatever stands before this utterance is complete.
+    for (const earlier of this.#queue) earlier.ended = true;
+    this.#queue.push(opened);
+    this.#highest = number;
+    return opened;
+  }
+
+  #queuedMs() {
+    return this.#queue.reduce((sum, utterance) => sum + utterance.queuedMs, 0);
+  }
+
+  #mayPlay(frame) {
+    const head = this.#queue[0];
+    if (!head) return false;
+    if (head.running) return true;
+    const waited = head.waitingSince === null ? 0 : frame - head.waitingSince;
+    const enough = head.queuedMs >= PREBUFFER_MS || waited >= (PREBUFFER_MS / 1000) * this.#rate;
+    if (!head.ended && (head.waitingSince === null || !enough)) return false;
+    this.#begin(head, frame);
+    return true;
+  }
+
+  #begin(head, frame) {
+    head.running = true;
+    this.#runs.push({ utterance: head.number, from: frame, to: null, playedMs: head.playedMs });
+    if (!head.started) this.#tellWhenHeard("start", head.number, frame, { played_ms: 0 });
+    head.started = true;
+  }
+
+  #drained(frame) {
+    const head = this.#queue[0];
+    this.#stopRun(frame);
+    head.running = false;
+    head.waitingSince = null;
+    const played_ms = head.playedMs;
+    if (head.ended) {
+      this.#queue.shift();
+      this.#record(head);
+      this.#tellWhenHeard("done", head.number, frame, { played_ms });
+    } else {
+      this.#underruns += 1;
+      this.#tellWhenHeard("underrun", head.number, frame, { played_ms });
+    }
+  }
+
+  #stopRun(frame) {
+    const run = this.#runs.at(-1);
+    if (run) run.to ??= frame;
+  }
+
+  #record(utterance) {
+    this.#records.set(utterance.number, utterance.playedMs);
+    if (this.#records.size > KEPT_RECORDS) this.#records.delete(this.#records.keys().next().value);
+  }
+
+  // --- the cut ---
+
+  #fadeOut(utterance) {
+    const ramp = new Float32Array(Math.round((RAMP_MS / 1000) * this.#rate));
+    const length = utterance.read(ramp, 0);
+    for (let i = 0; i < length; i++) ramp[i] *= 1 - (i + 1) / length;
+    this.#tail = ramp.subarray(0, length);
+    this.#stopRun(this.#frame + length);
+  }
+
+  #mixTail(out) {
+    const length = Math.min(out.length, this.#tail.length);
+    for (let i = 0; i < length; i++) out[i] += this.#tail[i];
+    this.#tail = this.#tail.subarray(length);
+  }
+
+  // --- reports ---
+
+  #played(number) {
+    const queued = this.#queue.find((utterance) => utterance.number === number);
+    return queued?.playedMs ?? this.#records.get(number) ?? 0;
+  }
+
+  #tell(kind, utterance, fields) {
+    this.#report({
+      kind,
+      utterance,
+      played_ms: this.#played(utterance),
+      queued_ms: this.#queuedMs(),
+      underruns: this.#underruns,
+      latency_ms: (this.#latency / this.#rate) * 1000,
+      at: this.#frame / this.#rate,
+      ...fields,
+    });
+  }
+
+  #tellWhenHeard(kind, utterance, frame, fields) {
+    this.#waiting.push({ frame, report: { kind, utterance, fields } });
+  }
+
+  #release(isDue) {
+    const due = this.#waiting.filter(isDue);
+    this.#waiting = this.#waiting.filter((entry) => !due.includes(entry));
+    for (const { report } of due) this.#tell(report.kind, report.utterance, report.fields);
+  }
+
+  #tellPosition() {
+    this.#nextPosition = this.#frame + Math.round((POSITION_MS / 1000) * this.#rate);
+    const heard = this.#frame - this.#latency;
+    const oldest = heard - this.#rate;
+    this.#runs = this.#runs.filter((run) => run.to === null || run.to > oldest);
+    const run = this.#runs.findLast((each) => each.from <= heard);
+    if (!run || (run.to !== null && run.to <= heard)) return;
+    if (run.utterance <= this.#fence) return; // "flushed" was its last word
+    const played_ms = run.playedMs + ((heard - run.from) / this.#rate) * 1000;
+    this.#tell("position", run.utterance, { played_ms });
+  }
+}

@@ -1,0 +1,115 @@
+/** What can go wrong, in words that say what to do.  Each is {id, title, text, action?}. */
+
+const TYPE_INSTEAD = "You can go on by typing.";
+const CALL_AGAIN = { name: "again", label: "Call again" };
+const TRY_MICROPHONE = { name: "microphone", label: "Try again" };
+
+export const INSECURE = {
+  id: "insecure",
+  title: "This address is not secure",
+  text: `Browsers lend the microphone only to https:// pages and to localhost. Open this page over https to talk. ${TYPE_INSTEAD}`,
+};
+
+export const SUSPENDED = {
+  id: "suspended",
+  title: "The sound is paused",
+  text: "Your browser holds the sound back until you tap.",
+  action: { name: "resume", label: "Tap to resume" },
+};
+
+export const MICROPHONE_ENDED = {
+  id: "microphone-ended",
+  title: "The microphone is gone",
+  text: `It was unplugged, or its permission was taken back. ${TYPE_INSTEAD}`,
+  action: TRY_MICROPHONE,
+};
+
+export const NO_SOUND = {
+  id: "no-sound",
+  title: "The sound could not be started",
+  text: `This browser did not start its audio. ${TYPE_INSTEAD}`,
+};
+
+const REFUSED = {
+  id: "refused",
+  title: "No connection to the agent",
+  text: "The server did not answer. Check that it runs and that you are online.",
+  action: CALL_AGAIN,
+};
+
+export const LOST = {
+  id: "lost",
+  title: "The connection was lost",
+  text: "The call has ended. What was said until then stays below.",
+  action: CALL_AGAIN,
+};
+
+const MICROPHONE = {
+  NotAllowedError: {
+    id: "denied",
+    title: "The microphone is blocked",
+    text: `Allow it for this page in your browser's address bar or settings. ${TYPE_INSTEAD}`,
+    action: TRY_MICROPHONE,
+  },
+  NotFoundError: {
+    id: "no-microphone",
+    title: "No microphone was found",
+    text: `Plug one in, or switch it on in your system's settings. ${TYPE_INSTEAD}`,
+    action: TRY_MICROPHONE,
+  },
+  NotReadableError: {
+    id: "microphone-busy",
+    title: "The microphone is in use",
+    text: `Another program holds it. Close that program. ${TYPE_INSTEAD}`,
+    action: TRY_MICROPHONE,
+  },
+};
+
+const SERVER = {
+  unauthorized: {
+    id: "unauthorized",
+    title: "The server asks for a token",
+    text: "This page has none, or a wrong one. Open it with #token=… at the end of its address.",
+    action: CALL_AGAIN,
+  },
+  forbidden: {
+    id: "forbidden",
+    title: "This page may not call",
+    text: "The server takes no calls from this address. Open the page from the server itself.",
+    action: CALL_AGAIN,
+  },
+  server_full: {
+    id: "full",
+    title: "All lines are busy",
+    text: "The server takes no more calls at the moment. Try again in a little while.",
+    action: CALL_AGAIN,
+  },
+  draining: {
+    id: "draining",
+    title: "The server is about to restart",
+    text: "It takes no new calls until then. Try again in a minute.",
+    action: CALL_AGAIN,
+  },
+};
+
+/** What to say when getUserMedia failed with `error`. */
+export function microphoneProblem(error) {
+  return (
+    MICROPHONE[error.name] ?? {
+      id: "microphone",
+      title: "The microphone could not be opened",
+      text: `The browser says: ${error.message || error.name}. ${TYPE_INSTEAD}`,
+      action: TRY_MICROPHONE,
+    }
+  );
+}
+
+/** What to say when the server refused the call with `code` (undefined if it said nothing). */
+export function refusal(code) {
+  return SERVER[code] ?? REFUSED;
+}
+
+/** The notice of a call that ended as it should. */
+export function callEnded(reason) {
+  return { id: "ended", title: "The call has ended", text: reason, action: CALL_AGAIN };
+}

@@ -1,0 +1,243 @@
+/**
+ * The transcript.
+ *
+ * What the agent says stands in three styles: heard, queued (generated, not yet
+ * heard) and never heard (cut by a barge-in: struck through, with a tag that says when).
+ *
+ * Text without an utterance number joins the answer that is being written, and the next number
+ * that is spoken or cut is its number: words are heard in the order in which they were written.
+ */
+
+const NEAR_END_PX = 48;
+
+export class Transcript {
+  #list;
+  #utterances = new Map(); // number -> the agent's entry
+  #unnumbered = []; // entries whose number is not known yet, in order
+  #answer = null; // the entry that unnumbered text joins
+  #interim = null; // the user's words that may still change
+  #textOnly = false;
+
+  constructor(list) {
+    this.#list = list;
+  }
+
+  clear({ textOnly }) {
+    this.#list.replaceChildren();
+    this.#utterances.clear();
+    this.#unnumbered = [];
+    this.#answer = null;
+    this.#interim = null;
+    this.#textOnly = textOnly;
+  }
+
+  /** A piece of what the agent wants to say; `number` may be undefined. */
+  agentText(number, text) {
+    this.#keepInView(() => {
+      const entry = number === undefined ? this.#currentAnswer() : this.#numbered(number);
+      entry.generate(text);
+    });
+  }
+
+  /** What the agent says next is another answer. */
+  endOfAnswer() {
+    this.#answer = null;
+  }
+
+  /** The next words of an utterance that the caller has now heard. */
+  spoken(number, text) {
+    if (this.#textOnly) return; // shown is heard
+    this.#keepInView(() => this.#spokenEntry(number).hear(number, text));
+  }
+
+  /** The utterance was cut: `rest` will never be heard. */
+  cut(number, { heard, rest, at_ms }) {
+    const entry = this.#spokenEntry(number);
+    this.#keepInView(() => entry.cut(number, heard, rest, at_ms));
+    // The next answer may have begun before it was known what was heard of this one.
+    if (entry === this.#answer) this.endOfAnswer();
+  }
+
+  /** The caller's words; an interim text replaces the one before it. */
+  userText(text, final) {
+    this.#keepInView(() => {
+      this.#interim ??= this.#append(new UserEntry());
+      this.#interim.show(text, final);
+      if (!final) return;
+      this.#interim = null;
+      this.endOfAnswer();
+    });
+  }
+
+  /** A line of the call itself: a tool, a hand-over. */
+  note(text) {
+    this.#keepInView(() => this.#append(new NoteEntry(text)));
+  }
+
+  /** Marks all entries as complete, so that they are read out. */
+  settle() {
+    for (const entry of this.#agents()) entry.settle();
+  }
+
+  /** The call is over: what was not heard until now never will be. */
+  close() {
+    this.#keepInView(() => {
+      for (const entry of this.#agents()) entry.abandon();
+      this.settle();
+    });
+  }
+
+  #agents() {
+    return new Set([...this.#utterances.values(), ...this.#unnumbered]);
+  }
+
+  #numbered(number) {
+    if (!this.#utterances.has(number)) this.#utterances.set(number, this.#newEntry());
+    return this.#utterances.get(number);
+  }
+
+  #currentAnswer() {
+    if (!this.#answer) this.#unnumbered.push((this.#answer = this.#newEntry()));
+    return this.#answer;
+  }
+
+  /** The entry of a number that is heard or cut, which may be the first we know of it. */
+  #spokenEntry(number) {
+    if (!this.#utterances.has(number)) {
+      const entry = this.#unnumbered.shift() ?? this.#answer ?? this.#newEntry();
+      this.#utterances.set(number, entry);
+    }
+    return this.#utterances.get(number);
+  }
+
+  #newEntry() {
+    this.settle();
+    return this.#append(new AgentEntry(this.#textOnly));
+  }
+
+  #append(entry) {
+    this.#list.append(entry.element);
+    return entry;
+  }
+
+  /** Follows the newest words unless the reader has scrolled up. */
+  #keepInView(change) {
+    // On a low screen the list does not scroll, but what surrounds it does.
+    const whole = getComputedStyle(this.#list).overflowY === "visible";
+    const scroller = whole ? this.#list.parentElement : this.#list;
+    const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+    change();
+    if (below < NEAR_END_PX) scroller.scrollTop = scroller.scrollHeight;
+  }
+}
+
+class AgentEntry {
+  element = element("li", "turn agent");
+  #generated = "";
+  #heardText = new Map(); // utterance -> its heard words; an answer may have several
+  #textOnly;
+  #isCut = false;
+  #heard = element("span", "heard");
+  #queued = element("span", "queued");
+
+  constructor(textOnly) {
+    this.#textOnly = textOnly;
+    const words = element("p", "words");
+    words.append(this.#heard, this.#queued);
+    this.element.append(element("span", "who", "Agent"), words);
+    this.element.ariaBusy = "true"; // read out when it is complete, not word by word
+  }
+
+  generate(text) {
+    this.#generated += text;
+    this.#show();
+  }
+
+  hear(number, text) {
+    this.#heardText.set(number, (this.#heardText.get(number) ?? "") + text);
+    this.#show();
+  }
+
+  cut(number, heard, rest, atMs) {
+    if (this.#isCut) return;
+    this.#heardText.set(number, heard);
+    if (!this.#generated) this.#generated = heard + rest;
+    this.#strike(`cut at ${(atMs / 1000).toFixed(2)} s`);
+  }
+
+  /** The call is over: what is still queued will never be heard. */
+  abandon() {
+    if (!this.#isCut && this.#queued.textContent.trim()) this.#strike("call ended");
+  }
+
+  settle() {
+    this.element.ariaBusy = "false";
+  }
+
+  #strike(tag) {
+    this.#show();
+    this.#isCut = true;
+    const never = element("s", "never", this.#queued.textContent.trimEnd());
+    this.#queued.remove();
+    // Struck-through text reads like any other to a screen reader, so the words say it too.
+    if (never.textContent) this.#heard.after(element("span", "sr-only", " Never heard: "), never);
+    this.element.querySelector(".words").append(" ", element("span", "tag", tag));
+    this.settle();
+  }
+
+  #show() {
+    if (this.#isCut) return;
+    const heard = [...this.#heardText.values()].join("");
+    // In a text call, shown is heard.
+    const at = this.#textOnly ? this.#generated.length : heardLength(this.#generated, heard);
+    this.#heard.textContent = this.#generated.slice(0, at);
+    this.#queued.textContent = this.#generated.slice(at);
+  }
+}
+
+class UserEntry {
+  element = element("li", "turn user");
+  #words = element("p", "words");
+
+  constructor() {
+    this.element.append(element("span", "who", "You"), this.#words);
+  }
+
+  show(text, final) {
+    this.#words.textContent = final ? text : `${text} …`;
+    this.#words.classList.toggle("interim", !final);
+    this.element.ariaBusy = String(!final);
+  }
+}
+
+class NoteEntry {
+  element;
+
+  constructor(text) {
+    this.element = element("li", "note", text);
+  }
+}
+
+/** How much of `generated` the words of `heard` cover; white space may differ between the two. */
+export function heardLength(generated, heard) {
+  const wanted = [...heard].filter(isVisible);
+  let at = 0;
+  for (const character of wanted) {
+    let next = at;
+    while (next < generated.length && !isVisible(generated[next])) next++;
+    if (!generated.startsWith(character, next)) break;
+    at = next + character.length;
+  }
+  return at;
+}
+
+function isVisible(character) {
+  return character.trim() !== "";
+}
+
+function element(name, className, text = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}

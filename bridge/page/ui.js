@@ -1,0 +1,116 @@
+/** The page's controls: what they show, and which wishes of the person they pass on. */
+
+// Every other state is shown by its own name.
+const STATES = {
+  offline: "not connected",
+  closed: "call ended",
+};
+const METER_BARS = 5;
+const METER_FLOOR_DB = -60;
+
+const byId = (id) => document.getElementById(id);
+
+export class Ui {
+  transcriptList = byId("transcript");
+  #notice = null;
+  #announced = -1;
+
+  /**
+   * `on` has talk(), type(), stop(), hangup(), mute(on), text(text) -> whether it was taken, and
+   * notice(name), which is the name of a notice's action.
+   */
+  constructor(on) {
+    byId("talk").addEventListener("click", on.talk);
+    byId("type-instead").addEventListener("click", on.type);
+    byId("stop").addEventListener("click", on.stop);
+    byId("hangup").addEventListener("click", on.hangup);
+    byId("mute").addEventListener("click", () => on.mute(!this.muted));
+    byId("notice-close").addEventListener("click", () => this.hideNotice());
+    byId("notice-action").addEventListener("click", () => on.notice(this.#notice.action.name));
+    byId("say").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const text = byId("text").value.trim();
+      if (text && on.text(text)) byId("text").value = "";
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.canStop) on.stop();
+    });
+  }
+
+  get muted() {
+    return byId("mute").ariaPressed === "true";
+  }
+
+  get canStop() {
+    return byId("handle").classList.contains("shown");
+  }
+
+  /** `phase` is ready, connecting, live or ended; it decides which controls are there. */
+  setPhase(phase) {
+    document.body.dataset.phase = phase;
+    byId("talk").disabled = phase === "connecting";
+    byId("talk-word").textContent = phase === "connecting" ? "Connecting…" : "Talk";
+    // A keyboard is not thrown open on a phone: only text calls put the cursor in the box.
+    if (phase === "live" && document.body.dataset.audio === "off") byId("text").focus();
+  }
+
+  /** `audio` is whether this call has sound, `microphone` whether it hears the person. */
+  setMeans({ audio, microphone }) {
+    document.body.dataset.audio = audio ? "on" : "off";
+    byId("mute").hidden = !microphone;
+  }
+
+  setTextOnly() {
+    byId("talk-word").textContent = "Start";
+    byId("type-instead").hidden = true;
+  }
+
+  setAgent(name) {
+    byId("agent").textContent = name;
+    document.title = name;
+  }
+
+  setState(state) {
+    byId("state").dataset.state = state;
+    byId("state-word").textContent = STATES[state] ?? state;
+  }
+
+  setStop({ shown, stopping }) {
+    byId("handle").classList.toggle("shown", shown);
+    // Never disabled while shown: whoever presses again means it.
+    byId("stop").disabled = !shown;
+    byId("stop-word").textContent = stopping ? "Stopping…" : "Stop";
+  }
+
+  setMuted(muted) {
+    byId("mute").ariaPressed = String(muted);
+    byId("mute").ariaLabel = muted ? "Microphone is muted: unmute it" : "Mute the microphone";
+  }
+
+  /** Shows the microphone's level, given as RMS (0..1). */
+  setLevel(rms) {
+    const db = rms > 0 ? 20 * Math.log10(rms) : METER_FLOOR_DB;
+    const share = Math.max(0, Math.min(1, 1 - db / METER_FLOOR_DB));
+    const lit = Math.round(share * METER_BARS);
+    if (lit === this.#announced) return;
+    this.#announced = lit;
+    byId("meter").dataset.lit = lit;
+    byId("meter").ariaValueNow = Math.round(share * 100);
+  }
+
+  /** Shows a notice of problems.js until it is replaced, hidden or dismissed. */
+  showNotice(notice) {
+    this.#notice = notice;
+    byId("notice").dataset.id = notice.id;
+    byId("notice-title").textContent = notice.title;
+    byId("notice-text").textContent = notice.text;
+    byId("notice-action").hidden = !notice.action;
+    byId("notice-action").textContent = notice.action?.label ?? "";
+    byId("notice").hidden = false;
+  }
+
+  /** Hides the notice, or only the one with this id. */
+  hideNotice(id = this.#notice?.id) {
+    if (this.#notice?.id === id) byId("notice").hidden = true;
+  }
+}

@@ -1,0 +1,173 @@
+"""The simulated caller: somebody who follows a script, and listens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import trio
+
+from ..client import FRAME_S, Caller, Ended, ErrorMessage, Heard
+from ._ear import Ear, Messages
+from ._microphone import TICK_S, Microphone
+from ._script import BUSY, Line
+
+LINGER_S = 3.0
+"""How long the caller waits, after the answer to the last line, for the agent to end the call."""
+
+GOODBYE_S = 5.0
+"""Longest time between hanging up and the end of the call."""
+
+
+class Watcher(Protocol):
+    """Who is told how the call goes, while it does."""
+
+    def line(self, at_s: float, line: Line) -> None:
+        """The caller begins to say a line."""
+
+    def messages(self, messages: Messages) -> None:
+        """These came from the server."""
+
+    def tick(self, at_s: float, ear: Ear) -> None:
+        """Time has passed."""
+
+
+@dataclass(slots=True)
+class SpokenLine:
+    """A line that was said, and where to look for it.  Seconds of trio's clock."""
+
+    line: Line
+    from_s: float
+    until_s: float
+
+
+@final
+class Conversation:
+    """A call that follows a script.
+
+    Attributes:
+        ear: What the caller perceives.
+        microphone: What the caller says.
+        spoken: The lines that were said.
+        problems: What went wrong, for a person.
+        ended_s: When the call was over, in seconds of trio's clock.
+        heard: What was heard until then.
+    """
+
+    def __init__(self, caller: Caller, watcher: Watcher) -> None:
+        self.ear = Ear(caller)
+        self.spoken: list[SpokenLine] = []
+        self.problems: list[str] = []
+        self.ended_s = 0.0
+        self.heard: list[Heard] = []
+        self._caller = caller
+        self._watcher = watcher
+        self.microphone = Microphone(caller)
+
+    async def run(self, script: Sequence[tuple[Line, bytes]], answer_s: float) -> None:
+        """Hold the conversation until the call is over.
+
+        Args:
+            script: The lines, each with its speech (PCM16 mono 16 kHz).
+            answer_s: Seconds the agent has to answer the last line and to end the call.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch)
+            for number, (line, pcm) in enumerate(script, 1):
+                if not await self._say(number, line, pcm):
+                    break
+            else:
+                await self._wait_for_end(answer_s)
+            await self._leave()
+            nursery.cancel_scope.cancel(reason="the call is over")
+
+    def hear_now(self) -> list[Heard]:
+        """Return what was heard until now."""
+        return self._caller.heard
+
+    async def _watch(self) -> None:
+        while True:
+            now_s = trio.current_time()
+            self._watcher.messages(self._look(now_s))
+            self._watcher.tick(now_s, self.ear)
+            await trio.sleep(TICK_S)
+
+    def _look(self, now_s: float) -> Messages:
+        messages = self.ear.tick(now_s)
+        for received in messages:
+            if isinstance(received.message, ErrorMessage):
+                error = received.message
+                self.problems.append(f"the server told of {error.code}: {error.message}")
+        return messages
+
+    # --- the script -----------------------------------------------------------------------------
+
+    async def _say(self, number: int, line: Line, pcm: bytes) -> bool:
+        """Say a line when its moment comes; False when it never does."""
+        if not await self._wait_for_cue(number, line):
+            return False
+        now_s = trio.current_time()
+        spoken = SpokenLine(line, now_s - FRAME_S, now_s)
+        self.spoken.append(spoken)
+        self.ear.line_began(now_s)
+        self._watcher.line(now_s, line)
+        await self.microphone.say(pcm)
+        spoken.until_s = trio.current_time()
+        self.ear.line_ended(spoken.until_s)
+        if self._caller.ended.is_set():
+            self.problems.append(f"line {number}, {line.text!r}: the call ended while it was said")
+            return False
+        return True
+
+    async def _wait_for_cue(self, number: int, line: Line) -> bool:
+        with trio.move_on_after(line.deadline_s):
+            while not self._caller.ended.is_set():
+                if line.when.is_due(self.ear.perceive(trio.current_time())):
+                    return True
+                await trio.sleep(TICK_S)
+        now = self.ear.perceive(trio.current_time())
+        why = f"nothing after {line.deadline_s:g} s"
+        if self._caller.ended.is_set():
+            why = f"the call ended ({self._caller.reason!r})"
+        self.problems.append(
+            f"line {number}, {line.text!r}, was never said: waited until {line.when.description}; "
+            f"{why} (spoken {now.spoken_s:.1f} s, silent {now.silent_s:.1f} s, {now.state})"
+        )
+        return False
+
+    async def _wait_for_end(self, answer_s: float) -> None:
+        with trio.move_on_after(answer_s):
+            while not self._caller.ended.is_set():
+                now = self.ear.perceive(trio.current_time())
+                if now.spoken_s and now.silent_s >= LINGER_S and now.state not in BUSY:
+                    return
+                await trio.sleep(TICK_S)
+
+    async def _leave(self) -> None:
+        """Hang up if the agent has not, and keep what was heard until then."""
+        if not self._caller.ended.is_set():
+            self._caller.hang_up()
+            with trio.move_on_after(GOODBYE_S):
+                await self._caller.ended.wait()
+        now_s = trio.current_time()
+        told = [r.at_s for r in self._caller.received if isinstance(r.message, Ended)]
+        self.ended_s = min([now_s, *told])
+        self.heard = heard_until(self._caller.heard, self.ended_s)
+        self._watcher.messages(self._look(now_s))
+
+
+def heard_until(spans: Sequence[Heard], at_s: float, rate_hz: int = 24_000) -> list[Heard]:
+    """Return what was heard up to a moment: a player is silent once its call is over.
+
+    Args:
+        spans: What would have been heard.
+        at_s: The moment, in seconds of trio's clock.
+        rate_hz: Sample rate.
+    """
+    kept = []
+    for span in spans:
+        length = min(len(span.pcm), max(0, round((at_s - span.at_s) * rate_hz)) * 2)
+        if length:
+            kept.append(Heard(span.at_s, span.utterance, span.pcm[:length]))
+    return kept

@@ -1,0 +1,143 @@
+"""What must hold after a rehearsal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from ._result import Check, Cut, Predicate, Rehearsal
+
+HEARD_WITHIN_S = 0.3
+"""Longest time from the caller's first sound to the agent's last."""
+
+ALIKE = 0.6
+"""Least likeness (difflib's ratio over words) of what the history says was heard and what a
+recogniser makes of the audio.  Recognisers err on speech that stops in mid-word."""
+
+WORDS_PER_S = 2.5
+"""Speaking rate where a call has no uncut speech to measure it by: 150 words a minute, the usual
+rate of English narration."""
+
+WORDS_OFF = 2
+"""Words by which heard text may differ from the time that was heard, beside 30 % of them."""
+
+
+def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -> list[Check]:
+    """Return every check of a rehearsal, in the order in which they are shown.
+
+    Args:
+        result: What was found.
+        extra: Checks of the user's, by name.
+    """
+    checks = [script_was_said(result)]
+    for number, cut in enumerate(result.cuts, 1):
+        name = f"cut {number}: " if len(result.cuts) > 1 else ""
+        checks += [
+            cut_in_time(cut, name),
+            nothing_came_later(cut, name),
+            heard_text_matches(cut, result, name),
+        ]
+    checks.append(heard_is_prefix(result))
+    checks += [_ask(name, predicate, result) for name, predicate in extra]
+    return checks
+
+
+def script_was_said(result: Rehearsal) -> Check:
+    """Check that every line was said, and that nothing failed."""
+    measured = "; ".join(result.problems) or f"{len(result.said)} lines; ended: {result.ended}"
+    return Check("every line was said, and nothing failed", not result.problems, measured)
+
+
+def cut_in_time(cut: Cut, name: str = "") -> Check:
+    """Check that the agent's last sound was at most 300 ms after the caller's first."""
+    name = f"{name}the agent fell silent within {HEARD_WITHIN_S * 1000:.0f} ms"
+    if cut.utterance is None or cut.latency_s is None:
+        return Check(name, False, "the agent was not speaking when the line began")
+    told = "" if cut.is_told else ", and not cut: it spoke to its end"
+    return Check(
+        name, cut.is_told and cut.latency_s <= HEARD_WITHIN_S, f"{_ms(cut.latency_s)}{told}"
+    )
+
+
+def nothing_came_later(cut: Cut, name: str = "") -> Check:
+    """Check that nothing of the cut speech was played, or came, after the cut."""
+    ok = cut.is_told and cut.late_s == 0 and cut.arrived_late_s == 0
+    measured = f"{_ms(cut.late_s)} played late, {_ms(cut.arrived_late_s)} came late"
+    if not cut.is_told:
+        measured = "nothing was cut"
+    return Check(f"{name}no sample of the cut answer came later", ok, measured)
+
+
+def heard_is_prefix(result: Rehearsal) -> Check:
+    """Check that what the history says was heard is a prefix of what was generated."""
+    entries = [entry for entry in result.history if entry["role"] == "agent"]
+    wrong = [e["turn"] for e in entries if not e["generated"].startswith(e["heard"])]
+    measured = f"{len(entries) - len(wrong)} of {len(entries)} turns"
+    name = "what was heard is a prefix of what was generated"
+    return Check(name, bool(entries) and not wrong, measured)
+
+
+def heard_text_matches(cut: Cut, result: Rehearsal, name: str = "") -> Check:
+    """Check that the heard text of the cut turn fits the audio that was heard.
+
+    With a transcript of that audio the two are compared word by word; without one, the number of
+    words is compared with the time that they took.
+    """
+    name = f"{name}the heard text matches the audio"
+    if cut.utterance is None:
+        return Check(name, False, "nothing was cut")
+    if cut.transcript is not None:
+        alike = likeness(cut.heard, cut.transcript)
+        measured = f"{alike:.0%}: “{_short(cut.heard)}” / “{_short(cut.transcript)}”"
+        return Check(name, alike >= ALIKE, measured)
+    rate = speaking_rate(result)
+    count, expected = len(words(cut.heard)), cut.played_s * rate
+    ok = abs(count - expected) <= WORDS_OFF + 0.3 * expected
+    measured = f"{count} words in {cut.played_s:.2f} s, {expected:.1f} expected at {rate:.1f} a s"
+    return Check(name, ok, measured)
+
+
+def likeness(text: str, transcript: str) -> float:
+    """Return how alike a text and a transcript of its audio are, 0 to 1, word by word.
+
+    The last word of either may be missing in the other: the cut may go through it.
+    """
+    one, other = words(text), words(transcript)
+    pairs = [(one, other), (one[:-1], other), (one, other[:-1])]
+    ratios = (SequenceMatcher(None, a, b, autojunk=False).ratio() for a, b in pairs)
+    return max(ratios)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, in lower case and without punctuation."""
+    return re.findall(r"[^\W_]+(?:['\u2019][^\W_]+)*", text.lower())
+
+
+def speaking_rate(result: Rehearsal) -> float:
+    """Return the agent's words a second, measured by the turns that were heard to their end."""
+    spoken, seconds = 0, 0.0
+    for turn, duration_s in result.turn_seconds.items():
+        entry = next((e for e in result.history if e.get("turn") == turn), None)
+        if entry is not None and entry["heard"] and entry["heard"] == entry["generated"]:
+            spoken += len(words(entry["heard"]))
+            seconds += duration_s
+    return spoken / seconds if spoken and seconds else WORDS_PER_S
+
+
+def _ask(name: str, predicate: Predicate, result: Rehearsal) -> Check:
+    try:
+        answer = predicate(result)
+    except Exception as error:  # noqa: BLE001  # a check that fails to run is one that fails
+        return Check(name, False, f"{type(error).__name__}: {error}")
+    ok, measured = answer if isinstance(answer, tuple) else (answer, "")
+    return Check(name, bool(ok), measured)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms"
+
+
+def _short(text: str, length: int = 40) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

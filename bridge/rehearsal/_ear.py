@@ -1,0 +1,107 @@
+"""What the simulated caller perceives, while the call goes on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import trio
+
+from ..client import Caller, Cut, Received, Spoken, State
+from ..events import CallState
+from ._script import Perception
+
+Messages = list[Received[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A piece of the agent's audio as it came from the network."""
+
+    at_s: float
+    """In seconds of trio's clock."""
+    utterance: int
+    length: int
+    """In samples."""
+
+
+@final
+class Ear:
+    """Follows one caller; ``tick()`` brings it up to date.
+
+    Attributes:
+        arrivals: All audio that arrived, in order, played or not.
+        state: What the call is doing, by the server's word.
+        states: When it changed, in seconds of trio's clock.
+        line_at_s: When the caller's last line began; minus infinity before the first.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self.arrivals: list[Arrival] = []
+        self.state: CallState = "idle"
+        self.states: list[tuple[float, CallState]] = []
+        self.line_at_s = -math.inf
+        self._caller = caller
+        self._seen = 0
+        self._played_ms: dict[int, float] = {}
+        self._over: set[int] = set()
+        self._begun_s: dict[int, float] = {}
+        self._quiet_since_s = trio.current_time()
+        self._words: list[tuple[int, str]] = []
+        self._listen_in(caller)
+
+    def _listen_in(self, caller: Caller) -> None:
+        """Take note of what arrives before the loudspeaker decides whether to play it."""
+        feed = caller._speaker.feed
+
+        def noted(utterance: int, pcm: bytes, now_s: float) -> None:
+            self.arrivals.append(Arrival(now_s, utterance, len(pcm) // 2))
+            self._played_ms.setdefault(utterance, 0.0)
+            feed(utterance, pcm, now_s)
+
+        caller._speaker.feed = noted  # type: ignore[method-assign]  # the caller has no hook
+
+    def tick(self, now_s: float) -> Messages:
+        """Take in what happened, and return the messages that came since the last time."""
+        for utterance, before_ms in self._played_ms.items():
+            if utterance in self._over:
+                continue
+            played_ms = self._caller.played_ms(utterance)
+            if played_ms > before_ms:
+                self._begun_s.setdefault(utterance, now_s - played_ms / 1000)
+                self._played_ms[utterance] = played_ms
+                self._quiet_since_s = now_s
+        new = self._caller.received[self._seen :]
+        self._seen += len(new)
+        for received in new:
+            self._take(received)
+        return new
+
+    def line_began(self, now_s: float) -> None:
+        """Take note that the caller begins to speak."""
+        self.line_at_s = now_s
+
+    def line_ended(self, now_s: float) -> None:
+        """Take note that the caller has stopped speaking."""
+        self._quiet_since_s = max(self._quiet_since_s, now_s)
+
+    def perceive(self, now_s: float) -> Perception:
+        """Return what was perceived since the caller's last line began."""
+        fresh = {number for number, at_s in self._begun_s.items() if at_s > self.line_at_s}
+        return Perception(
+            spoken_s=sum(self._played_ms[number] for number in fresh) / 1000,
+            silent_s=max(0.0, now_s - self._quiet_since_s),
+            heard="".join(text for number, text in self._words if number in fresh),
+            state=self.state,
+        )
+
+    def _take(self, received: Received[Any]) -> None:
+        match received.message:
+            case State(state=state):
+                self.state = state
+                self.states.append((received.at_s, state))
+            case Spoken(utterance=utterance, text=text):
+                self._words.append((utterance, text))
+            case Cut(utterance=utterance):
+                self._over.add(utterance)

@@ -1,0 +1,32 @@
+"""What a rehearsal needs beside the core, and what it says when that is missing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class RehearsalExtraError(ImportError):
+    """A library of the extra ``demo`` is not installed."""
+
+    def __init__(self, library: str, purpose: str) -> None:
+        super().__init__(
+            f'{purpose} needs {library!r}, which is not installed: pip install "bargein[demo]"'
+        )
+        self.library = library
+
+
+def need(library: str, purpose: str) -> Any:
+    """Return a library of the extra ``demo``.
+
+    Args:
+        library: The module to import.
+        purpose: What needs it, for the error.
+
+    Raises:
+        RehearsalExtraError: It is not installed.
+    """
+    try:
+        return import_module(library)
+    except ModuleNotFoundError as error:
+        raise RehearsalExtraError(library, purpose) from error

@@ -1,0 +1,90 @@
+"""The simulated caller's microphone, in a quiet room, on a clock of its own."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import final
+
+import trio
+
+from ..client import FRAME_S, Caller
+from ._sound import first_audible, hiss, samples
+
+TICK_S = 0.02
+FRAME_BYTES = 640
+"""20 ms of PCM16 mono at 16 kHz."""
+
+
+@final
+class Microphone:
+    """Gives a caller each frame that is sent: a line, or the hiss of a quiet room.
+
+    Frames lie on an exact grid of 20 ms.  Frame n holds what sounded in the 20 ms before its
+    place on the grid, and is sent then at the earliest: what a busy machine adds to that is part
+    of every latency, as it is on a real line.
+
+    Attributes:
+        pcm: All that was sent, PCM16 mono 16 kHz, without a gap.
+    """
+
+    def __init__(self, caller: Caller, seed: int = 1) -> None:
+        """Take the place of a caller's own microphone.
+
+        Args:
+            caller: Whose microphone it becomes.
+            seed: Of the hiss.
+        """
+        random = Random(seed)
+        self.pcm = bytearray()
+        self._hiss = [hiss(FRAME_BYTES // 2, random) for _ in range(50)]
+        self._frames = 0
+        self._grid_s = math.inf
+        self._line = memoryview(b"")
+        self._line_frame = 0
+        self._line_first = 0
+        self._caller = caller
+        # The caller has no hook for it, and on its own sends digital silence, as no room does.
+        caller._next_frame = self.next_frame  # type: ignore[method-assign]
+
+    @property
+    def start_s(self) -> float:
+        """When the first sample of ``pcm`` sounded, in seconds of trio's clock."""
+        return self._grid_s - FRAME_S if self._frames else trio.current_time()
+
+    @property
+    def line_sounds_at_s(self) -> float:
+        """When the first audible sample of the latest line sounds."""
+        return self.start_s + self._line_frame * FRAME_S + self._line_first / 16_000
+
+    def next_frame(self) -> bytes:
+        """Return the next frame; called once every 20 ms, late ones at once."""
+        # No frame is ever sent before its time, so the one that was least late shows the grid.
+        self._grid_s = min(self._grid_s, trio.current_time() - self._frames * FRAME_S)
+        frame = self._hiss[self._frames % len(self._hiss)]
+        if self._line:
+            frame = bytes(self._line[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
+            self._line = self._line[FRAME_BYTES:]
+        self._frames += 1
+        self.pcm += frame
+        return frame
+
+    async def say(self, pcm: bytes) -> None:
+        """Say something, beginning with the next frame.
+
+        Returns when all of it is sent or the call is over.  When cancelled, the caller falls
+        silent at the next frame.
+
+        Args:
+            pcm: PCM16 little-endian mono 16 kHz, with something audible in it.
+        """
+        self._line_frame = self._frames
+        self._line_first = first_audible(samples(pcm)) or 0
+        self._line = memoryview(pcm)
+        try:
+            while True:
+                await trio.sleep(TICK_S)
+                if not self._line or self._caller.ended.is_set():
+                    return
+        finally:
+            self._line = memoryview(b"")

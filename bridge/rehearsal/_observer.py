@@ -1,0 +1,88 @@
+"""The server's side of a rehearsed call, seen from within the same process.
+
+The caller's ear decides what was heard.  Only what never reaches it is taken from here: the
+history, and the text and audio that were generated for each utterance.
+"""
+
+from __future__ import annotations
+
+from array import array
+from copy import copy
+from typing import Any, final
+
+from routes import Message
+
+from .._app import App
+from .._call import Call
+from ..events import AgentAudio, AgentResponse
+from ._sound import samples
+
+
+@final
+class Observer:
+    """Takes notes of one call.
+
+    Attributes:
+        call: The call, once it was answered.
+        turns: The turn that each utterance belongs to.
+        texts: The text generated for each utterance.
+        audio: The audio synthesised for each utterance, 24 kHz.
+    """
+
+    def __init__(self) -> None:
+        self.call: Call | None = None
+        self.turns: dict[int, int] = {}
+        self.texts: dict[int, str] = {}
+        self.audio: dict[int, array[int]] = {}
+
+    def watched(self, app: App) -> App:
+        """Return an app that answers as this one does, and is watched; the app is not changed."""
+        answer = app.answer
+
+        async def answer_watched(call: Call) -> None:
+            self._watch(call)
+            await answer(call)
+
+        watched = copy(app)
+        watched.answer = answer_watched
+        return watched
+
+    def history(self, start_s: float) -> list[dict[str, Any]]:
+        """Return the call's history as plain data, its times counted from a moment.
+
+        Args:
+            start_s: That moment, in seconds of trio's clock.
+        """
+        if self.call is None:
+            return []
+        return [_rebased(entry, start_s) for entry in self.call.history.as_json()]
+
+    def _watch(self, call: Call) -> None:
+        self.call = call
+        call.router.add_sink(self._text, AgentResponse)
+        call.router.add_sink(self._sound, AgentAudio)
+
+    def _text(self, message: Message) -> None:
+        assert self.call is not None
+        utterance = self.call.speaking.utterance_of(message)
+        if utterance is not None:
+            self.turns[utterance.number] = utterance.turn.number
+            self.texts[utterance.number] = utterance.generated
+
+    def _sound(self, message: Message) -> None:
+        audio: AgentAudio = message.event
+        # 0 stands for the newest utterance of its turn; that is the newest of all but in a
+        # hand-over, where the old agent's audio is not heard any more.
+        number = audio.utterance or max(self.turns, default=0)
+        self.audio.setdefault(number, array("h")).extend(samples(audio.pcm))
+
+
+def _rebased(value: Any, start_s: float) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: round(inner - start_s, 4) if key == "at_s" else _rebased(inner, start_s)
+            for key, inner in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_rebased(inner, start_s) for inner in value]
+    return value

@@ -1,0 +1,228 @@
+"""The picture of a rehearsal: both sides of the call on one axis of time, and each cut enlarged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+from ._canvas import INK, LINE_HEIGHT, MUTED, Canvas
+from ._closeup import CLOSEUP_HEIGHT, draw_closeup
+from ._colors import (
+    AGENT,
+    AGENT_PALE,
+    CALLER,
+    CALLER_PALE,
+    CUT,
+    DROPPED,
+    DROPPED_PALE,
+    DROPPED_TEXT,
+    GRID,
+    STATES,
+)
+from ._measure import Notes
+from ._recording import RATE_HZ, Recording
+from ._result import Cut, Rehearsal
+from ._sound import loudest
+
+LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000
+LEAST_PX_PER_S = 24
+LEFT, RIGHT = 92, 36
+MOST_CLOSEUPS = 2
+
+_CALLER_TEXT = 148
+_CALLER = (158, 248)
+_AGENT = (274, 364)
+_AGENT_TEXT = 374
+_STATE = (444, 466)
+_AXIS = 470
+_CLOSEUPS = 518
+_TEXT_SIZE = 14
+
+
+def draw(result: Rehearsal, notes: Notes) -> Canvas:
+    """Return the picture of a rehearsal.
+
+    Args:
+        result: What was found.
+        notes: What the recording does not show.
+
+    Raises:
+        RehearsalExtraError: Pillow is not installed.
+    """
+    shown = [cut for cut in result.cuts if cut.latency_s is not None][:MOST_CLOSEUPS]
+    needed = LEFT + RIGHT + result.recording.duration_s * LEAST_PX_PER_S
+    width = min(max(LEAST_WIDTH, needed), GREATEST_WIDTH)
+    height = _CLOSEUPS + CLOSEUP_HEIGHT * len(shown)
+    canvas = Canvas(width, height, _texts(result, notes))
+    page = _Page(canvas, width, result, notes)
+    page.draw()
+    for number, cut in enumerate(shown):
+        draw_closeup(canvas, _CLOSEUPS + number * CLOSEUP_HEIGHT, width, cut, result.recording)
+    return canvas
+
+
+def _texts(result: Rehearsal, notes: Notes) -> list[str]:
+    lines = [said.line.text for said in result.said]
+    return [*lines, *notes.texts.values(), *(cut.heard + cut.unheard for cut in result.cuts)]
+
+
+def _verdict(cut: Cut) -> str:
+    if cut.latency_s is None:
+        return "nothing to cut"
+    after = f"{cut.latency_s * 1000:.0f} ms"
+    return f"cut after {after}" if cut.is_told else f"not cut: {after}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """A text that belongs to a moment."""
+
+    at_s: float
+    text: str
+    fill: str
+
+
+@final
+class _Page:
+    def __init__(self, canvas: Canvas, width: float, result: Rehearsal, notes: Notes) -> None:
+        self._canvas = canvas
+        self._right = width - RIGHT
+        self._result = result
+        self._notes = notes
+        self._recording: Recording = result.recording
+        self._px_per_s = (self._right - LEFT) / max(self._recording.duration_s, 0.001)
+
+    def draw(self) -> None:
+        self._heading()
+        self._axis()
+        self._states()
+        self._turns()
+        self._lanes()
+        for cut in self._result.cuts:
+            self._cut(cut)
+        said = [_Label(s.from_s, f"“{s.line.text}”", CALLER) for s in self._result.said]
+        self._labels(_CALLER_TEXT, said, above=True)
+        self._labels(_AGENT_TEXT, self._agent_labels())
+
+    def _x(self, at_s: float) -> float:
+        return LEFT + min(max(at_s, 0.0), self._recording.duration_s) * self._px_per_s
+
+    def _heading(self) -> None:
+        failed = [check for check in self._result.checks if not check.ok]
+        parts = [f"{self._recording.duration_s:.1f} s"]
+        parts += [_verdict(cut) for cut in self._result.cuts]
+        if self._result.checks:
+            verdict = f"{len(failed)} of {len(self._result.checks)} checks failed"
+            parts.append(verdict if failed else f"all {len(self._result.checks)} checks hold")
+        self._canvas.text(LEFT, 24, "A call, and how it was interrupted", 26)
+        self._canvas.text(LEFT, 62, "  ·  ".join(parts), 16, CUT if failed else MUTED)
+        self._legend()
+
+    def _legend(self) -> None:
+        x = self._right
+        entries = [("never heard", DROPPED), ("agent, as heard", AGENT), ("caller", CALLER)]
+        for text, fill in entries:
+            x -= self._canvas.text_width(text, _TEXT_SIZE)
+            self._canvas.text(x, 40, text, _TEXT_SIZE, MUTED, "lm")
+            x -= 20
+            self._canvas.bar((x, 33, x + 14, 47), fill, 3)
+            x -= 22
+
+    def _axis(self) -> None:
+        step = next(s for s in (1, 2, 5, 10, 30, 60, 600) if s * self._px_per_s >= 60)
+        for second in range(0, int(self._recording.duration_s) + 1, step):
+            x = self._x(second)
+            self._canvas.line((x, _CALLER[0] - 4), (x, _STATE[1] + 4), GRID)
+            self._canvas.text(x, _AXIS + 6, f"{second} s", 13, MUTED, "ma")
+
+    def _states(self) -> None:
+        top, bottom = _STATE
+        changes = [(0.0, "idle"), *self._recording.states, (self._recording.duration_s, "")]
+        for (from_s, state), (until_s, _) in pairwise(changes):
+            left, right = self._x(from_s), self._x(until_s)
+            self._canvas.bar((left, top, right, bottom), STATES.get(state, GRID), 3)
+            if right - left > self._canvas.text_width(state, 12) + 8:
+                middle = ((left + right) / 2, (top + bottom) / 2)
+                self._canvas.text(*middle, state, 12, INK, "mm")
+        self._canvas.text(LEFT - 12, (top + bottom) / 2, "state", _TEXT_SIZE, MUTED, "rm")
+
+    def _turns(self) -> None:
+        for said in self._result.said:
+            box = (self._x(said.from_s), _CALLER[0], self._x(said.until_s), _CALLER[1])
+            self._canvas.bar(box, CALLER_PALE, 4)
+        for span in self._recording.spans:
+            left, right = self._x(span.start / RATE_HZ), self._x(span.stop / RATE_HZ)
+            self._canvas.bar((left, _AGENT[0], right, _AGENT[1]), AGENT_PALE, 4)
+        for cut in self._result.cuts:
+            self._dropped(cut)
+
+    def _lanes(self) -> None:
+        recording = self._recording
+        for name, (top, bottom), track, fill in (
+            ("caller", _CALLER, recording.caller, CALLER),
+            ("agent", _AGENT, recording.agent, AGENT),
+        ):
+            middle = (top + bottom) / 2
+            self._canvas.line((LEFT, middle), (self._right, middle), fill)
+            box = (LEFT, top + 4, self._right, bottom - 4)
+            self._canvas.wave(track, box, RATE_HZ, self._px_per_s, loudest(track), fill)
+            self._canvas.text(LEFT - 12, middle, name, 16, fill, "rm")
+
+    def _dropped(self, cut: Cut) -> None:
+        """Draw the rest of a cut utterance, pale, up to what was heard next."""
+        if cut.utterance is None or not cut.is_told:
+            return
+        start, rest = self._recording.dropped(cut.utterance)
+        left, right = self._x(start / RATE_HZ), self._x((start + len(rest)) / RATE_HZ)
+        if right - left < 2:
+            return
+        self._canvas.bar((left, _AGENT[0], right, _AGENT[1]), DROPPED_PALE)
+        self._canvas.hatch((left, _AGENT[0], right, _AGENT[1]), GRID)
+        box = (left, _AGENT[0] + 4, right, _AGENT[1] - 4)
+        peak = loudest(self._recording.agent)
+        self._canvas.wave(rest, box, RATE_HZ, self._px_per_s, peak, DROPPED)
+        text = f"{cut.dropped_s:.1f} s dropped"
+        width = self._canvas.text_width(text, 12) + 10
+        if right - left > width + 70:
+            self._canvas.bar((right - width, _AGENT[0], right, _AGENT[0] + 18), DROPPED_PALE, 3)
+            self._canvas.text(right - 5, _AGENT[0] + 9, text, 12, MUTED, "rm")
+
+    def _cut(self, cut: Cut) -> None:
+        if cut.silent_at_s is None or cut.latency_s is None:
+            return
+        x = self._x(cut.silent_at_s)
+        self._canvas.dashes(self._x(cut.said.from_s), _CALLER[0] - 6, _AGENT[1] + 4, CUT)
+        self._canvas.line((x, _CALLER[0] - 6), (x, _AGENT[1] + 4), CUT, 2)
+        text = _verdict(cut)
+        width = self._canvas.text_width(text, 13) + 14
+        self._canvas.bar((x, _CALLER[1] + 3, x + width, _AGENT[0] - 3), CUT, 3)
+        self._canvas.text(x + 7, (_CALLER[1] + _AGENT[0]) / 2, text, 13, "white", "lm")
+
+    # --- texts ----------------------------------------------------------------------------------
+
+    def _agent_labels(self) -> list[_Label]:
+        labels = []
+        cuts = {cut.utterance: cut for cut in self._result.cuts}
+        starts: dict[int, float] = {}
+        for span in self._recording.spans:
+            starts.setdefault(span.utterance, span.start / RATE_HZ)
+        for utterance, at_s in starts.items():
+            cut = cuts.get(utterance)
+            text = self._notes.texts.get(utterance, "")
+            if cut is not None and cut.unheard.strip():
+                text = f"{cut.heard} …"
+            labels.append(_Label(at_s, text.strip(), AGENT))
+            if cut is not None and cut.unheard.strip() and cut.silent_at_s is not None:
+                labels.append(_Label(cut.silent_at_s, f"… {cut.unheard.strip()}", DROPPED_TEXT))
+        return sorted(labels, key=lambda label: label.at_s)
+
+    def _labels(self, y: float, labels: Sequence[_Label], *, above: bool = False) -> None:
+        """Write texts beside each other, each as wide as there is room before the next."""
+        edges = [*(self._x(label.at_s) for label in labels), self._right]
+        for label, left, right in zip(labels, edges, edges[1:], strict=False):
+            width = max(right - left - 12, 30)
+            lines = self._canvas.lines(label.text, _TEXT_SIZE, width, 3)
+            top = y - len(lines) * _TEXT_SIZE * LINE_HEIGHT if above else y
+            self._canvas.write_lines(left + 2, top, lines, _TEXT_SIZE, label.fill)

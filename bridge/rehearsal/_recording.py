@@ -1,0 +1,181 @@
+"""Both sides of a call on one sample clock."""
+
+from __future__ import annotations
+
+import wave
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ..events import CallState
+from ._sound import first_audible, last_audible, resample, samples, to_pcm
+
+RATE_HZ = 24_000
+"""The agent's rate: so its track is bit for bit what left the loudspeaker."""
+
+
+class Played(Protocol):
+    """A stretch of the agent's audio."""
+
+    @property
+    def at_s(self) -> float:
+        """When its first sample sounded, in seconds of trio's clock."""
+
+    @property
+    def pcm(self) -> bytes | bytearray:
+        """PCM16 little-endian mono 24 kHz."""
+
+    @property
+    def utterance(self) -> int:
+        """The utterance it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a stretch of an utterance lies in the agent's track, in samples."""
+
+    utterance: int
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class Recording:
+    """What a caller said and heard.
+
+    Sample n of both tracks sounded at ``start_s + n / 24000``.
+    """
+
+    start_s: float
+    """Time zero of the recording, in seconds of trio's clock."""
+    duration_s: float
+    caller: array[int]
+    """What the caller said, 24 kHz."""
+    agent: array[int]
+    """What the caller heard, 24 kHz; silence where nothing was played."""
+    spans: tuple[Span, ...]
+    """Which utterance is where in the agent's track, in the order of time."""
+    states: tuple[tuple[float, CallState], ...] = ()
+    """When the call changed its state, in seconds of the recording."""
+    generated: Mapping[int, array[int]] = field(default_factory=dict)
+    """All audio of each utterance that was synthesised, heard or not, 24 kHz."""
+
+    def of(self, utterance: int) -> array[int]:
+        """Return what was heard of an utterance, without the gaps."""
+        heard = array("h")
+        for span in self.spans:
+            if span.utterance == utterance:
+                heard += self.agent[span.start : span.stop]
+        return heard
+
+    def dropped(self, utterance: int) -> tuple[int, array[int]]:
+        """Return the audio of an utterance that was never heard, up to what was heard next.
+
+        Args:
+            utterance: Its number; some of it must have been heard.
+
+        Returns:
+            The index in the track at which it would have begun, and the samples.
+        """
+        stop = max(span.stop for span in self.spans if span.utterance == utterance)
+        rest = self.generated.get(utterance, array("h"))[len(self.of(utterance)) :]
+        later = [span.start for span in self.spans if span.start >= stop]
+        return stop, rest[: min([len(self.agent), *later]) - stop]
+
+    def first_agent_s(self, utterance: int) -> float | None:
+        """Return when the first audible sample of an utterance was heard."""
+        found = (
+            first_audible(self.agent, s.start, s.stop)
+            for s in self.spans
+            if s.utterance == utterance
+        )
+        return next((index / RATE_HZ for index in found if index is not None), None)
+
+    def last_agent_s(self, utterance: int, before_s: float | None = None) -> float | None:
+        """Return when the last audible sample of an utterance was heard.
+
+        Args:
+            utterance: Its number.
+            before_s: Only what sounded before this moment counts.
+        """
+        limit = len(self.agent) if before_s is None else round(before_s * RATE_HZ)
+        for span in reversed(self.spans):
+            if span.utterance == utterance and span.start < limit:
+                index = last_audible(self.agent, span.start, min(span.stop, limit))
+                if index is not None:
+                    return index / RATE_HZ
+        return None
+
+    def caller_sound(self, from_s: float, until_s: float) -> tuple[float, float] | None:
+        """Return the first and the last audible moment of the caller in a stretch, if any."""
+        start, stop = round(from_s * RATE_HZ), round(until_s * RATE_HZ)
+        first = first_audible(self.caller, start, stop)
+        last = last_audible(self.caller, start, stop)
+        if first is None or last is None:
+            return None
+        return first / RATE_HZ, last / RATE_HZ
+
+    def write_wav(self, path: Path) -> None:
+        """Write a stereo WAV: caller left, agent right, PCM16 at 24 kHz."""
+        both = array("h", bytes(4 * len(self.caller)))
+        both[0::2] = self.caller
+        both[1::2] = self.agent
+        with wave.open(str(path), "wb") as file:
+            file.setnchannels(2)
+            file.setsampwidth(2)
+            file.setframerate(RATE_HZ)
+            file.writeframes(to_pcm(both))
+
+
+def record(
+    *,
+    start_s: float,
+    end_s: float,
+    spoke: bytes | bytearray,
+    spoke_at_s: float,
+    heard: Sequence[Played],
+    spoke_rate_hz: int = 16_000,
+    states: Sequence[tuple[float, CallState]] = (),
+    generated: Mapping[int, array[int]] | None = None,
+) -> Recording:
+    """Lay both sides of a call on one clock; what sounded outside of it is left out.
+
+    Args:
+        start_s: Where the recording begins, in seconds of trio's clock.
+        end_s: Where it ends.
+        spoke: What the caller said, without a gap: PCM16 little-endian mono.
+        spoke_at_s: When its first sample sounded.
+        heard: What left the loudspeaker at 24 kHz, in the order of time.
+        spoke_rate_hz: The microphone's rate.
+        states: When the call changed its state, in seconds of trio's clock.
+        generated: All audio of each utterance that was synthesised, 24 kHz.
+    """
+    length = max(0, round((end_s - start_s) * RATE_HZ))
+    caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))
+    said = resample(samples(spoke), spoke_rate_hz, RATE_HZ)
+    _put(caller, said, round((spoke_at_s - start_s) * RATE_HZ))
+    spans = []
+    for piece in heard:
+        start, stop = _put(agent, samples(piece.pcm), round((piece.at_s - start_s) * RATE_HZ))
+        if stop > start:
+            spans.append(Span(piece.utterance, start, stop))
+    return Recording(
+        start_s=start_s,
+        duration_s=length / RATE_HZ,
+        caller=caller,
+        agent=agent,
+        spans=tuple(spans),
+        states=tuple((max(0.0, at_s - start_s), state) for at_s, state in states),
+        generated=dict(generated or {}),
+    )
+
+
+def _put(track: array[int], values: array[int], at: int) -> tuple[int, int]:
+    """Write values into a track, as far as they fit, and return where they lie."""
+    start, stop = max(at, 0), min(at + len(values), len(track))
+    if stop <= start:
+        return start, start
+    track[start:stop] = values[start - at : stop - at]
+    return start, stop

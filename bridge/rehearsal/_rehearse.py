@@ -1,0 +1,229 @@
+"""Makes a call to an app, records it, and checks it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO, TypeAlias
+
+import trio
+
+from .._app import App
+from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
+from ..server import open_server
+from ._caller import Conversation
+from ._checks import run_checks
+from ._extra import need
+from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
+from ._observer import Observer
+from ._picture import draw
+from ._recording import RATE_HZ, Recording, record
+from ._result import Cut, Predicate, Rehearsal, Said
+from ._script import Line
+from ._sound import first_audible, resample, samples, to_pcm
+from ._terminal import Terminal
+from ._timeline import Timeline
+
+Voice: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""Text to speech: PCM16 little-endian mono 16 kHz."""
+
+Transcribe: TypeAlias = Callable[[bytes], Awaitable[str]]
+"""Speech (PCM16 little-endian mono 16 kHz) to text."""
+
+TAIL_S = 0.3
+"""Silence recorded after the call."""
+
+
+async def rehearse(
+    app: App,
+    script: Sequence[Line],
+    *,
+    voice: Voice,
+    out: Path | None = None,
+    transcribe: Transcribe | None = None,
+    checks: Sequence[tuple[str, Predicate]] = (),
+    answer_s: float = 20.0,
+    terminal: TextIO | None = None,
+) -> Rehearsal:
+    """Ring an app over a real WebSocket with real speech, record everything, and check it.
+
+    The app is opened and served on a free port of loopback.  The caller's microphone is open all
+    the time; each line of the script is said when its moment comes.  The call ends when the agent
+    ends it, when nothing follows the answer to the last line, or when a moment never comes.
+    The call is told on the terminal as it happens.
+
+    Cancelling is safe: the call is hung up and the server drained, within their own deadlines;
+    nothing is written.
+
+    Args:
+        app: What is called; it is not changed.
+        script: What the caller says, and when.
+        voice: Speaks the lines; called before the call, one line at a time.
+        out: Folder for ``call.wav``, ``timeline.png`` and ``history.json``; made if need be.  None
+            writes no files.
+        transcribe: Recognises what was heard of a cut answer, so that it can be compared with the
+            history; called before the app is closed.  None compares words with time.
+        checks: Further checks, by name: each gets the result and says whether it holds, or that
+            and what it found.
+        answer_s: Seconds the agent has to answer the last line and to end the call.
+        terminal: Where the call is told; None takes standard output.
+
+    Returns:
+        What was found; ``ok`` tells whether every check holds.
+
+    Raises:
+        RehearsalExtraError: A library of the extra ``demo`` is missing.
+        ValueError: The script is empty, the app has no speech, or the voice gave silence.
+        OSError: `out` cannot be made, or a file of it cannot be written.
+        Exception: What opening the app raised.
+    """
+    if not script:
+        raise ValueError("rehearse(): the script is empty; give it at least one Line(...)")
+    if app.speech is None:
+        raise ValueError(f"rehearse(): {app!r} has no ears; give it App(..., speech=LocalSpeech())")
+    need("numpy", "the recording of a rehearsal")
+    if out is not None:
+        need("PIL.Image", "the picture of a rehearsal")
+        await trio.Path(out).mkdir(parents=True, exist_ok=True)
+    timeline = Timeline(Terminal(sys.stdout if terminal is None else terminal))
+    timeline.title(f"Rehearsal: a simulated caller rings {app.name!r}")
+    try:
+        result, notes = await _run(app, script, timeline, voice, transcribe, answer_s)
+    except BaseExceptionGroup as group:
+        raise _only_error(group) from group
+    result = result.with_checks(run_checks(result, checks))
+    if out is not None:
+        result = replace(result, files=await trio.to_thread.run_sync(_write, result, notes, out))
+    timeline.report(result)
+    return result
+
+
+async def _run(
+    app: App,
+    script: Sequence[Line],
+    timeline: Timeline,
+    voice: Voice,
+    transcribe: Transcribe | None,
+    answer_s: float,
+) -> tuple[Rehearsal, Notes]:
+    observer = Observer()
+    async with trio.open_nursery() as nursery:
+        with timeline.doing("the caller learns the lines", nursery):
+            sounds = [await _speech(line, voice) for line in script]
+        with ExitStack() as loading:
+            loading.enter_context(timeline.doing("the agent loads its ears and voice", nursery))
+            async with open_server(observer.watched(app), port=0) as server:
+                loading.close()
+                timeline.title("")
+                async with open_caller(server.url) as caller:
+                    conversation = Conversation(caller, timeline)
+                    start_s = caller.received[0].at_s - FRAME_S
+                    timeline.begin(start_s, conversation)
+                    lines = list(zip(script, sounds, strict=True))
+                    await conversation.run(lines, answer_s)
+                result, notes = _look_back(caller, conversation, observer, start_s)
+                if transcribe is not None:
+                    with timeline.doing("what was heard is transcribed", nursery):
+                        result = await _transcribed(result, notes, transcribe)
+    return result, notes
+
+
+async def _speech(line: Line, voice: Voice) -> bytes:
+    pcm = await voice(line.text)
+    if first_audible(samples(pcm)) is None:
+        raise ValueError(f"rehearse(): the voice gave nothing audible for the line {line.text!r}")
+    return pcm
+
+
+# --- after the call -----------------------------------------------------------------------------
+
+
+def _look_back(
+    caller: Caller, conversation: Conversation, observer: Observer, start_s: float
+) -> tuple[Rehearsal, Notes]:
+    recording = record(
+        start_s=start_s,
+        end_s=conversation.ended_s + TAIL_S,
+        spoke=conversation.microphone.pcm,
+        spoke_at_s=conversation.microphone.start_s,
+        heard=conversation.heard,
+        states=conversation.ear.states,
+        generated=observer.audio,
+    )
+    notes = Notes(
+        fences=[
+            Fence(r.at_s - start_s, r.message.utterance)
+            for r in caller.received
+            if isinstance(r.message, Clear)
+        ],
+        arrivals=conversation.ear.arrivals,
+        turns=observer.turns,
+        texts=observer.texts,
+        history=observer.history(start_s),
+    )
+    said = _said(conversation, recording)
+    result = Rehearsal(
+        recording=recording,
+        said=said,
+        cuts=tuple(find_cut(each, recording, notes) for each in said if each.line.interrupts),
+        answers=tuple(find_answer(each, recording) for each in said),
+        history=list(map(dict, notes.history)),
+        ended=caller.reason or "the caller left",
+        problems=tuple(conversation.problems),
+        transcripts=_transcripts(caller, start_s),
+        turn_seconds={
+            turn: len(heard_of_turn(recording, notes, utterance)) / RATE_HZ
+            for utterance, turn in notes.turns.items()
+        },
+    )
+    return result, notes
+
+
+def _said(conversation: Conversation, recording: Recording) -> tuple[Said, ...]:
+    said = []
+    for spoken in conversation.spoken:
+        from_s = spoken.from_s - recording.start_s
+        found = recording.caller_sound(from_s, spoken.until_s - recording.start_s)
+        if found is not None:
+            said.append(Said(spoken.line, *found))
+    return tuple(said)
+
+
+def _transcripts(caller: Caller, start_s: float) -> tuple[tuple[float, str], ...]:
+    return tuple(
+        (received.at_s - start_s, received.message.text)
+        for received in caller.received
+        if isinstance(received.message, Transcript)
+        and received.message.role == "user"
+        and received.message.final
+    )
+
+
+async def _transcribed(result: Rehearsal, notes: Notes, transcribe: Transcribe) -> Rehearsal:
+    cuts: list[Cut] = []
+    for cut in result.cuts:
+        text = None
+        if cut.utterance is not None:
+            heard = heard_of_turn(result.recording, notes, cut.utterance)
+            text = await transcribe(to_pcm(resample(heard, RATE_HZ, 16_000)))
+        cuts.append(replace(cut, transcript=text))
+    return replace(result, cuts=tuple(cuts))
+
+
+def _write(result: Rehearsal, notes: Notes, out: Path) -> tuple[Path, ...]:
+    wav, picture, history = out / "call.wav", out / "timeline.png", out / "history.json"
+    result.recording.write_wav(wav)
+    draw(result, notes).save(picture)
+    text = json.dumps(result.history, indent=2, ensure_ascii=False)
+    history.write_text(text + "\n", encoding="utf-8")
+    return wav, picture, history
+
+
+def _only_error(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,110 @@
+"""What a rehearsal found: cuts, answers, checks and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ._recording import Recording
+from ._script import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line as the caller said it.  All times are seconds of the recording."""
+
+    line: Line
+    from_s: float
+    """The first audible sample."""
+    until_s: float
+    """The last audible sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What an interrupting line did to the agent's speech."""
+
+    said: Said
+    """The line."""
+    utterance: int | None = None
+    """The utterance that was audible when the line began; None: the agent was silent."""
+    silent_at_s: float | None = None
+    """Its last audible sample at the caller's ear, in seconds of the recording."""
+    latency_s: float | None = None
+    """From the caller's first audible sample to `silent_at_s`."""
+    is_told: bool = False
+    """Whether the server told that it was cut."""
+    played_s: float = 0.0
+    """How much audio of the agent's turn was played."""
+    dropped_s: float = 0.0
+    """How much audio of the utterance was synthesised and never played."""
+    late_s: float = 0.0
+    """How much of it was played after a silence, or after the server's word that it was cut."""
+    arrived_late_s: float = 0.0
+    """How much of it arrived after that word."""
+    heard: str = ""
+    """What the history says was heard of the agent's turn."""
+    unheard: str = ""
+    """The rest of what was generated in that turn."""
+    transcript: str | None = None
+    """What a recogniser makes of the audio that was heard; None: there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The agent's answer to a line."""
+
+    said: Said
+    latency_s: float | None
+    """From the caller's last audible sample to the agent's first; None: no answer was heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that had to hold."""
+
+    name: str
+    ok: bool
+    measured: str = ""
+    """What was found, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A call that was made and checked."""
+
+    recording: Recording
+    said: tuple[Said, ...]
+    """The lines that were said."""
+    cuts: tuple[Cut, ...]
+    """One for each interrupting line that was said."""
+    answers: tuple[Answer, ...]
+    """One for each line that was said."""
+    history: list[dict[str, Any]]
+    """The call's history as plain data; times are seconds of the recording."""
+    ended: str
+    """Why the call ended."""
+    problems: tuple[str, ...] = ()
+    """Lines that were never said, and errors that the server told of."""
+    transcripts: tuple[tuple[float, str], ...] = ()
+    """What the agent understood, final transcripts only, and when."""
+    turn_seconds: Mapping[int, float] = field(default_factory=dict)
+    """How much audio of each turn was heard."""
+    checks: tuple[Check, ...] = ()
+    files: tuple[Path, ...] = ()
+    """What was written."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check holds."""
+        return all(check.ok for check in self.checks)
+
+    def with_checks(self, checks: Sequence[Check]) -> Rehearsal:
+        """Return the same with these checks added."""
+        return replace(self, checks=(*self.checks, *checks))
+
+
+Predicate: TypeAlias = Callable[[Rehearsal], bool | tuple[bool, str]]
+"""A check of the user's: says whether it holds, and if it likes what it found."""

@@ -1,0 +1,76 @@
+"""What a simulated caller says, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..events import CallState
+
+BUSY: frozenset[CallState] = frozenset({"thinking", "tool", "speaking"})
+"""States in which the agent has still something to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perception:
+    """What the caller has perceived since their last line began, or since the call did."""
+
+    spoken_s: float = 0.0
+    """Seconds of the agent's speech heard, of utterances that began after that line did."""
+    silent_s: float = 0.0
+    """Seconds since the agent was last heard; since the line's end if it was not."""
+    heard: str = ""
+    """The words heard in that time."""
+    state: CallState = "idle"
+    """What the call is doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """When to speak.
+
+    Write your own: ``Cue("it offers a refund", lambda now: "refund" in now.heard)``.
+    """
+
+    description: str
+    """What is waited for, to be read after "until"."""
+    is_due: Callable[[Perception], bool]
+    """Asked every 20 ms; must not wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something the caller says."""
+
+    text: str
+    when: Cue
+    """The moment to say it."""
+    interrupts: bool = False
+    """Whether it is meant to cut the agent; then the cut is measured and checked."""
+    deadline_s: float = 20.0
+    """Longest wait for that moment, from the end of the caller's line before this one (from the
+    start of the call for the first); after it the rehearsal ends and fails."""
+
+
+def agent_falls_silent(for_s: float = 0.6) -> Cue:
+    """Wait until the agent has answered and is silent.
+
+    Args:
+        for_s: How long it must be silent; shorter pauses are part of its speech.
+    """
+    return Cue(
+        "the agent has answered and falls silent",
+        lambda now: now.spoken_s > 0 and now.silent_s >= for_s and now.state not in BUSY,
+    )
+
+
+def agent_has_spoken(seconds: float) -> Cue:
+    """Wait until so much of the agent's answer was heard: the moment to talk over it.
+
+    Args:
+        seconds: Of speech at the caller's ear.
+    """
+    return Cue(
+        f"the agent has spoken for {seconds:g} s",
+        lambda now: now.spoken_s >= seconds,
+    )

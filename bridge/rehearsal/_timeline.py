@@ -1,0 +1,239 @@
+"""The call as it happens, told on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import trio
+
+from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, State, Transcript
+from ._caller import Conversation
+from ._ear import Ear, Messages
+from ._recording import RATE_HZ
+from ._result import Rehearsal
+from ._script import Line
+from ._sound import last_audible, samples
+from ._terminal import Style, Terminal, columns
+
+PROGRESS_EVERY_S = 0.2
+_NAME_COLUMNS = 8
+_STATE_COLUMNS = 9
+_NARROW = 72
+"""Below so many columns the state is left out."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What somebody is saying."""
+
+    at_s: float
+    name: str
+    style: Style
+    text: str
+    utterance: int = 0
+
+
+@final
+class Timeline:
+    """Tells a rehearsal: who speaks, what is understood, what is cut, and what was found."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        """Write to a terminal.
+
+        Args:
+            terminal: Where to.
+        """
+        self._terminal = terminal
+        self._start_s = 0.0
+        self._now_s = 0.0
+        self._state = "idle"
+        self._draft: _Draft | None = None
+        self._conversation: Conversation | None = None
+
+    # --- before the call ------------------------------------------------------------------------
+
+    def title(self, text: str) -> None:
+        """Write a heading."""
+        self._terminal.row([], text, "bold")
+
+    @contextmanager
+    def doing(self, what: str, nursery: trio.Nursery) -> Iterator[None]:
+        """Show that something takes its time, and how long it took.
+
+        Args:
+            what: What is done.
+            nursery: Owns the task that counts the seconds.
+        """
+        began_s = trio.current_time()
+        counting = trio.CancelScope()
+        if self._terminal.live:
+            nursery.start_soon(self._count, what, began_s, counting)
+        else:
+            self._terminal.row([], f"{what} …", "dim")
+        try:
+            yield
+        finally:
+            counting.cancel(reason="done")
+            self._terminal.close()
+        self._terminal.row([], f"{what}: {trio.current_time() - began_s:.1f} s", "dim")
+
+    async def _count(self, what: str, began_s: float, scope: trio.CancelScope) -> None:
+        with scope:
+            while True:
+                self._terminal.draft([], f"{what} … {trio.current_time() - began_s:.1f} s", "dim")
+                await trio.sleep(PROGRESS_EVERY_S)
+
+    # --- the call -------------------------------------------------------------------------------
+
+    def begin(self, start_s: float, conversation: Conversation) -> None:
+        """Begin to tell a call.
+
+        Args:
+            start_s: Time zero, in seconds of trio's clock.
+            conversation: Where cuts are measured.
+        """
+        self._start_s = self._now_s = start_s
+        self._conversation = conversation
+
+    def line(self, at_s: float, line: Line) -> None:
+        """Tell that the caller begins to say a line."""
+        self._finish_draft(broken=True)
+        text = f"“{line.text}”" + (" (talks over the agent)" if line.interrupts else "")
+        self._row(at_s, "caller", "caller", text)
+
+    def messages(self, messages: Messages) -> None:
+        """Tell what the server told."""
+        for received in messages:
+            self._tell(received)
+
+    def tick(self, at_s: float, ear: Ear) -> None:
+        """Keep the last row up to date."""
+        self._now_s = at_s
+        self._state = ear.state
+        tenth_s = math.floor((at_s - self._start_s) * 10) / 10
+        draft = self._draft or _Draft(self._start_s + tenth_s, "", "dim", "")
+        self._terminal.draft(
+            self._label(draft.at_s, draft.name, draft.style), draft.text, draft.style
+        )
+
+    def _tell(self, received: Received[Any]) -> None:
+        at_s = received.at_s
+        match received.message:
+            case State(state=state):
+                self._state = state
+            case Transcript(role="user", final=False, text=text):
+                self._redraft(_Draft(at_s, "…", "dim", f"understood so far: {text}"))
+            case Transcript(role="user", text=text):
+                if self._draft is not None and self._draft.name == "…":
+                    self._draft = None
+                self._finish_draft(broken=True)
+                self._row(at_s, "", "dim", f"understood: “{text}”")
+            case Spoken(utterance=utterance, text=text):
+                self._hear(at_s, utterance, text)
+            case Cut() as cut:
+                self._cut(at_s, cut)
+            case OtherEvent(name="agent.stopped_speaking", data={"cut": False}):
+                self._finish_draft()
+            case OtherEvent(name="agent.handoff", data={"target": target}):
+                self._row(at_s, "call", "dim", f"{target} takes over")
+            case ErrorMessage(code=code, message=text):
+                self._row(at_s, "error", "bad", f"{code}: {text}")
+            case Ended(reason=reason):
+                self._finish_draft()
+                self._row(at_s, "call", "dim", f"ended: {reason}")
+
+    def _hear(self, at_s: float, utterance: int, text: str) -> None:
+        draft = self._draft
+        if draft is None or draft.name != "agent" or draft.utterance != utterance:
+            self._redraft(_Draft(at_s, "agent", "agent", text.lstrip(), utterance))
+        else:
+            draft.text += text
+
+    def _cut(self, at_s: float, cut: Cut) -> None:
+        self._finish_draft(broken=True)
+        latency_s = self._latency_s(cut.utterance)
+        when = "before it was heard"
+        if latency_s is not None:
+            when = f"{latency_s * 1000:.0f} ms after the caller's first sound"
+        self._row(at_s, "CUT", "cut", when)
+        if cut.heard.strip():
+            self._row(None, "", "dim", f"heard: “{cut.heard.strip()}”")
+        if cut.rest.strip():
+            self._row(None, "", "dim", f"never heard: “{cut.rest.strip()}”")
+
+    def _latency_s(self, utterance: int) -> float | None:
+        """Return the time from the caller's first sound to the last of an utterance."""
+        conversation = self._conversation
+        if conversation is None or not conversation.spoken:
+            return None
+        first_s = conversation.microphone.line_sounds_at_s
+        for span in reversed(conversation.hear_now()):
+            last = last_audible(samples(span.pcm)) if span.utterance == utterance else None
+            if last is not None:
+                return max(0.0, span.at_s + last / RATE_HZ - first_s)
+        return None
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _redraft(self, draft: _Draft) -> None:
+        before = self._draft
+        if before is not None and before.name == draft.name == "…":
+            draft.at_s = before.at_s
+        else:
+            self._finish_draft(broken=True)
+        self._draft = draft
+
+    def _finish_draft(self, *, broken: bool = False) -> None:
+        draft, self._draft = self._draft, None
+        if draft is not None and draft.text.strip():
+            more = " …" if broken and draft.name == "agent" else ""
+            self._row(draft.at_s, draft.name, draft.style, draft.text.strip() + more)
+
+    def _row(self, at_s: float | None, name: str, style: Style, text: str) -> None:
+        text_style: Style = "plain" if style in ("agent", "caller") else style
+        self._terminal.row(self._label(at_s, name, style), text, text_style)
+
+    def _label(self, at_s: float | None, name: str, style: Style) -> list[tuple[str, Style]]:
+        time = "" if at_s is None else f"{max(0.0, at_s - self._start_s):.2f}"
+        label: list[tuple[str, Style]] = [(f"{time:>7}  ", "dim")]
+        if self._terminal.width >= _NARROW:
+            state = "" if at_s is None else self._state
+            label.append((f"{state:<{_STATE_COLUMNS}} ", "dim"))
+        label.append((f"{name:<{_NAME_COLUMNS}} ", style))
+        return label
+
+    # --- after the call -------------------------------------------------------------------------
+
+    def report(self, result: Rehearsal) -> None:
+        """Write the latencies, the checks and the files of a rehearsal."""
+        self._terminal.row([], "")
+        for number, answer in enumerate(result.answers, 1):
+            found = "no answer" if answer.latency_s is None else f"{answer.latency_s:.2f} s"
+            self._terminal.row(
+                [("  ", "plain"), (f"{found:>9}  ", "bold")],
+                f"from the end of line {number} to the agent's first sound",
+                "dim",
+            )
+        self._terminal.row([], "")
+        width = max((columns(check.name) for check in result.checks), default=0)
+        for check in result.checks:
+            mark: tuple[str, Style] = ("✓", "good") if check.ok else ("✗", "bad")
+            self._table_row(mark, check.name, check.measured, width)
+        self._terminal.row([], "")
+        for path in result.files:
+            self._terminal.row([("  ", "plain")], str(path))
+
+    def _table_row(self, mark: tuple[str, Style], name: str, measured: str, width: int) -> None:
+        if self._terminal.width < width + 30:
+            self._terminal.row([("  ", "plain"), mark, (" ", "plain")], name)
+            if measured:
+                self._terminal.row([("      ", "plain")], measured, "dim")
+            return
+        padding = " " * (width - columns(name))
+        self._terminal.row(
+            [("  ", "plain"), mark, (f" {name}{padding}  ", "plain")], measured, "dim"
+        )

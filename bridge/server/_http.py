@@ -1,0 +1,258 @@
+"""Plain HTTP on the server's port: the page, health, metrics, and who may open a call.
+
+``websockets`` answers one request per connection and closes a request with a body unanswered, so
+nothing here takes one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Literal, final
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from ._metrics import CONTENT_TYPE, Metrics
+from ._native import ErrorCode, ErrorMessage, encode
+
+CALL_PATH = "/ws"
+
+SECURITY_HEADERS = (
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws: wss:; "
+        "img-src 'self' data:; font-src 'self'; media-src 'self' blob:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Permissions-Policy", "microphone=(self)"),
+    ("Cache-Control", "no-store"),
+)
+
+CONTENT_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+    "txt": "text/plain; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "ico": "image/x-icon",
+    "woff2": "font/woff2",
+    "wav": "audio/wav",
+}
+"""What the page may consist of; other files of its folder are not served."""
+
+Origins = Sequence[str | re.Pattern[str]]
+Page = dict[str, tuple[str, bytes]]
+"""Path on the server → content type, body."""
+
+
+def load_page() -> Page:
+    """Return the files of the package's folder ``page``, by path: below ``/page/``, and ``/``."""
+    page: Page = {}
+    for path, file in _walk(files("bridge").joinpath("page"), "/page"):
+        kind = CONTENT_TYPES.get(path.rpartition(".")[2])
+        if kind is not None:
+            page[path] = (kind, file.read_bytes())
+    if "/page/index.html" in page:
+        page["/"] = page["/page/index.html"]
+    return page
+
+
+def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    if not folder.is_dir():
+        return
+    for entry in folder.iterdir():
+        below = f"{path}/{entry.name}"
+        if entry.is_dir():
+            yield from _walk(entry, below)
+        else:
+            yield below, entry
+
+
+@final
+class Gate:
+    """Answers every HTTP request, and lets those through that may open a call.
+
+    The checks, in order: path and method, Host, bearer token, Origin, room for a call.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        room: Callable[[], ErrorCode | None],
+        *,
+        loopback: bool,
+        token: str | None = None,
+        origins: Origins | None = None,
+        page: Page | None = None,
+    ) -> None:
+        """Keep what requests are judged by.
+
+        Args:
+            metrics: The server's counts.
+            room: Says why no call can be opened now, or None.
+            loopback: Whether only this machine can reach the server; then Host must name it (or
+                the host of one of `origins`), so that no foreign name can be rebound to it.
+            token: What callers and readers of the metrics must bring; None: nothing.
+            origins: Pages that may call: exact origins or patterns for whole origins.  None: pages
+                of this server and of localhost.
+            page: The files to serve; None loads those of the package.
+        """
+        self._metrics = metrics
+        self._room = room
+        self._loopback = loopback
+        self._token = None if token is None else token.encode()
+        self._origins = origins
+        self._page = load_page() if page is None else page
+
+    def __call__(self, connection: object, request: Request) -> Response | None:
+        """Return the answer, or None to go on with the WebSocket handshake."""
+        response = self._answer(request)
+        if response is not None and request.method == "HEAD":
+            response.body = b""  # its Content-Length stays: RFC 9110, section 9.3.2
+        return response
+
+    def _answer(self, request: Request) -> Response | None:
+        path = request.path.partition("?")[0]
+        if path not in (CALL_PATH, "/healthz", "/metrics") and path not in self._page:
+            return _text(HTTPStatus.NOT_FOUND, "not found")
+        if request.method not in ("GET", "HEAD"):
+            response = _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD")
+            response.headers["Allow"] = "GET, HEAD"
+            return response
+        if path == "/healthz":
+            return self._health()
+        if not self._known_host(request.headers):
+            return self._reject(HTTPStatus.FORBIDDEN, "forbidden", "unknown Host")
+        if path in self._page:
+            return respond(HTTPStatus.OK, *self._page[path])
+        if not self._has_token(request):
+            response = self._reject(HTTPStatus.UNAUTHORIZED, "unauthorized", "wrong or no token")
+            response.headers["WWW-Authenticate"] = "Bearer"
+            return response
+        if path == "/metrics":
+            return respond(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
+        return self._admit(request)
+
+    def _health(self) -> Response:
+        if self._room() == "draining":
+            return _text(HTTPStatus.SERVICE_UNAVAILABLE, "draining")
+        return _text(HTTPStatus.OK, "ok")
+
+    def _admit(self, request: Request) -> Response | None:
+        if not self._known_origin(request.headers):
+            return self._reject(
+                HTTPStatus.FORBIDDEN, "forbidden", "this Origin may not call; see origins="
+            )
+        if call_mode(request) is None:
+            return self._reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
+        why_not = self._room()
+        if why_not is not None:
+            response = self._reject(HTTPStatus.SERVICE_UNAVAILABLE, why_not, "no room for a call")
+            response.headers["Retry-After"] = "5"
+            return response
+        return None
+
+    def _reject(self, status: HTTPStatus, code: ErrorCode, text: str) -> Response:
+        self._metrics.rejected[code] += 1
+        body = encode(ErrorMessage(code=code, message=text))
+        assert isinstance(body, str)  # only audio is bytes
+        return respond(status, "application/json", body.encode())
+
+    def _has_token(self, request: Request) -> bool:
+        if self._token is None:
+            return True
+        scheme, _, given = _one(request.headers, "Authorization").partition(" ")
+        if scheme.lower() != "bearer":
+            # A browser cannot set a header on a WebSocket.
+            query = parse_qs(request.path.partition("?")[2])
+            given = query.get("token", [""])[0]
+        return hmac.compare_digest(given.strip().encode(), self._token)
+
+    def _known_host(self, headers: Headers) -> bool:
+        if not self._loopback:
+            return True
+        host = _one(headers, "Host")
+        if is_loopback(_hostname(host)):
+            return True
+        if self._origins is None:
+            return False
+        return any(self._allows(f"{scheme}://{host.lower()}") for scheme in ("https", "http"))
+
+    def _known_origin(self, headers: Headers) -> bool:
+        if "Origin" not in headers:
+            return True  # no browser: nobody's page is abused
+        origin = _one(headers, "Origin").lower()
+        if self._origins is not None:
+            return self._allows(origin)
+        host = origin.partition("://")[2]
+        return bool(host) and (
+            host == _one(headers, "Host").lower() or is_loopback(_hostname(host))
+        )
+
+    def _allows(self, origin: str) -> bool:
+        return any(
+            origin == known.lower().rstrip("/")
+            if isinstance(known, str)
+            else known.fullmatch(origin) is not None
+            for known in self._origins or ()
+        )
+
+
+def call_mode(request: Request) -> Literal["audio", "text"] | None:
+    """Return how a caller wants to talk, ``audio`` unless told; None for any other word."""
+    match parse_qs(request.path.partition("?")[2]).get("mode", ["audio"]):
+        case ["audio"]:
+            return "audio"
+        case ["text"]:
+            return "text"
+    return None
+
+
+def respond(status: HTTPStatus, content_type: str, body: bytes) -> Response:
+    """Return a response with the security headers of every response."""
+    headers = Headers(
+        [
+            ("Content-Type", content_type),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+            *SECURITY_HEADERS,
+        ]
+    )
+    return Response(status.value, status.phrase, headers, body)
+
+
+def _text(status: HTTPStatus, text: str) -> Response:
+    return respond(status, "text/plain; charset=utf-8", text.encode() + b"\n")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address is this machine by definition (RFC 6761, section 6.3)."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _one(headers: Headers, name: str) -> str:
+    values = headers.get_all(name)
+    return values[0] if len(values) == 1 else ""

@@ -1,0 +1,105 @@
+"""The server's numbers, in Prometheus' text format.
+
+Source of the format: prometheus.io/docs/instrumenting/exposition_formats, text format 0.0.4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import final
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+DURATION_BUCKETS_S = (1, 5, 15, 30, 60, 120, 300, 600, 1800)
+"""From a caller who hangs up at once to half an hour; five minutes is a long support call."""
+
+
+@final
+class Metrics:
+    """Counts of one server; plain numbers, changed on the event loop only.
+
+    Attributes:
+        calls_active: Calls that are open now.
+        calls: Calls that ended, by reason.
+        rejected: Handshakes that were refused, by code.
+        errors: Error messages sent to clients, by code.
+        barge_ins: Times a caller's audio was cleared.
+        frames_in: 20 ms frames of callers.
+        frames_out: Audio messages queued for callers.
+        frames_dropped: Audio messages of the agent that were never sent.
+    """
+
+    def __init__(self) -> None:
+        self.calls_active = 0
+        self.calls: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self.barge_ins = 0
+        self.frames_in = 0
+        self.frames_out = 0
+        self.frames_dropped = 0
+        self._buckets = [0] * len(DURATION_BUCKETS_S)
+        self._durations_s = 0.0
+
+    def call_ended(self, reason: str, duration_s: float) -> None:
+        """Count a call that is over.
+
+        Args:
+            reason: Why it ended, a word from a small set.
+            duration_s: How long it was.
+        """
+        self.calls[reason] += 1
+        self._durations_s += duration_s
+        for i, bound in enumerate(DURATION_BUCKETS_S):
+            self._buckets[i] += duration_s <= bound
+
+    def exposition(self) -> str:
+        """Return all numbers as one text."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        yield from _plain("calls_active", "gauge", "Calls that are open now.", self.calls_active)
+        yield from _labelled("calls_total", "Calls that ended.", "reason", self.calls)
+        yield from _labelled(
+            "calls_rejected_total", "Handshakes that were refused.", "code", self.rejected
+        )
+        yield from self._histogram()
+        yield from _plain(
+            "barge_ins_total", "counter", "Times queued speech was cleared.", self.barge_ins
+        )
+        yield from _plain(
+            "audio_frames_in_total", "counter", "20 ms frames of callers.", self.frames_in
+        )
+        yield from _plain(
+            "audio_frames_out_total", "counter", "Audio messages for callers.", self.frames_out
+        )
+        yield from _plain(
+            "audio_frames_dropped_total", "counter", "Audio never sent.", self.frames_dropped
+        )
+        yield from _labelled("errors_total", "Errors told to clients.", "code", self.errors)
+
+    def _histogram(self) -> Iterator[str]:
+        name = "bargein_call_duration_seconds"
+        yield f"# HELP {name} How long calls were."
+        yield f"# TYPE {name} histogram"
+        for bound, count in zip(DURATION_BUCKETS_S, self._buckets, strict=True):
+            yield f'{name}_bucket{{le="{bound}"}} {count}'
+        total = self.calls.total()
+        yield f'{name}_bucket{{le="+Inf"}} {total}'
+        yield f"{name}_sum {self._durations_s:.3f}"
+        yield f"{name}_count {total}"
+
+
+def _plain(name: str, kind: str, text: str, value: int) -> Iterator[str]:
+    yield f"# HELP bargein_{name} {text}"
+    yield f"# TYPE bargein_{name} {kind}"
+    yield f"bargein_{name} {value}"
+
+
+def _labelled(name: str, text: str, label: str, counts: Counter[str]) -> Iterator[str]:
+    yield f"# HELP bargein_{name} {text}"
+    yield f"# TYPE bargein_{name} counter"
+    for value, count in sorted(counts.items()):
+        safe = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        yield f'bargein_{name}{{{label}="{safe}"}} {count}'

@@ -1,0 +1,327 @@
+"""The server: one port for the page, health, metrics and calls."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import ssl as ssl_module
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, final
+
+import structlog
+import trio
+from websockets.trio.server import Server as WebSocketServer
+from websockets.trio.server import ServerConnection
+from websockets.trio.server import serve as serve_websockets
+
+from ._http import Gate, is_loopback
+from ._limits import HARD_LIMIT_FACTOR, Limits
+from ._metrics import Metrics
+from ._native import ErrorCode, ErrorMessage, encode
+from ._session import Session
+from ._socket import SafeServer
+
+if TYPE_CHECKING:
+    from .. import App
+
+TRY_AGAIN_LATER = 1013
+"""Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
+
+log = structlog.get_logger()
+
+
+@final
+class Server:
+    """A running server, made by ``open_server``.
+
+    Attributes:
+        metrics: Its counts.
+        port: The TCP port it listens on; 0 for listeners without one.
+        url: The address of its page.
+    """
+
+    def __init__(
+        self, app: App, listeners: Sequence[trio.SocketListener], limits: Limits, *, tls: bool
+    ) -> None:
+        """Keep what calls need; use ``open_server``."""
+        self.metrics = Metrics()
+        host, self.port = _address_of(listeners)
+        self.url = f"http{'s' * tls}://{host}:{self.port}/"
+        self._app = app
+        self._limits = limits
+        self._sessions: set[Session] = set()
+        self._idle = trio.Event()
+        self._draining = False
+        self._service = trio.CancelScope()
+        self._grace = trio.CancelScope()
+        self._websockets: WebSocketServer | None = None
+
+    @property
+    def calls(self) -> int:
+        """Calls that are open now."""
+        return len(self._sessions)
+
+    def room(self) -> ErrorCode | None:
+        """Return why no call can be opened now, or None."""
+        if self._draining:
+            return "draining"
+        return "server_full" if len(self._sessions) >= self._limits.max_calls else None
+
+    def force(self) -> None:
+        """Close everything now, also while the server is draining."""
+        self._service.cancel(reason="forced")
+        self._grace.cancel(reason="forced")
+
+    async def drain(self) -> None:
+        """Refuse new calls, end those that are open with reason ``shutdown``, stop listening.
+
+        Returns once all are over.  It is bounded by the limits of each call, not by a deadline of
+        its own; cancelling it is safe.
+        """
+        self._draining = True
+        for session in tuple(self._sessions):
+            session.end("shutdown")
+        while self._sessions:
+            self._idle = trio.Event()
+            await self._idle.wait()
+        if self._websockets is not None:
+            await self._websockets.aclose()
+
+    async def handle(self, connection: ServerConnection) -> None:
+        """Hold one connection whose handshake was let through."""
+        assert isinstance(connection, SafeServer)  # made by create_connection
+        why_not = self.room()
+        if why_not is not None:  # others came while the handshake was answered
+            self.metrics.rejected[why_not] += 1
+            with trio.move_on_after(self._limits.close_s):
+                await connection.send(encode(ErrorMessage(code=why_not, message="no room")))
+                await connection.aclose(TRY_AGAIN_LATER)
+            return
+        session = Session(connection, self._app, self._limits, self.metrics, token_hex(8))
+        self._sessions.add(session)
+        self.metrics.calls_active += 1
+        try:
+            await session.run()
+        finally:
+            self._sessions.discard(session)
+            self.metrics.calls_active -= 1
+            if not self._sessions:
+                self._idle.set()
+
+    async def run(
+        self, serve_listeners: Callable[..., Any], task_status: trio.TaskStatus[None]
+    ) -> None:
+        """Serve until ``force``; an outer cancellation counts only until the server is ready."""
+        with self._service:
+            async with self._app.open(), trio.open_nursery() as nursery:
+                self._websockets = await nursery.start(serve_listeners)
+                # Calls outlive the owner's cancellation, so that they can be told why they end.
+                self._service.shield = True
+                log.info("server_started", url=self.url)
+                task_status.started()
+
+    async def stop(self, grace: trio.CancelScope) -> None:
+        """Drain while ``grace`` lasts, which ``force`` ends, then close what is left."""
+        self._grace = grace
+        try:
+            await self.drain()
+        finally:
+            log.info("server_stopped", calls_cut=len(self._sessions))
+            self._service.cancel(reason="server stopped")
+
+
+@asynccontextmanager
+async def open_server(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    origins: Sequence[str | re.Pattern[str]] | None = None,
+    limits: Limits | None = None,
+    ssl: ssl_module.SSLContext | None = None,
+    listeners: Sequence[trio.SocketListener] | None = None,
+) -> AsyncIterator[Server]:
+    """Serve an app while the block runs; leaving the block drains the server.
+
+    Leaving (also by cancellation) refuses new calls, ends those that are open with reason
+    ``shutdown`` and returns after ``limits.drain_s`` at the latest.
+
+    Args:
+        app: What answers calls; opened before the first call is taken.
+        host: Address to listen on.  With a loopback address, requests whose Host is another are
+            refused.
+        port: TCP port; 0 takes a free one.
+        token: What clients must bring for calls and metrics, as ``Authorization: Bearer`` or
+            ``?token=``; None: nothing.
+        origins: Pages that may open calls, as exact origins (``"https://example.com"``) or
+            patterns that match whole origins; None: pages of this server and of localhost.
+            Clients that send no Origin (programs) may always.
+        limits: Bounds; None takes the defaults.
+        ssl: Context for TLS; None serves plain HTTP.
+        listeners: Sockets to serve instead of `host` and `port`; closed at the end.
+
+    Raises:
+        OSError: The address cannot be listened on; ``errno`` says why.
+        ExceptionGroup: The app could not be opened, or the server failed.
+    """
+    limits = limits or Limits()
+    if listeners is None:
+        listeners = await _open_listeners(host, port)
+    server = Server(app, listeners, limits, tls=ssl is not None)
+    gate = Gate(
+        server.metrics, server.room, loopback=_all_loopback(listeners), token=token, origins=origins
+    )
+    serve_listeners = partial(
+        serve_websockets,
+        server.handle,
+        listeners=list(listeners),
+        ssl=ssl,
+        compression=None,  # speech does not compress, and deflate costs 33 KB and a third of CPU
+        process_request=gate,
+        server_header=None,
+        open_timeout=limits.handshake_s,
+        close_timeout=limits.close_s,
+        max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
+        logger=logging.getLogger("bridge.server.websockets"),
+        create_connection=SafeServer,
+    )
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.run, serve_listeners)
+            try:
+                yield server
+            finally:
+                with trio.move_on_after(limits.drain_s, shield=True) as grace:
+                    await server.stop(grace)
+    finally:
+        with trio.move_on_after(limits.close_s, shield=True):
+            for listener in listeners:
+                await listener.aclose()
+
+
+async def serve(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    origins: Sequence[str | re.Pattern[str]] | None = None,
+    limits: Limits | None = None,
+    ssl: ssl_module.SSLContext | None = None,
+    listeners: Sequence[trio.SocketListener] | None = None,
+    task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve an app until cancelled, then drain; for ``nursery.start``, which gives the port.
+
+    The arguments are those of ``open_server``.
+
+    Raises:
+        OSError: The address cannot be listened on.
+        ExceptionGroup: The app could not be opened, or the server failed.
+    """
+    async with open_server(
+        app,
+        host=host,
+        port=port,
+        token=token,
+        origins=origins,
+        limits=limits,
+        ssl=ssl,
+        listeners=listeners,
+    ) as server:
+        task_status.started(server.port)
+        await trio.sleep_forever()
+
+
+def run(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    origins: Sequence[str | re.Pattern[str]] | None = None,
+    limits: Limits | None = None,
+    on_ready: Callable[[Server], None] = lambda server: None,
+) -> None:
+    """Serve an app until SIGINT or SIGTERM, then drain; a second signal closes at once.
+
+    The arguments are those of ``open_server``.
+
+    Args:
+        on_ready: Called on the event loop once calls are taken; must not wait.
+
+    Raises:
+        OSError: The address cannot be listened on; ``errno`` says why.
+        Exception: What opening the app raised, or what the server failed with.
+    """
+
+    async def main() -> None:
+        serving = trio.CancelScope()
+        started: list[Server] = []
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_obey_signals, signals, serving, started)
+                with serving:
+                    async with open_server(
+                        app, host=host, port=port, token=token, origins=origins, limits=limits
+                    ) as server:
+                        started.append(server)
+                        on_ready(server)
+                        await trio.sleep_forever()
+                nursery.cancel_scope.cancel()
+
+    try:
+        trio.run(main)
+    except BaseExceptionGroup as group:
+        raise _only_error(group) from group
+
+
+def _only_error(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+async def _obey_signals(
+    signals: AsyncIterator[int], serving: trio.CancelScope, started: Sequence[Server]
+) -> None:
+    async for number in signals:
+        name = signal.Signals(number).name
+        if not serving.cancel_called:
+            log.info("stopping", signal=name)
+            serving.cancel(reason=name)
+            continue
+        log.warning("stopping_by_force", signal=name)
+        for server in started:
+            server.force()
+        return
+
+
+async def _open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
+    listeners = await trio.open_tcp_listeners(port, host=host)
+    if port == 0:
+        # Each address of a name would get a port of its own: keep the first.
+        for other in listeners[1:]:
+            await other.aclose()
+        del listeners[1:]
+    return listeners
+
+
+def _address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
+    name = listeners[0].socket.getsockname()
+    if not isinstance(name, tuple):
+        return "localhost", 0
+    host, port = name[:2]
+    if host in ("0.0.0.0", "::"):  # compared, not bound
+        host = "localhost"
+    return (f"[{host}]" if ":" in host else host), port
+
+
+def _all_loopback(listeners: Sequence[trio.SocketListener]) -> bool:
+    names = [listener.socket.getsockname() for listener in listeners]
+    return all(not isinstance(name, tuple) or is_loopback(name[0]) for name in names)

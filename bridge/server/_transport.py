@@ -1,0 +1,263 @@
+"""The caller's side of a call over the native protocol: events out, messages in, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, assert_never, final
+
+import structlog
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
+
+from routes import Message
+
+from ..events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentError,
+    AgentResponse,
+    AgentSpeechCut,
+    AgentSpeechSent,
+    AgentTextComplete,
+    AgentUtteranceQueued,
+    CallEnded,
+    CustomReceived,
+    DTMFInput,
+    EmergencyStop,
+    StateChanged,
+    UserAudio,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from ._metrics import Metrics
+from ._native import (
+    OUTPUT_RATE_HZ,
+    AgentFrame,
+    CallerAudio,
+    Clear,
+    ClientMessage,
+    CustomInput,
+    Cut,
+    Ended,
+    ErrorCode,
+    ErrorMessage,
+    HangUp,
+    KeyPress,
+    Mute,
+    OtherEvent,
+    Ping,
+    PlaybackReport,
+    Pong,
+    ProtocolViolation,
+    ServerMessage,
+    Spoken,
+    State,
+    Stop,
+    TextInput,
+    Transcript,
+    UtteranceEnd,
+    encode,
+)
+from ._socket import Outbox
+
+if TYPE_CHECKING:
+    from .. import Call
+
+FRAME_BYTES = 640
+"""20 ms of PCM16 mono at 16 kHz: the length of every UserAudio of a call."""
+
+log = structlog.get_logger()
+
+
+@final
+class NativeTransport:
+    """A caller on a WebSocket: sends what reaches the caller, and says what the caller does.
+
+    Every method is synchronous and never waits.
+
+    Attributes:
+        audio: Whether the caller hears audio.
+        sample_rate_hz: The rate of the audio that `play` takes, in Hz.
+        ended: The reason told to the client, or None while nothing was told.
+        cleared: Times the caller's audio was cleared.
+    """
+
+    def __init__(self, outbox: Outbox, metrics: Metrics, *, audio: bool) -> None:
+        """Keep the outbox, which somebody else runs.
+
+        Args:
+            outbox: Where messages are queued.
+            metrics: The server's counts.
+            audio: False for a caller who reads.
+        """
+        self.audio = audio
+        self.sample_rate_hz = OUTPUT_RATE_HZ
+        self.ended: str | None = None
+        self.cleared = 0
+        self._outbox = outbox
+        self._metrics = metrics
+        self._fence = -1
+        self._newest = -1
+        self._microphone = bytearray()
+        self._muted = False
+
+    # --- to the caller --------------------------------------------------------------------------
+
+    def send(self, message: Message) -> None:
+        """Tell the client of an event that reached the caller."""
+        wire = _wire_message(message.event, message.alias)
+        if isinstance(wire, ErrorMessage):
+            self.refuse(wire.code, wire.message)
+        elif wire is not None:
+            self.tell(wire)
+
+    def tell(self, message: ServerMessage) -> None:
+        """Queue a message behind all that waits; nothing follows ``ended``."""
+        if self.ended is not None:
+            return
+        try:
+            self._outbox.put(encode(message))
+        except PydanticSerializationError:
+            log.warning("event_not_serializable", message=message.__class__.__name__)
+
+    def refuse(self, code: ErrorCode, text: str, request: int | str | None = None) -> None:
+        """Tell the client of an error, and count it."""
+        self._metrics.errors[code] += 1
+        self.tell(ErrorMessage(code=code, message=text, request=request))
+
+    def finish(self, reason: str) -> None:
+        """Tell the client that the call is over; later calls do nothing."""
+        if self.ended is None:
+            self.tell(Ended(reason=reason))
+            self.ended = reason
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Queue audio, unless its utterance was cleared before.
+
+        Args:
+            utterance: The number of the utterance; numbers rise.
+            pcm: PCM16 little-endian mono 24 kHz, any length.
+        """
+        if utterance <= self._fence or self.ended is not None:
+            self._metrics.frames_dropped += 1
+            return
+        self._newest = max(self._newest, utterance)
+        self._metrics.frames_out += 1
+        self._outbox.put(encode(AgentFrame(utterance, pcm)), utterance=utterance)
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop the audio that waits, up to and including an utterance, and tell the client to.
+
+        Nothing of those utterances is sent after this, and the client hears of it before any
+        later message.
+
+        Args:
+            utterance: The fence.
+            reason: Why, in a word.
+        """
+        self._fence = max(self._fence, utterance)
+        self._newest = max(self._newest, utterance)
+        self._metrics.frames_dropped += self._outbox.drop_audio(utterance)
+        self._metrics.barge_ins += 1
+        self.cleared += 1
+        message = Clear(utterance=utterance, request=self.cleared, reason=reason)
+        self._outbox.put_first(encode(message))
+
+    # --- from the caller ------------------------------------------------------------------------
+
+    def receive(self, message: ClientMessage, call: Call) -> None:
+        """Do to the call what the client asked for.
+
+        Args:
+            message: A message, decoded.
+            call: The call, open.
+
+        Raises:
+            ProtocolViolation: The message is right by itself, but not now.
+        """
+        match message:
+            case CallerAudio(pcm):
+                self._hear(pcm, call)
+            case PlaybackReport():
+                self._report(message, call)
+            case TextInput(text=text):
+                call.publish(UserStartedSpeaking())
+                call.publish(UserTranscriptionReceived(content=text))
+                call.publish(UserStoppedSpeaking())
+            case KeyPress(button=button):
+                call.publish(DTMFInput(button=button))
+            case CustomInput(metadata=metadata):
+                call.publish(CustomReceived(metadata=metadata))
+            case Mute(on=on):
+                self._muted = on
+            case Stop():
+                call.publish(EmergencyStop(reason="stop_key"))
+            case HangUp():
+                call.end("hangup")
+            case Ping(t=t):
+                self.tell(Pong(t=t))
+            case _:
+                assert_never(message)
+
+    def _hear(self, pcm: bytes, call: Call) -> None:
+        if not self.audio:
+            return  # hello said so; a microphone that is still on is no error
+        if self._muted:
+            # Silence, not nothing: voice activity and end of turn count frames.
+            pcm = bytes(len(pcm))
+        if len(pcm) == FRAME_BYTES and not self._microphone:
+            self._publish_frame(pcm, call)
+            return
+        self._microphone += pcm
+        while len(self._microphone) >= FRAME_BYTES:
+            frame = bytes(self._microphone[:FRAME_BYTES])
+            del self._microphone[:FRAME_BYTES]
+            self._publish_frame(frame, call)
+
+    def _publish_frame(self, pcm: bytes, call: Call) -> None:
+        self._metrics.frames_in += 1
+        call.publish(UserAudio(pcm=pcm))
+
+    def _report(self, report: PlaybackReport, call: Call) -> None:
+        if report.utterance > self._newest:
+            raise ProtocolViolation(
+                "bad_message",
+                f"{report.type}: no audio of utterance {report.utterance} was sent",
+                report.request,
+            )
+        call.report_playback(report.utterance, report.played_ms, report.kind)
+
+
+def _wire_message(event: object, alias: str) -> ServerMessage | None:
+    match event:
+        case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
+            return None  # audio goes by play(); the others are between the call and its voice
+        case CallEnded():
+            return None  # `ended` is the last message: whoever runs the call says it
+        case AgentResponse(content=text):
+            return Transcript(role="agent", text=text, final=True)
+        case UserTranscriptionReceived(content=text, final=final):
+            return Transcript(role="user", text=text, final=final)
+        case AgentSpeechSent(content=text, utterance=utterance):
+            return Spoken(utterance=utterance, text=text)
+        case AgentSpeechCut(utterance=utterance, heard=heard, unheard=unheard, at_ms=at_ms):
+            return Cut(utterance=utterance, heard=heard, rest=unheard, at_ms=at_ms)
+        case AgentUtteranceQueued(utterance=utterance):
+            return UtteranceEnd(utterance=utterance)
+        case StateChanged(state=state, number=number):
+            return State(state=state, number=number)
+        case AgentError(message=text):
+            return ErrorMessage(code="agent_error", message=text)
+    return OtherEvent(name=alias, data=dict(_fields_of(event)))
+
+
+def _fields_of(event: object) -> Mapping[str, Any]:
+    """Return the fields of any event, as far as JSON can carry them."""
+    if isinstance(event, BaseModel):
+        return event.model_dump(exclude={"type"})
+    if is_dataclass(event):
+        values = {field.name: getattr(event, field.name) for field in fields(event)}
+        return {name: value for name, value in values.items() if not isinstance(value, bytes)}
+    return {}

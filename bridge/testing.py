@@ -1,0 +1,240 @@
+"""Test an agent without a network, in virtual time, to the millisecond.
+
+async def test_barge_in(autojump_clock):
+    async with open_call(answer) as caller:
+        await caller.says("a large latte please")
+        await caller.says("no wait", at_s=4.0)
+        await caller.quiet()
+    assert caller.heard.startswith("One large")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+import trio.testing
+
+from routes import Message
+
+from ._app import Answer, App
+from ._call import Call
+from ._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from .events import (
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+
+CHARS_PER_S = 15.0
+"""Speaking rate of both sides: 150 words a minute at 6 characters a word, the usual rate of
+English narration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event that reached the caller's side."""
+
+    event: Any
+    at_s: float
+    """Seconds since the call began."""
+    source: str
+    """Who published it."""
+
+
+class _Line:
+    """A transport that keeps what it is given, and plays audio exactly on time."""
+
+    def __init__(self, *, audio: bool) -> None:
+        self.audio = audio
+        self.sample_rate_hz = SAMPLE_RATE_HZ
+        self.messages: list[Message] = []
+        self.played: list[tuple[float, int, int]] = []
+        self.cleared: list[tuple[float, int]] = []
+
+    def send(self, message: Message) -> None:
+        self.messages.append(message)
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        self.played.append((trio.current_time(), utterance, len(pcm) // 2))
+
+    def clear(self, utterance: int, reason: str) -> None:
+        self.cleared.append((trio.current_time(), utterance))
+
+
+class Caller:
+    """The caller of a call under test.
+
+    Made by ``open_call()``.
+
+    Attributes:
+        call: The call.
+    """
+
+    def __init__(self, call: Call, line: _Line, chars_per_s: float) -> None:
+        self.call = call
+        self._line = line
+        self._chars_per_s = chars_per_s
+        self._began_s = trio.current_time()
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the call began."""
+        return trio.current_time() - self._began_s
+
+    @property
+    def received(self) -> list[Received]:
+        """Every event that reached the caller's side so far, in order; none of them was stale."""
+        return [Received(m.event, m.at_s - self._began_s, m.source) for m in self._line.messages]
+
+    def events(self, kind: type) -> list[Any]:
+        """Return the received events of one class.
+
+        Args:
+            kind: An event class; its subclasses count.
+        """
+        return [item.event for item in self.received if isinstance(item.event, kind)]
+
+    @property
+    def heard(self) -> str:
+        """What the agents have said so far and the caller has heard, to the word."""
+        entries = self.call.history.entries
+        return "".join(entry.heard for entry in entries if entry.role == "agent")
+
+    def publish(self, event: Any) -> Message:
+        """Publish an event as the caller's side, now.
+
+        Args:
+            event: An instance of any event class.
+        """
+        return self.call.publish(event)
+
+    async def says(
+        self, text: str, *, at_s: float | None = None, takes_s: float | None = None
+    ) -> None:
+        """Speak: start, take the time that the words take, be transcribed, stop.
+
+        Args:
+            text: The words.
+            at_s: When to start, in seconds since the call began; ``None`` is now, and a time that
+                has passed is an error.
+            takes_s: How long it takes; by default as long as the words at the speaking rate.
+
+        Raises:
+            ValueError: `at_s` has passed.
+        """
+        if at_s is not None:
+            await self.at(at_s)
+        self.publish(UserStartedSpeaking())
+        await trio.sleep(len(text) / self._chars_per_s if takes_s is None else takes_s)
+        self.publish(UserTranscriptionReceived(content=text))
+        self.publish(UserStoppedSpeaking())
+
+    async def at(self, at_s: float) -> None:
+        """Wait until a time of the call.
+
+        Args:
+            at_s: Seconds since the call began.
+
+        Raises:
+            ValueError: The time has passed.
+        """
+        if at_s < self.now_s - 1e-6:
+            raise ValueError(f"{at_s} s has passed: the call is at {self.now_s:.3f} s")
+        await trio.sleep_until(self._began_s + at_s)
+
+    async def until(self, reached: Callable[[Caller], object], *, within_s: float = 60.0) -> None:
+        """Wait until something holds of this caller; looked at whenever all tasks have waited.
+
+        Args:
+            reached: A function of the caller.
+            within_s: How long to wait at most.
+
+        Raises:
+            AssertionError: It does not hold in time.
+        """
+        with trio.move_on_after(within_s):
+            # What was heard changes with the clock alone, so there is no event to wait for.
+            while not reached(self):  # noqa: ASYNC110 - a millisecond is the resolution promised
+                await trio.sleep(0.001)
+            return
+        raise AssertionError(f"not reached within {within_s} s; heard so far: {self.heard!r}")
+
+    async def receives(self, kind: type, *, within_s: float = 60.0) -> Any:
+        """Wait for an event of a class that has not been received yet, and return it.
+
+        Args:
+            kind: An event class; its subclasses count.
+            within_s: How long to wait at most.
+
+        Raises:
+            AssertionError: None comes in time.
+        """
+        seen = len(self.events(kind))
+        await self.until(lambda caller: len(caller.events(kind)) > seen, within_s=within_s)
+        return self.events(kind)[seen]
+
+    async def quiet(self, *, within_s: float = 60.0) -> None:
+        """Wait until no agent works on an answer and all that was said is over.
+
+        Args:
+            within_s: How long to wait at most.
+
+        Raises:
+            AssertionError: It does not fall quiet in time.
+        """
+        with trio.move_on_after(within_s):
+            await trio.testing.wait_all_tasks_blocked()
+            await self.call.speaking.silence()
+            while self._is_cleaning_up():
+                await trio.sleep(0.001)
+                await self.call.speaking.silence()
+            return
+        raise AssertionError(f"not quiet within {within_s} s; state {self.call.state!r}")
+
+    def _is_cleaning_up(self) -> bool:
+        """Whether words may wait for an answer that was cut to unwind, or for its handler."""
+        return any(run.is_cut for route in self.call.router.routes for run in route.runs)
+
+
+@asynccontextmanager
+async def open_call(
+    answer: Answer | App, *, chars_per_s: float = CHARS_PER_S, audio: bool = True
+) -> AsyncIterator[Caller]:
+    """Run an ``answer`` function in a call without network; leaving the block ends the call.
+
+    Use it under ``trio.testing.MockClock`` (pytest-trio's ``autojump_clock``): then a call of a
+    minute takes milliseconds, and all times are exact.
+
+    Args:
+        answer: The function, or an app; the app's own speech stack is not used.
+        chars_per_s: Speaking rate of both sides, in characters a second; above 0.
+        audio: False for a caller that only reads: then text is heard when it is sent.
+
+    Yields:
+        The caller.
+
+    Raises:
+        ValueError: `chars_per_s` is not above 0.
+    """
+    if not 0 < chars_per_s < math.inf:
+        raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
+    line = _Line(audio=audio)
+    voice = SimulatedVoice(chars_per_s) if audio else None
+    app = App(answer.answer if isinstance(answer, App) else answer, speech=voice)
+    try:
+        async with app.open_call(line, caller="test", call_id="test") as call:
+            yield Caller(call, line, chars_per_s)
+    except ExceptionGroup as group:
+        # What a test got wrong is raised as it is, not wrapped by the tasks of the call.
+        raise _single(group) from None
+
+
+def _single(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,159 @@
+"""What a node knows of the conversation, and how a model is told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bridge import AgentEntry, History, Message, NoteEntry, ToolEntry, UserEntry
+from bridge.events import AgentSpeechSent, ToolCall, ToolResult, UserTranscriptionReceived
+
+if TYPE_CHECKING:
+    from bridge import Call
+
+Entry = UserEntry | AgentEntry | NoteEntry | ToolEntry
+ChatMessage = dict[str, Any]
+
+
+class ConversationContext:
+    """The memory of a conversation as a node sees it.
+
+    In a call it follows the call's history, in which the agent's words stand as they were heard.
+
+    Attributes:
+        system_prompt: What a model is told first; empty for nothing.
+    """
+
+    def __init__(self, system_prompt: str = "", entries: Sequence[Entry] | None = None) -> None:
+        """Make a memory.
+
+        Args:
+            system_prompt: What a model is told first.
+            entries: What was said so far; such a memory is a snapshot that follows no call.
+        """
+        self.system_prompt = system_prompt
+        self._snapshot = None if entries is None else tuple(entries)
+        self._own = History()
+        self._call: Call | None = None
+        self._skip = 0
+
+    def follow(self, call: Call) -> None:
+        """Follow the history of a call from now on, behind what was added before."""
+        if self._call is not call:
+            self._call = call
+            self._skip = 0
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was said, in order; a snapshot that does not change."""
+        if self._snapshot is not None:
+            return self._snapshot
+        if self._call is None:
+            return self._own.entries
+        return (*self._own.entries, *self._call.history.entries[self._skip :])
+
+    @property
+    def events(self) -> tuple[Entry, ...]:
+        """The same as `entries`."""
+        return self.entries
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def last_user_text(self) -> str:
+        """What the user has said since an agent was last heard; pieces are joined by spaces."""
+        words: list[str] = []
+        for entry in reversed(self.entries):
+            if isinstance(entry, AgentEntry) and entry.heard.strip():
+                break
+            if isinstance(entry, UserEntry):
+                words.insert(0, entry.content.strip())
+        return " ".join(words)
+
+    def add(self, item: object) -> None:
+        """Put an event into the memory.
+
+        What a call remembers by itself (transcripts, what was heard of the agent, tools) is not
+        added twice.
+
+        Args:
+            item: A message or a bare event.  Interim transcripts add nothing; an event that is
+                neither said nor heard is kept as a note.
+
+        Raises:
+            TypeError: This is a snapshot, which does not change.
+        """
+        if self._snapshot is not None:
+            raise TypeError("this context is a snapshot; add to the node's own context instead")
+        message = item.id if isinstance(item, Message) and item.id else None
+        event = item.event if isinstance(item, Message) else item
+        history = self._own if self._call is None else self._call.history
+        match event:
+            case UserTranscriptionReceived():
+                if event.final:
+                    history.add_user(event.content, message)
+            case ToolCall():
+                history.add_tool_call(event, message)
+            case ToolResult():
+                history.add_tool_result(event, message)
+            case AgentSpeechSent():
+                pass  # the call's history has it, under its turn
+            case str():
+                history.add_note(event)
+            case _:
+                history.add_note(repr(event))
+
+    def clear(self) -> None:
+        """Forget what was said so far; the call's own history keeps it."""
+        self._own = History()
+        if self._call is not None:
+            self._skip = len(self._call.history)
+
+    def copy(self) -> ConversationContext:
+        """Return a snapshot of the memory as it is now."""
+        return ConversationContext(self.system_prompt, self.entries)
+
+    def as_chat(self) -> list[ChatMessage]:
+        """Return the conversation as messages for a chat model, in the style of OpenAI's API.
+
+        The agent's turns hold what was heard.  A turn of which nothing was heard is left out; every
+        tool call that is shown has its result.
+        """
+        chat: list[ChatMessage] = []
+        if self.system_prompt:
+            chat.append({"role": "system", "content": self.system_prompt})
+        for entry in self.entries:
+            chat.extend(_as_chat(entry))
+        return chat
+
+    def __repr__(self) -> str:
+        return f"<ConversationContext of {len(self)} entries>"
+
+
+def _as_chat(entry: Entry) -> list[ChatMessage]:
+    match entry:
+        case UserEntry():
+            return [{"role": "user", "content": entry.content}]
+        case AgentEntry():
+            heard = entry.heard.strip()
+            return [{"role": "assistant", "content": heard}] if heard else []
+        case NoteEntry():
+            return [{"role": "system", "content": entry.content}]
+    return _tool_as_chat(entry)
+
+
+def _tool_as_chat(entry: ToolEntry) -> list[ChatMessage]:
+    if entry.result is None:
+        return []
+    call_id = entry.call.id or f"call_{entry.call.name}"
+    function = {"name": entry.call.name, "arguments": json.dumps(entry.call.arguments)}
+    call = {"id": call_id, "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": entry.result.content},
+    ]

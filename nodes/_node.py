@@ -1,0 +1,77 @@
+"""What every node has: a name, its place in a call, and the memory of that call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from routes import Message
+
+from ._context import ConversationContext
+
+if TYPE_CHECKING:
+    from bridge import Bridge, InterruptionRecord
+
+
+class Node:
+    """Something that takes part in a call: it thinks, hears, speaks or acts.
+
+    A node works without a call too, with a memory of its own; so it can be tested alone.
+
+    Attributes:
+        context: What the node knows of the conversation.
+    """
+
+    name: str = ""
+    """What its bridge is called; by default made of the class's name."""
+
+    def __init__(self) -> None:
+        self.context = ConversationContext()
+        self._bridge: Bridge | None = None
+
+    @property
+    def bridge(self) -> Bridge | None:
+        """The node's place in its call, or ``None`` outside of any call."""
+        return self._bridge
+
+    def attached(self, bridge: Bridge) -> None:
+        """Take one's place in a call; ``call.bridge(node)`` calls this.
+
+        From here on the node's context is the memory of the call.  What was added before stays in
+        front of it.
+
+        Args:
+            bridge: The place.
+
+        Raises:
+            RuntimeError: The node has a place in another call already; make a node for each call.
+        """
+        if self._bridge is not None and self._bridge.call is not bridge.call:
+            raise RuntimeError(
+                f"{type(self).__name__} is in the call {self._bridge.call.call_id!r} already; "
+                "make a new node for each call, inside the function that answers it"
+            )
+        self._bridge = bridge
+        self.context.follow(bridge.call)
+
+    def add_event(self, message: Message) -> None:
+        """Put an event into the node's memory.
+
+        Transcripts and tool events of a call are in its memory already and are not added twice.
+
+        Args:
+            message: A message, or a bare event.
+        """
+        self.context.add(message)
+
+    def clear_context(self) -> None:
+        """Forget what was said so far; the call's own history keeps it."""
+        self.context.clear()
+
+    @property
+    def interruptions(self) -> tuple[InterruptionRecord, ...]:
+        """The record of each turn of this node that was cut, in order."""
+        if self._bridge is None:
+            return ()
+        entries = self._bridge.call.history.entries
+        mine = (e for e in entries if e.role == "agent" and e.agent == self._bridge.name)
+        return tuple(entry.interruption for entry in mine if entry.interruption is not None)

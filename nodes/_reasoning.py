@@ -1,0 +1,84 @@
+"""The node that thinks: it answers each turn of the user from the memory of the call."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from bridge.events import AgentResponse
+
+from ._context import ConversationContext
+from ._node import Node
+
+if TYPE_CHECKING:
+    from bridge import Message
+
+CLOSE_S = 1.0
+"""How long the clean-up of an answer that was left early may take, in seconds."""
+
+
+class ReasoningNode(Node, ABC):
+    """Answers from the conversation so far; write ``process_context`` to make one.
+
+    Attributes:
+        context: What the node knows of the conversation.
+        current_response: The text of the answer under way, or of the last one, heard or not.
+    """
+
+    def __init__(self, system_prompt: str = "") -> None:
+        """Make a node.
+
+        Args:
+            system_prompt: What a model is told first; empty for nothing.
+        """
+        super().__init__()
+        self.context = ConversationContext(system_prompt)
+        self.current_response = ""
+
+    @abstractmethod
+    def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+        """Yield the answer to the conversation so far, piece by piece.
+
+        Write it as an async generator.  It is cancelled when the answer is cut: let
+        ``trio.Cancelled`` pass.
+
+        Args:
+            context: What the node knows; it follows the call.
+
+        Yields:
+            ``AgentResponse`` for what is to be said, and any other events.
+        """
+
+    async def generate(self, message: Message | None = None) -> AsyncIterator[Any]:
+        """Stream the answer to the conversation so far; meant for ``.stream(node.generate)``.
+
+        Args:
+            message: What triggered it; not looked at.
+
+        Yields:
+            The events that ``process_context`` yields.
+        """
+        self.current_response = ""
+        answer = self.process_context(self.context)
+        try:
+            async for event in answer:
+                if isinstance(event, AgentResponse):
+                    self.current_response += event.content
+                yield event
+        finally:
+            aclose = getattr(answer, "aclose", None)
+            if aclose is not None:
+                with trio.move_on_after(CLOSE_S, shield=True):
+                    await aclose()
+
+    def on_interrupt_generate(self, message: Message | None) -> Any:
+        """Hear that an answer was cut; meant for ``interrupt_on(…, handler=…)``.
+
+        Does nothing; write it anew to keep state or to free resources.  It may be async.
+
+        Args:
+            message: The message that cut the answer.
+        """

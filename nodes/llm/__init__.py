@@ -1,0 +1,33 @@
+"""Language models: one small protocol, and two that sit behind it.
+
+`OpenAIChat` asks any endpoint that speaks OpenAI's chat completions (extra ``llm``); `LocalChat`
+runs a model file in a process of its own (extra ``local``).
+"""
+
+from __future__ import annotations
+
+from ._answer import Answer as Answer
+from ._errors import ChatModelError as ChatModelError
+from ._errors import ChatModelExtraError as ChatModelExtraError
+from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
+from ._local import LocalChat as LocalChat
+from ._openai_chat import OpenAIChat as OpenAIChat
+from ._protocol import AnswerPiece as AnswerPiece
+from ._protocol import ChatModel as ChatModel
+from ._protocol import TextDelta as TextDelta
+from ._protocol import ToolCallRequest as ToolCallRequest
+from ._protocol import Usage as Usage
+
+__all__ = [
+    "Answer",
+    "AnswerPiece",
+    "ChatModel",
+    "ChatModelError",
+    "ChatModelExtraError",
+    "ChatModelTimeoutError",
+    "LocalChat",
+    "OpenAIChat",
+    "TextDelta",
+    "ToolCallRequest",
+    "Usage",
+]

@@ -1,0 +1,74 @@
+"""The iterator that `stream` returns: an async generator that may be dropped.
+
+A loop that is left by ``break`` leaves a plain async generator open until the garbage collector
+finds it, and its connection with it.  Nobody writes ``aclosing`` around every loop, so this one
+closes what it holds when it is dropped.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
+from typing import Self
+
+import structlog
+import trio
+
+from ._protocol import AnswerPiece
+
+_log = structlog.get_logger()
+_CLOSE_S = 2.0
+
+
+class Answer(AsyncIterator[AnswerPiece]):
+    """The pieces of one answer.
+
+    Leaving the loop, dropping the iterator, `aclose` and ``async with`` all end the answer at
+    once.  One task at a time may iterate.
+    """
+
+    def __init__(self, pieces: AsyncGenerator[AnswerPiece, None]) -> None:
+        """Own the generator."""
+        self._pieces = pieces
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AnswerPiece:
+        if self._token is None:
+            self._token = trio.lowlevel.current_trio_token()
+        return await anext(self._pieces)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: types.TracebackType | None,
+    ) -> None:
+        with trio.move_on_after(_CLOSE_S, shield=True):
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the answer; does nothing when it has ended."""
+        await self._pieces.aclose()
+
+    def __del__(self) -> None:
+        if self._token is None or getattr(self._pieces, "ag_frame", None) is None:
+            return  # never begun, or at its end
+        with suppress(trio.RunFinishedError):
+            # Not spawned from here: the garbage collector may run in any thread and any step.
+            self._token.run_sync_soon(trio.lowlevel.spawn_system_task, _close, self._pieces)
+
+
+async def _close(pieces: AsyncGenerator[AnswerPiece, None]) -> None:
+    """Close a dropped answer; must not raise, for the run itself is the only one to hear it."""
+    with trio.move_on_after(_CLOSE_S, shield=True):
+        try:
+            await pieces.aclose()
+        except Exception as error:  # noqa: BLE001 (a system task may not fail)
+            _log.warning("llm_answer_close_failed", error=type(error).__name__)

@@ -1,0 +1,250 @@
+"""Turns the chunks of a chat completion into the pieces of an answer.
+
+OpenAI, "Create chat completion", object ``chat.completion.chunk``; many servers speak it, each a
+little differently, and all differences end here:
+
+- a tool call's pieces carry an index, or only an id, or neither (then it is one whole call);
+- a content is a string, or a list of parts;
+- usage comes with the last chunk, or in one of its own, or never;
+- an error comes as an object in the stream, its code as an HTTP status or as a word.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from ._errors import ChatModelError
+from ._protocol import AnswerPiece, TextDelta, ToolCallRequest, Usage
+
+_RETRYABLE_WORDS = ("rate_limit", "overloaded", "server_error", "unavailable", "timeout")
+_RETRYABLE_STATUS = frozenset({408, 409, 429})
+
+
+def retryable_status(status: int) -> bool:
+    """Return whether a request refused with this HTTP status may succeed when sent again."""
+    return status in _RETRYABLE_STATUS or status >= 500
+
+
+class _Wire(BaseModel):
+    """Something a server sent; what we do not know is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Function(_Wire):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _ToolCall(_Wire):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Part(_Wire):
+    type: str | None = None
+    text: str | None = None
+
+
+class _Delta(_Wire):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+    tool_calls: list[_ToolCall] | None = None
+
+    def text(self) -> str:
+        """Return what is to be said: a refusal is said like any other answer."""
+        content = self.content
+        if isinstance(content, list):
+            content = "".join(part.text or "" for part in content if part.type == "text")
+        return content or self.refusal or ""
+
+    def is_token(self) -> bool:
+        """Return whether the model wrote something, be it to itself."""
+        return bool(self.content or self.refusal or self.reasoning or self.reasoning_content) or (
+            bool(self.tool_calls)
+        )
+
+
+class _Choice(_Wire):
+    index: int | None = 0
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(_Wire):
+    cached_tokens: int | None = None
+
+
+class _Usage(_Wire):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class Chunk(_Wire):
+    """One chunk of a stream, or a whole answer."""
+
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+def parse_chunk(data: bytes, model: str) -> Chunk:
+    """Read one chunk.
+
+    Args:
+        data: JSON.
+        model: The model's name, for the error.
+
+    Raises:
+        ChatModelError: It is not a chunk.
+    """
+    try:
+        return Chunk.model_validate_json(data)
+    except ValidationError as error:
+        where = ", ".join(".".join(map(str, item["loc"])) or "the whole" for item in error.errors())
+        problem = f"a chunk of the answer is not what chat completions send (in {where})"
+        raise ChatModelError(problem, model=model) from error
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A tool call of which more may come."""
+
+    id: str
+    name: str = ""
+    raw: str = ""
+
+    def add(self, function: _Function | None) -> None:
+        if function is None:
+            return
+        self.name = self.name or function.name or ""
+        arguments = function.arguments
+        if isinstance(arguments, dict):  # Ollama's own way: an object, and whole
+            self.raw = json.dumps(arguments, ensure_ascii=False)
+        else:
+            self.raw += arguments or ""
+
+    def request(self, number: int) -> ToolCallRequest:
+        return ToolCallRequest(
+            id=self.id or f"call_{number}",
+            name=self.name,
+            arguments=_arguments(self.raw),
+            raw=self.raw,
+        )
+
+
+class Assembler:
+    """The state of one answer between its chunks."""
+
+    def __init__(self, model: str) -> None:
+        """Begin an answer of the model of this name."""
+        self._model = model
+        self._calls: list[_OpenCall] = []
+        self._by_index: dict[int, _OpenCall] = {}
+        self._usage: _Usage | None = None
+        self._finish_reason: str | None = None
+        self._begun = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token came, also one that is not for the caller."""
+        return self._begun
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server said why the answer ended."""
+        return self._finish_reason is not None
+
+    def feed(self, chunk: Chunk) -> list[AnswerPiece]:
+        """Return what this chunk completes.
+
+        Raises:
+            ChatModelError: The chunk reports an error.
+        """
+        if chunk.error:
+            raise self.error(chunk.error)
+        self._usage = chunk.usage or self._usage
+        pieces: list[AnswerPiece] = []
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue  # a second opinion, asked for by options={"n": 2}: a voice has one
+            delta = choice.delta or choice.message
+            if delta is not None:
+                self._begun = self._begun or delta.is_token()
+                if text := delta.text():
+                    pieces.append(TextDelta(text))
+                for call in delta.tool_calls or ():
+                    self._call(call).add(call.function)
+            self._finish_reason = choice.finish_reason or self._finish_reason
+        return pieces
+
+    def finish(self) -> list[AnswerPiece]:
+        """Return what only counts once the answer is whole: tool calls, then the usage."""
+        calls = [call.request(number) for number, call in enumerate(self._calls, 1) if call.name]
+        usage = self._usage or _Usage()
+        details = usage.prompt_tokens_details or _PromptDetails()
+        return [
+            *calls,
+            Usage(
+                usage.prompt_tokens,
+                usage.completion_tokens,
+                details.cached_tokens,
+                self._finish_reason or "",
+            ),
+        ]
+
+    def error(self, error: object, status: int | None = None) -> ChatModelError:
+        """Return the exception for an error that the server reports in its own words.
+
+        Args:
+            error: What stands under ``error``: an object, or a text.
+            status: HTTP status; None when the error came inside of an answer.
+        """
+        fields: Mapping[str, Any] = error if isinstance(error, dict) else {"message": error}
+        code, kind = fields.get("code"), fields.get("type")
+        if status is None and isinstance(code, int):
+            status = code
+        words = f"{code} {kind}".lower()
+        retryable = retryable_status(status) if status is not None else False
+        return ChatModelError(
+            f"the server reports an error{f' (HTTP status {status})' if status else ''}",
+            model=self._model,
+            retryable=retryable or any(word in words for word in _RETRYABLE_WORDS),
+            status=status,
+            detail=str(fields.get("message") or error),
+        )
+
+    def _call(self, piece: _ToolCall) -> _OpenCall:
+        """Return the call a piece belongs to, begun if it is the first."""
+        if piece.index is None and piece.id:
+            call = next((call for call in self._calls if call.id == piece.id), None)
+            index = len(self._calls)
+        else:
+            index = piece.index or 0
+            call = self._by_index.get(index)
+        if call is None or (piece.id and call.id and piece.id != call.id):
+            call = self._by_index[index] = _OpenCall(piece.id or "")
+            self._calls.append(call)
+        return call
+
+
+def _arguments(raw: str) -> Mapping[str, Any] | None:
+    """Read a call's arguments; no text means none are given, None that they are no JSON object."""
+    if not raw.strip():
+        return {}
+    try:
+        value = from_json(raw)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

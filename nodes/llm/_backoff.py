@@ -1,0 +1,69 @@
+"""How long to wait before a request is sent again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from ._errors import ChatModelError
+
+_LARGEST_POWER = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential back-off with jitter; says nothing about what may be sent again."""
+
+    attempts: int = 3
+    """How often a request is sent at most, the first time included."""
+    first_wait_s: float = 0.25
+    """Longest wait before the second attempt, in seconds; doubled for each further one."""
+    max_wait_s: float = 8.0
+    """Longest wait, in seconds.  A server that asks for more is not asked again."""
+    random: Callable[[], float] = random.random
+    """Gives a number from 0 to 1."""
+
+    def wait_s(self, error: ChatModelError, attempt: int) -> float | None:
+        """Return how long to wait after a failed attempt, in seconds.
+
+        Args:
+            error: Why it failed.
+            attempt: Its number, from 1.
+
+        Returns:
+            At least what the server asked for; None when the error is to be raised instead.
+        """
+        if not error.retryable or attempt >= self.attempts:
+            return None
+        longest = self.first_wait_s * 2.0 ** min(attempt - 1, _LARGEST_POWER)
+        wait_s = min(longest, self.max_wait_s) * (0.5 + self.random() / 2)  # half of it is certain
+        asked_s = error.retry_after_s
+        if asked_s is None:
+            return wait_s
+        return max(wait_s, asked_s) if asked_s <= self.max_wait_s else None
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return how long a server asks to wait, in seconds.
+
+    RFC 9110, section 10.2.3: ``Retry-After`` is a number of seconds or a date.  A date is compared
+    with the server's own clock, the ``Date`` header: ours may be wrong.
+
+    Args:
+        headers: The answer's headers; looked up in lower case.
+
+    Returns:
+        0 or more; None when nothing is asked, or nothing that can be read.
+    """
+    asked = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(asked)) if asked[:1].isdigit() else _until(asked, headers["date"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _until(date: str, now: str) -> float:
+    """Return the seconds between two HTTP dates, 0 where they are in the wrong order."""
+    return max(0.0, (parsedate_to_datetime(date) - parsedate_to_datetime(now)).total_seconds())

@@ -1,0 +1,250 @@
+"""A language model from a file, run by llama.cpp in a worker process.
+
+A process rather than a thread: the loop keeps its processor, the engine's messages stay off the
+terminal, its thread settings are its own, and one that hangs can be ended.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+import trio
+
+from ._answer import Answer
+from ._assembler import Assembler
+from ._errors import ChatModelError, ChatModelExtraError
+from ._local_process import Line, LocalProcess, open_local_process
+from ._protocol import AnswerPiece
+from ._shared import Shared
+
+_log = structlog.get_logger()
+_DEFAULT_MODEL = "smollm2-135m"
+_SAMPLING = {"temperature": 0.2, "repeat_penalty": 1.2, "repeat_last_n": 10}
+"""A small model loops ("No, no, no") unless repeating costs; over a longer window it would cost to
+repeat what the caller ordered, too.  Tried with SmolLM2-135M."""
+_CANCEL_S = 3.0
+"""A worker that is still busy with a cancelled answer after this is replaced.  A token takes some
+20 ms; only a long prompt that is being read cannot be stopped."""
+
+
+class LocalChat:
+    """Answers from a model file, one answer at a time, shared by all calls of the process.
+
+    The model loads with the first question, and is freed when the run of trio ends; inside of
+    ``async with model.open()`` it loads at once, and is freed with the block.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        warm: Sequence[Mapping[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int = 200,
+        threads: int = 1,
+        batch_threads: int = 2,
+        context_tokens: int = 2048,
+        cache_mib: int = 128,
+        start_timeout_s: float = 120.0,
+        silence_timeout_s: float | None = 60.0,
+    ) -> None:
+        """Settle what to load; loads nothing.
+
+        Args:
+            path: A model in GGUF format; None takes SmolLM2-135M-Instruct from the model store.
+            warm: Messages that every conversation begins with (the system prompt and examples);
+                they are read once after loading, and cost nothing later.
+            options: More fields for each request (``{"temperature": 0.2}``), over ours; None as a
+                value leaves a field out.
+            max_tokens: An answer ends there at the latest.
+            threads: Threads that write the answer.  1 is the fastest for a small model when
+                anything else runs: llama.cpp's threads wait for the slowest of them at each step.
+            batch_threads: Threads that read the prompt.
+            context_tokens: Longest prompt and answer together; more is an error.
+            cache_mib: Memory for the prompts of other conversations, in MiB.
+            start_timeout_s: Limit for loading and for reading `warm`, each.
+            silence_timeout_s: Limit between two tokens and before the first; a worker that
+                exceeds it is replaced.  None sets none.
+
+        Raises:
+            ValueError: A number is not positive.
+        """
+        numbers = {
+            "max_tokens": max_tokens,
+            "threads": threads,
+            "batch_threads": batch_threads,
+            "context_tokens": context_tokens,
+        }
+        for name, value in numbers.items():
+            if value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be 1 or more")
+        self.model = Path(path).stem if path is not None else _DEFAULT_MODEL
+        self._path = path
+        self._warm = tuple(warm)
+        self._options = {**_SAMPLING, **(options or {})}
+        self._max_tokens = max_tokens
+        self._settings = {
+            "threads": threads,
+            "batch_threads": batch_threads,
+            "context_tokens": context_tokens,
+            "cache_mib": cache_mib,
+        }
+        self._start_timeout_s = start_timeout_s
+        self._silence_timeout_s = math.inf if silence_timeout_s is None else silence_timeout_s
+        self._worker: Shared[LocalProcess] = Shared(self._open_worker)
+        # A semaphore, not a lock: an answer that was dropped is closed by another task.
+        self._turn = trio.Semaphore(1)
+
+    def __repr__(self) -> str:
+        return f"LocalChat({self.model!r})"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Load the model and hold it for the block; blocks may overlap.
+
+        Raises:
+            ChatModelError: It cannot be loaded.
+            ChatModelExtraError: xllamacpp is not installed (extra ``local``).
+            nodes.models.ModelError: The model store does not have it.
+        """
+        async with self._worker.hold():
+            yield
+
+    async def prewarm(self, messages: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Load the model, and read messages ahead, so that a question after them is quick.
+
+        Cancelling is safe.
+
+        Args:
+            messages: The chat up to now.
+
+        Raises:
+            ChatModelError: As `stream`.
+        """
+        if not messages:
+            await self._worker.get()
+            return
+        async with Answer(self._pieces({**self._body(messages, ()), "max_tokens": 1})) as answer:
+            async for _ in answer:
+                continue
+
+    def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Answer:
+        """Yield an answer piece by piece; see `ChatModel.stream`.
+
+        Waits while another answer is being written.  Cancelling stops the model within a token;
+        the next question need not wait for longer than that.
+
+        Raises:
+            ChatModelError: While iterating: the model refuses the messages (too long, or not what
+                its template takes), or its process died; the next question starts another.
+        """
+        return Answer(self._pieces(self._body(messages, tools)))
+
+    def _body(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "messages": list(messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_tokens": self._max_tokens,
+            "cache_prompt": True,
+            "tools": list(tools) or None,
+        }
+        body |= self._options
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
+        await self._turn.acquire()
+        try:
+            worker = await self._settled_worker()
+            assembler, done = Assembler(self.model), False
+            try:
+                await worker.ask(body)
+                while not done:
+                    line = await self._read(worker)
+                    done = line.done
+                    for piece in self._take(line, assembler):
+                        yield piece
+            finally:
+                if not done:
+                    with trio.move_on_after(_CANCEL_S, shield=True):
+                        await self._cancel(worker)
+        finally:
+            self._turn.release()
+
+    def _take(self, line: Line, assembler: Assembler) -> list[AnswerPiece]:
+        if line.error is not None:
+            problem = "the model refuses the messages"
+            raise ChatModelError(problem, model=self.model, detail=line.error)
+        if line.chunk is not None:
+            return assembler.feed(line.chunk)
+        return assembler.finish() if line.done else []
+
+    async def _settled_worker(self) -> LocalProcess:
+        """Return a worker that is done with what it was asked before."""
+        worker = await self._worker.get()
+        settled = False
+        with trio.move_on_after(_CANCEL_S), suppress(ChatModelError):  # dead is as bad as late
+            await worker.settle()
+            settled = worker.is_alive
+        if settled:
+            return worker
+        self._replace(worker)
+        return await self._worker.get()
+
+    async def _read(self, worker: LocalProcess) -> Line:
+        try:
+            with trio.fail_after(self._silence_timeout_s):
+                return await worker.read()
+        except trio.TooSlowError:
+            self._replace(worker)
+            problem = f"silent for {self._silence_timeout_s:g} s (silence_timeout_s is the limit)"
+            raise ChatModelError(problem, model=self.model, retryable=True) from None
+
+    async def _cancel(self, worker: LocalProcess) -> None:
+        try:
+            await worker.cancel()
+        except ChatModelError:
+            self._replace(worker)
+
+    def _replace(self, worker: LocalProcess) -> None:
+        _log.warning("llm_worker_replaced", model=self.model, pid=worker.pid)
+        self._worker.drop(worker)
+
+    @asynccontextmanager
+    async def _open_worker(self) -> AsyncIterator[LocalProcess]:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
+        settings = {**self._settings, "path": str(self._file())}
+        async with open_local_process(
+            settings, model=self.model, start_timeout_s=self._start_timeout_s
+        ) as worker:
+            await self._read_ahead(worker)
+            yield worker
+
+    def _file(self) -> Path:
+        if self._path is None:
+            from nodes.models import path_of
+
+            return path_of(_DEFAULT_MODEL)
+        path = Path(self._path).expanduser()
+        if not path.is_file():
+            raise ChatModelError(f"no file at {str(path)!r}; pass the path of a GGUF file")
+        return path.resolve()
+
+    async def _read_ahead(self, worker: LocalProcess) -> None:
+        """Have the worker read `warm`."""
+        if not self._warm:
+            return
+        await worker.ask({**self._body(self._warm, ()), "max_tokens": 1})
+        with trio.move_on_after(self._start_timeout_s):
+            await worker.settle()

@@ -1,0 +1,71 @@
+"""What a language model is: one method, and the three things its answer is made of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Some text of the answer; pieces are joined as they are."""
+
+    text: str
+    """Never empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRequest:
+    """The model wants a tool to be called; yielded only once the call is complete."""
+
+    id: str
+    """Ties the result to the call; made up where the server gives none."""
+    name: str
+    arguments: Mapping[str, Any] | None
+    """The arguments; None when `raw` is no JSON object, so that the model can be told."""
+    raw: str
+    """The arguments as the model wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost and why it ended; the last piece of every whole answer."""
+
+    input_tokens: int | None = None
+    """Tokens of the messages; None where the server does not say."""
+    output_tokens: int | None = None
+    """Tokens of the answer; None where the server does not say."""
+    cached_tokens: int | None = None
+    """Those of `input_tokens` that needed no work again; None where the server does not say."""
+    finish_reason: str = ""
+    """In the server's word: "stop", "length", "tool_calls", "content_filter"; may be empty."""
+
+
+AnswerPiece = TextDelta | ToolCallRequest | Usage
+"""What an answer is made of."""
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """A language model that answers a chat.  Shared by all calls."""
+
+    def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> AsyncIterator[AnswerPiece]:
+        """Yield an answer piece by piece, as the model writes it.
+
+        Args:
+            messages: The chat so far, as OpenAI's chat completions take it
+                (``{"role": "user", "content": "Hi"}``).
+            tools: What the model may call, as ``{"type": "function", "function": {...}}``.
+
+        Returns:
+            Text as it comes, then the complete tool calls, then one `Usage`.  Cancelling the
+            scope, leaving the loop and closing the iterator are all safe and free the model at
+            once; half a tool call is dropped.
+
+        Raises:
+            ChatModelError: While iterating; what was yielded before it stays good.
+        """
+        ...

@@ -1,0 +1,184 @@
+"""One HTTP answer of a chat endpoint, streamed or not, from its request to its last byte.
+
+It is read by plain calls, not by a generator, so that a deadline can surround each of them and no
+scope is open while the reader does something else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import trio
+from pydantic_core import from_json
+
+from ._assembler import Assembler, parse_chunk, retryable_status
+from ._backoff import retry_after_s
+from ._errors import ChatModelError, ChatModelTimeoutError
+from ._protocol import AnswerPiece
+from ._sse import EventStreamDecoder, EventTooLargeError
+
+if TYPE_CHECKING:
+    import httpx2
+
+_CLOSE_S = 2.0
+_END_S = 0.05
+"""How long the end of an answer is waited for after its last event, so that the connection can be
+used again; a server that dawdles loses it."""
+_MAX_BODY_BYTES = 4 << 20
+_MAX_ERROR_BYTES = 64 << 10
+
+
+@contextmanager
+def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
+    """Turn the errors of httpx2 into ours.
+
+    Args:
+        model: The model's name.
+        connect_timeout_s: The limit for connecting, for the message.
+
+    Raises:
+        ChatModelError: For every error of the transport.
+    """
+    import httpx2
+
+    try:
+        yield
+    except httpx2.ConnectTimeout as error:
+        limit_s = connect_timeout_s or 0
+        raise ChatModelTimeoutError("connect", limit_s, model=model) from error
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
+        raise ChatModelError(f"the base URL is of no use ({error})", model=model) from error
+    except httpx2.ConnectError as error:
+        problem = "cannot connect; is the server up, and the base URL right?"
+        raise ChatModelError(problem, model=model, retryable=True) from error
+    except httpx2.TransportError as error:
+        raise ChatModelError("the connection broke", model=model, retryable=True) from error
+    except httpx2.RequestError as error:
+        raise ChatModelError("the answer cannot be decoded", model=model) from error
+
+
+class Reply:
+    """An answer on its way; `aclose` must be called however it ends."""
+
+    def __init__(self, model: str, connect_timeout_s: float | None) -> None:
+        """Prepare for an answer of the model of this name."""
+        self._model = model
+        self._connect_timeout_s = connect_timeout_s
+        self._assembler = Assembler(model)
+        self._decoder = EventStreamDecoder()
+        self._first: list[AnswerPiece] = []
+        self._events: deque[bytes] = deque()
+        self._response: httpx2.Response | None = None
+        self._body: AsyncGenerator[bytes, None] | None = None
+        self._ended = False
+
+    async def begin(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
+        """Send the request and wait until the answer begins.
+
+        Raises:
+            ChatModelError: It did not.
+        """
+        with translated(self._model, self._connect_timeout_s):
+            self._response = response = await client.send(request, stream=True)
+            self._body = response.aiter_bytes()
+            if not response.is_success:
+                raise await self._refusal(response)
+            if "json" in response.headers.get("content-type", ""):
+                chunk = parse_chunk(await self._all(_MAX_BODY_BYTES), self._model)
+                self._first = [*self._assembler.feed(chunk), *self._assembler.finish()]
+                self._ended = True
+        while not (self._ended or self._assembler.begun):
+            self._first += await self._next()
+
+    async def more(self) -> list[AnswerPiece] | None:
+        """Return what the next event brings, which may be nothing; None at the end.
+
+        Raises:
+            ChatModelError: The answer broke off, or reports an error.
+        """
+        if self._first:
+            first, self._first = self._first, []
+            return first
+        if not self._ended:
+            return await self._next()
+        await self._read_to_end()
+        return None
+
+    async def aclose(self) -> None:
+        """Close the connection, unless the answer was read to its end; safe at any time."""
+        body, self._body = self._body, None
+        response, self._response = self._response, None
+        if response is None or response.is_closed:
+            return
+        # A suspended body is a chain of suspended generators, not all of which httpx2 closes.  A
+        # read that is cancelled at once makes each of them unwind in order.
+        with trio.CancelScope(shield=True) as scope, suppress(Exception):  # all of it is discarded
+            scope.cancel(reason="the answer is closed")
+            while body is not None and await anext(body, None) is not None:
+                continue
+        with trio.move_on_after(_CLOSE_S, shield=True):
+            await response.aclose()
+
+    async def _next(self) -> list[AnswerPiece]:
+        """Return the pieces of one more event."""
+        while not self._events:
+            with translated(self._model, self._connect_timeout_s):
+                chunk = await anext(self._body, None) if self._body is not None else None
+            if chunk is None:
+                return self._at_end_of_stream()
+            self._decode(chunk)
+        return self._take(self._events.popleft())
+
+    def _decode(self, chunk: bytes) -> None:
+        try:
+            self._events.extend(self._decoder.feed(chunk))
+        except EventTooLargeError as error:
+            raise ChatModelError(str(error), model=self._model) from error
+
+    def _take(self, event: bytes) -> list[AnswerPiece]:
+        event = event.strip()
+        if event == b"[DONE]":
+            self._ended = True
+            return self._assembler.finish()
+        return self._assembler.feed(parse_chunk(event, self._model)) if event else []
+
+    def _at_end_of_stream(self) -> list[AnswerPiece]:
+        """Settle what it means that the server has sent its last byte."""
+        self._events.extend(self._decoder.close())
+        if self._events:
+            return self._take(self._events.popleft())
+        if not self._assembler.finished:
+            problem = "the answer broke off: the server closed the stream in the middle of it"
+            raise ChatModelError(problem, model=self._model, retryable=True)
+        self._ended = True
+        return self._assembler.finish()
+
+    async def _read_to_end(self) -> None:
+        """Read what is left of the HTTP message, which frees its connection for another."""
+        body = self._body
+        with trio.move_on_after(_END_S), translated(self._model, self._connect_timeout_s):
+            while body is not None and await anext(body, None) is not None:
+                continue
+
+    async def _all(self, limit: int) -> bytes:
+        data = bytearray()
+        while self._body is not None and (part := await anext(self._body, None)) is not None:
+            data += part
+            if len(data) > limit:
+                raise ChatModelError(f"the answer exceeds {limit} bytes", model=self._model)
+        return bytes(data)
+
+    async def _refusal(self, response: httpx2.Response) -> ChatModelError:
+        """Return the error for an HTTP status that is none of success."""
+        try:
+            told = from_json(await self._all(_MAX_ERROR_BYTES))
+        except (ValueError, ChatModelError):
+            told = None
+        reported = told.get("error", told) if isinstance(told, dict) else ""
+        error = self._assembler.error(reported or response.reason_phrase, response.status_code)
+        error.retryable = retryable_status(response.status_code)
+        error.retry_after_s = retry_after_s(response.headers)
+        return error

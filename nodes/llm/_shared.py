@@ -1,0 +1,111 @@
+"""A resource that a whole run shares: opened for a block, or by its first user.
+
+A connection pool or a worker process must outlive the turn that first needs it, and that turn may
+be cut while it opens.  So a task of the run itself owns it: it closes when the last block that
+holds it is left, or, where nobody holds it, when the run ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Generic, TypeVar
+
+import trio
+
+T = TypeVar("T")
+_CLOSE_S = 5.0
+
+
+class _Tenancy(Generic[T]):
+    """One opening of the resource."""
+
+    def __init__(self) -> None:
+        self.opened = trio.Event()
+        self.unwanted = trio.Event()
+        self.closed = trio.Event()
+        self.value: T | None = None
+        self.error: BaseException | None = None
+
+    async def run(self, opener: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        try:
+            async with opener() as self.value:
+                self.opened.set()
+                await self.unwanted.wait()
+        except Exception as error:  # noqa: BLE001 (its users raise it)
+            self.error = error
+        finally:
+            self.opened.set()
+            self.closed.set()
+
+
+class Shared(Generic[T]):
+    """Opens a resource once per run of trio, however many use it."""
+
+    def __init__(self, opener: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        """Keep how to open it; opens nothing."""
+        self._opener = opener
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._tenancy: _Tenancy[T] | None = None
+        self._holders = 0
+        self._kept = False
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[T]:
+        """Open it unless it is open, and keep it open for the block.
+
+        Raises:
+            Exception: Whatever opening it raised.
+        """
+        self._enter_run()
+        self._holders += 1
+        try:
+            yield await self.get()
+        finally:
+            self._holders -= 1
+            if not self._holders and not self._kept:
+                with trio.move_on_after(_CLOSE_S, shield=True):
+                    await self._close()
+
+    async def get(self) -> T:
+        """Return it, opened first if need be; without a holder it stays open until the run ends.
+
+        Cancelling is safe: it goes on opening, for the next to ask.
+
+        Raises:
+            Exception: Whatever opening it raised; the next call tries again.
+        """
+        self._enter_run()
+        self._kept = self._kept or not self._holders
+        tenancy = self._tenancy
+        if tenancy is None or tenancy.closed.is_set():
+            tenancy = self._tenancy = _Tenancy[T]()
+            trio.lowlevel.spawn_system_task(tenancy.run, self._opener)
+        await tenancy.opened.wait()
+        if tenancy.error is not None:
+            raise tenancy.error
+        if tenancy.value is None:
+            raise RuntimeError("the run ended while a shared resource was being opened")
+        return tenancy.value
+
+    def drop(self, value: T) -> None:
+        """Close a broken one; the next `get` opens another.
+
+        Args:
+            value: What `get` returned; ignored when it has been replaced since.
+        """
+        if self._tenancy is not None and self._tenancy.value is value:
+            self._tenancy.unwanted.set()
+            self._tenancy = None
+
+    def _enter_run(self) -> None:
+        """Forget what belonged to a run of trio that is over."""
+        token = trio.lowlevel.current_trio_token()
+        if token is not self._token:
+            self._token, self._tenancy, self._holders, self._kept = token, None, 0, False
+
+    async def _close(self) -> None:
+        tenancy, self._tenancy = self._tenancy, None
+        if tenancy is not None:
+            tenancy.unwanted.set()
+            await tenancy.closed.wait()

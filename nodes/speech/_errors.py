@@ -1,0 +1,59 @@
+"""What can go wrong with a speech engine.
+
+SpeechError
+├── SpeechExtraError     (also an ImportError) the package of an extra is not installed
+├── SpeechNotOpenError   an engine is used outside its ``async with engine.open()``
+├── SpeechEngineError    the engine refuses a text, or cannot load its model
+└── SpeechWorkerError    a worker process died, or does not answer; the next use gets a new one
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+
+class SpeechError(Exception):
+    """A speech engine cannot do what it was asked."""
+
+
+class SpeechExtraError(SpeechError, ImportError):
+    """A package is missing that an extra of this distribution brings."""
+
+    def __init__(self, engine: str, package: str, extra: str) -> None:
+        super().__init__(
+            f'{engine} needs the package {package!r}. Run: pip install "bargein[{extra}]"'
+        )
+        self.extra = extra
+
+
+class SpeechNotOpenError(SpeechError):
+    """An engine is used before it was opened or after it was closed."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__(f"{engine} is not open. Use it inside: async with engine.open():")
+
+
+class SpeechEngineError(SpeechError):
+    """The engine itself reported a failure."""
+
+
+class SpeechWorkerError(SpeechError):
+    """A worker process was lost in the middle of a text, or never came up."""
+
+
+def need(engine: str, package: str, extra: str) -> ModuleType:
+    """Import a package that belongs to an extra.
+
+    Args:
+        engine: What needs it, for the error message.
+        package: The module to import.
+        extra: The extra that installs it.
+
+    Raises:
+        SpeechExtraError: It is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise SpeechExtraError(engine, package, extra) from error

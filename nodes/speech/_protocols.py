@@ -1,0 +1,108 @@
+"""What a speech engine is: four small protocols, so that any of them can be another's work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from bridge.events import WordTiming
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What a recogniser heard."""
+
+    text: str
+    """The words; empty when nothing was said."""
+    no_speech_prob: float = 0.0
+    """0 to 1: how likely it is that nobody spoke.  High values also occur on clear speech."""
+    avg_logprob: float = 0.0
+    """Mean natural logarithm of the tokens' probabilities: 0 is certain, below -1 is a guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPiece:
+    """A piece of synthesised speech."""
+
+    pcm: bytes
+    """PCM16 little-endian mono at the voice's sample rate, any length."""
+    words: tuple[WordTiming, ...] = ()
+    """Where the words lie, counted from the piece's first sample; empty if not known."""
+
+
+@runtime_checkable
+class VoiceActivity(Protocol):
+    """Tells whether a frame holds speech.  One instance a call, called on the event loop."""
+
+    frame_samples: int
+    """Samples of a frame at 16 kHz."""
+
+    def probability(self, frame: bytes) -> float:
+        """Return how likely it is that somebody speaks in this frame.
+
+        Args:
+            frame: The next `frame_samples` of the call, PCM16 little-endian mono, 16 kHz.
+
+        Returns:
+            0 to 1, within a millisecond.
+        """
+        ...
+
+    def reset(self) -> None:
+        """Forget all frames so far."""
+        ...
+
+
+@runtime_checkable
+class EndOfTurn(Protocol):
+    """Tells whether a speaker who fell silent is done.  Shared by all calls."""
+
+    async def probability(self, pcm: bytes) -> float:
+        """Return how likely it is that the turn is complete.
+
+        Args:
+            pcm: What was said up to now, PCM16 little-endian mono, 16 kHz; the last 8 s count.
+
+        Returns:
+            0 to 1; above 0.5 is complete.  Cancelling is safe.
+        """
+        ...
+
+
+@runtime_checkable
+class SpeechToText(Protocol):
+    """Turns an utterance into text.  Shared by all calls."""
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """Transcribe one utterance.
+
+        Args:
+            pcm: The utterance, PCM16 little-endian mono, 16 kHz.
+
+        Returns:
+            What was said.  Cancelling is safe.
+        """
+        ...
+
+
+@runtime_checkable
+class TextToSpeech(Protocol):
+    """Says text.  Shared by all calls."""
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the pieces; known once the engine is open."""
+        ...
+
+    def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield the speech piece by piece, as it comes.
+
+        Args:
+            text: What is to be said: a clause or more.
+
+        Returns:
+            The pieces, in order.  Cancelling is safe: what is not out yet is dropped, at once if
+            the use is surrounded with ``contextlib.aclosing``.
+        """
+        ...

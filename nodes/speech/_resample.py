@@ -1,0 +1,71 @@
+"""Resampling of PCM16, at once or as a stream, with soxr."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ._errors import need
+
+Quality = Literal["QQ", "LQ", "MQ", "HQ", "VHQ"]
+"""Soxr's names, from quick to very high."""
+
+
+def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -> bytes:
+    """Resample a whole sound.
+
+    Args:
+        pcm: PCM16 little-endian mono.
+        from_hz: Its sample rate.
+        to_hz: The wanted sample rate.
+        quality: "HQ" is transparent for speech.
+
+    Returns:
+        PCM16 little-endian mono of the same length in time, in step with the input.
+
+    Raises:
+        SpeechExtraError: soxr is not installed.
+    """
+    if from_hz == to_hz:
+        return pcm
+    soxr = need("resample", "soxr", "local")
+    import numpy as np
+
+    samples = np.frombuffer(pcm, "<i2")
+    return bytes(soxr.resample(samples, from_hz, to_hz, quality=quality).astype("<i2").tobytes())
+
+
+class Resampler:
+    """Resamples a stream; what comes out lags, see `push`."""
+
+    def __init__(self, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -> None:
+        """Begin a stream.
+
+        Args:
+            from_hz: Sample rate of what goes in.
+            to_hz: Sample rate of what comes out.
+            quality: "HQ" lags 30 to 80 ms; "LQ" 6 to 40 ms.
+
+        Raises:
+            SpeechExtraError: soxr is not installed.
+        """
+        self._stream = None
+        if from_hz != to_hz:
+            soxr = need("Resampler", "soxr", "local")
+            self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="int16", quality=quality)
+
+    def push(self, pcm: bytes, *, last: bool = False) -> bytes:
+        """Put audio in and take out what is ready.
+
+        Args:
+            pcm: PCM16 little-endian mono, any whole number of samples.
+            last: True ends the stream and brings all that is left; nothing may follow.
+
+        Returns:
+            PCM16 little-endian mono, possibly empty; in all, as long as what went in.
+        """
+        if self._stream is None:
+            return pcm
+        import numpy as np
+
+        output = self._stream.resample_chunk(np.frombuffer(pcm, "<i2"), last=last)
+        return bytes(output.astype("<i2").tobytes())

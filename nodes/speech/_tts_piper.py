@@ -1,0 +1,110 @@
+"""Piper: natural speech on two cores, in worker processes of its own (GPL-3.0-or-later)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Self
+
+from nodes.models import path_of
+
+from ._errors import SpeechEngineError, SpeechExtraError, SpeechNotOpenError
+from ._protocols import SpeechPiece
+from ._worker import WorkerPool, WorkerSettings
+
+_ENGINE = Path(__file__).with_name("_child_piper.py")
+
+
+class PiperVoice:
+    """A `TextToSpeech` with a Piper voice; yields a piece per sentence, with word times."""
+
+    def __init__(
+        self,
+        model: Path | None = None,
+        *,
+        workers: int = 1,
+        threads: int = 2,
+        length_scale: float | None = None,
+    ) -> None:
+        """Keep the settings; nothing is loaded before `open`.
+
+        Args:
+            model: A Piper voice (.onnx, its .onnx.json beside it); None means "piper-joe" of the
+                model store.
+            workers: Processes, about 300 MB each; that many texts are synthesised at once.
+            threads: Threads in each of them.
+            length_scale: 1 is the speed of the recordings, 1.2 is a fifth slower; None leaves it
+                to the voice.
+
+        Raises:
+            SpeechExtraError: piper-tts is not installed.
+        """
+        if find_spec("piper") is None:
+            raise SpeechExtraError("PiperVoice", "piper-tts", "piper")
+        self._model = model
+        self._workers = workers
+        self._threads = threads
+        self._length_scale = length_scale
+        self._pool: WorkerPool | None = None
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the pieces: 22050 for most voices.
+
+        Raises:
+            SpeechNotOpenError: It was never open: the rate stands in the voice's file.
+        """
+        return self._need_pool().sample_rate_hz
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Self]:
+        """Start the workers, load the voice and warm it; ends them on leaving.
+
+        Raises:
+            ModelMissingError: The voice was not fetched.
+            SpeechEngineError: The voice cannot be loaded.
+            SpeechWorkerError: A worker did not come up.
+        """
+        model = self._model or path_of("piper-joe")
+        for file in (model, Path(f"{model}.json")):
+            if not file.is_file():
+                raise SpeechEngineError(f"PiperVoice: there is no file {str(file)!r}")
+        pool = WorkerPool(
+            WorkerSettings(
+                name="piper",
+                engine=_ENGINE,
+                settings={
+                    "model": str(model),
+                    "threads": self._threads,
+                    "length_scale": self._length_scale,
+                },
+                size=self._workers,
+            )
+        )
+        async with pool.open():
+            self._pool = pool
+            try:
+                yield self
+            finally:
+                self._pool = None
+
+    def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield a piece per sentence, with word times.
+
+        Args:
+            text: What is to be said.  The first piece comes when its whole first sentence is
+                made: 0.1 to 0.2 s for two seconds of speech on two idle cores.
+
+        Raises:
+            SpeechNotOpenError: Outside of `open`.
+            SpeechEngineError: The engine refuses this text.
+            SpeechWorkerError: The worker died; the next text gets a new one.
+        """
+        return self._need_pool().synthesize(text)
+
+    def _need_pool(self) -> WorkerPool:
+        if self._pool is None:
+            raise SpeechNotOpenError("PiperVoice")
+        return self._pool

@@ -1,0 +1,85 @@
+"""Silero VAD on onnxruntime: a third of a millisecond for 32 ms, so it runs on the event loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nodes.models import path_of
+
+from ._errors import need
+from ._features import samples_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+
+_FRAME = 512
+_CONTEXT = 64
+"""Samples of the frame before that the model sees again (Silero VAD's own wrapper, 16 kHz)."""
+
+
+class SileroModel:
+    """The loaded model, shared by all calls; `new_call` gives each call its own memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Load the model, in about 0.1 s.
+
+        Args:
+            path: The .onnx file; None means "silero-vad" of the model store.
+
+        Raises:
+            ModelMissingError: It was not fetched.
+            SpeechExtraError: onnxruntime is not installed.
+        """
+        runtime = need("SileroModel", "onnxruntime", "local")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session: InferenceSession = runtime.InferenceSession(
+            str(path or path_of("silero-vad")), options, providers=["CPUExecutionProvider"]
+        )
+
+    def new_call(self) -> SileroVAD:
+        """Return a detector for one call."""
+        return SileroVAD(self._session)
+
+
+class SileroVAD:
+    """A `VoiceActivity`; one instance a call, from `SileroModel.new_call`."""
+
+    frame_samples = _FRAME
+
+    def __init__(self, session: InferenceSession) -> None:
+        """Take the shared session and start with an empty memory."""
+        import numpy as np
+
+        self._np = np
+        self._session = session
+        self._rate = np.array(16_000, np.int64)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all frames so far."""
+        self._state: NDArray[np.float32] = self._np.zeros((2, 1, 128), self._np.float32)
+        self._context: NDArray[np.float32] = self._np.zeros((1, _CONTEXT), self._np.float32)
+
+    def probability(self, frame: bytes) -> float:
+        """Return how likely it is that somebody speaks in this frame.
+
+        Args:
+            frame: The next 512 samples of the call, PCM16 little-endian mono, 16 kHz (1024 bytes).
+
+        Returns:
+            0 to 1; above 0.5 is speech.
+
+        Raises:
+            ValueError: The frame has another length.
+        """
+        if len(frame) != 2 * _FRAME:
+            raise ValueError(f"frame has {len(frame)} bytes, it must have {2 * _FRAME}")
+        samples = self._np.concatenate([self._context, samples_of(frame)[None]], 1)
+        inputs = {"input": samples, "state": self._state, "sr": self._rate}
+        output, self._state = self._session.run(None, inputs)
+        self._context = samples[:, -_CONTEXT:]
+        return float(output[0, 0])

@@ -1,0 +1,49 @@
+"""The route engine: typed events, chains of stages, and runs that can be cut at once."""
+
+from ._errors import Interrupted as Interrupted
+from ._errors import PublishLoop as PublishLoop
+from ._errors import RouteDefinitionError as RouteDefinitionError
+from ._errors import RouteError as RouteError
+from ._errors import StageTimeout as StageTimeout
+from ._events import Event as Event
+from ._events import alias_of as alias_of
+from ._events import class_of as class_of
+from ._events import register as register
+from ._message import Message as Message
+from ._outcome import Decision as Decision
+from ._outcome import Interruption as Interruption
+from ._outcome import Outcome as Outcome
+from ._route import Route as Route
+from ._router import Router as Router
+from ._router import RouterStatistics as RouterStatistics
+from ._router import open_router as open_router
+from ._run import Run as Run
+from ._run import current_run as current_run
+from ._runtime import RouteRuntime as RouteRuntime
+from ._runtime import RouteStatistics as RouteStatistics
+from ._token import InterruptToken as InterruptToken
+
+__all__ = [
+    "Decision",
+    "Event",
+    "InterruptToken",
+    "Interrupted",
+    "Interruption",
+    "Message",
+    "Outcome",
+    "PublishLoop",
+    "Route",
+    "RouteDefinitionError",
+    "RouteError",
+    "RouteRuntime",
+    "RouteStatistics",
+    "Router",
+    "RouterStatistics",
+    "Run",
+    "StageTimeout",
+    "alias_of",
+    "class_of",
+    "current_run",
+    "open_router",
+    "register",
+]

@@ -1,0 +1,111 @@
+"""Looks at functions when a chain is built: what they are, and what they can be called with."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._errors import RouteDefinitionError
+
+
+def name_of(fn: object) -> str:
+    """Return what a function is called in a chain: ``Barista.generate``, ``<lambda>``."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    owner = getattr(fn, "__self__", None)
+    if owner is not None and not inspect.ismodule(owner) and hasattr(fn, "__name__"):
+        cls = owner if isinstance(owner, type) else type(owner)
+        return f"{cls.__name__}.{fn.__name__}"
+    name = getattr(fn, "__qualname__", None)
+    if name is None:
+        return f"{type(fn).__name__}(...)"
+    return str(name).rpartition("<locals>.")[2]
+
+
+def is_async_function(fn: object) -> bool:
+    """Whether calling this gives something to await or to iterate asynchronously."""
+    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
+
+
+def is_generator_function(fn: object) -> bool:
+    """Whether calling this gives a generator, sync or async."""
+    return any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
+
+
+def _faces(fn: object) -> Iterator[object]:
+    while isinstance(fn, functools.partial) or hasattr(fn, "fitted_from"):
+        fn = fn.func if isinstance(fn, functools.partial) else fn.fitted_from
+    yield fn
+    if not isinstance(fn, type):
+        yield getattr(fn, "__call__", None)  # noqa: B004 - the method itself is looked at
+
+
+def needs_function(fn: object, where: str) -> None:
+    """Refuse what cannot be called.
+
+    Args:
+        fn: What was given.
+        where: The step of the chain, for the message, such as ``".map()"``.
+
+    Raises:
+        RouteDefinitionError: It is no function.
+    """
+    if inspect.iscoroutine(fn):
+        fn.close()
+        raise RouteDefinitionError(
+            f"{where} got a coroutine object; pass the async function itself, without calling it"
+        )
+    if not callable(fn):
+        raise RouteDefinitionError(f"{where} needs a function, not {fn!r}")
+
+
+def needs_plain_function(fn: object, where: str) -> None:
+    """Refuse what is not a plain, sync function: its answer is needed in the same step.
+
+    Raises:
+        RouteDefinitionError: It is no function, or an async one.
+    """
+    needs_function(fn, where)
+    if is_async_function(fn):
+        raise RouteDefinitionError(
+            f"{where} must be a plain function, as it decides in the same step; "
+            f"{name_of(fn)} is async"
+        )
+
+
+def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[..., Any]:
+    """Make a function callable with exactly `most` arguments, dropping those it does not take.
+
+    Args:
+        fn: A function that takes from 0 to `most` positional arguments.
+        most: How many arguments the engine offers.
+        where: The step of the chain, for the message.
+        takes: What the function may take, for the message.
+
+    Raises:
+        RouteDefinitionError: It requires more arguments, or keyword arguments.
+    """
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return fn  # a builtin without a signature; it has to take them all
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(1 for p in positional if p.default is p.empty)
+    forced = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if required > most or forced:
+        raise RouteDefinitionError(
+            f"{where}: {name_of(fn)}{inspect.signature(fn)} cannot be called here; "
+            f"it may take {takes}"
+        )
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters) or len(positional) >= most:
+        return fn
+    taken = len(positional)
+
+    @functools.wraps(fn)
+    def fitted(*args: Any) -> Any:
+        return fn(*args[:taken])
+
+    fitted.fitted_from = fn  # type: ignore[attr-defined]  # what it is, is asked of the original
+    return fitted

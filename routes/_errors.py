@@ -1,0 +1,49 @@
+"""Errors of the route engine.
+
+RouteDefinitionError      a mistake in a chain, raised when the chain is built
+RouteError                something went wrong while routes ran
+ +-- StageTimeout         a stage did not give its next value in time
+ +-- PublishLoop          a route feeds itself
+Interrupted               raised by InterruptToken.throw_if_requested
+"""
+
+from __future__ import annotations
+
+
+class RouteDefinitionError(TypeError):
+    """A chain was declared wrong; raised by the very call that is wrong."""
+
+
+class RouteError(Exception):
+    """Something went wrong while routes ran."""
+
+
+class StageTimeout(RouteError, TimeoutError):
+    """The stages before a ``.timeout(s)`` did not give their next value in time."""
+
+    def __init__(self, route: str, limit_s: float) -> None:
+        super().__init__(route, limit_s)
+        self.route = route
+        self.limit_s = limit_s
+
+    def __str__(self) -> str:
+        return f"no value within {self.limit_s} s before .timeout() in {self.route}"
+
+
+class PublishLoop(RouteError):
+    """Sync routes published to one another without end."""
+
+    def __init__(self, event: str, depth: int) -> None:
+        super().__init__(event, depth)
+        self.event = event
+        self.depth = depth
+
+    def __str__(self) -> str:
+        return (
+            f"{self.event!r} was published {self.depth} levels deep by sync routes that trigger "
+            "one another; filter one of them with where= or source="
+        )
+
+
+class Interrupted(Exception):
+    """The work that holds this token was asked to stop."""

@@ -1,0 +1,120 @@
+"""How a run is carried through the stages that wait, in the run's own task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import trio
+
+from ._pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
+from ._run import Run
+from ._values import closing, spread
+
+NOT_YET = object()
+"""Stands for a value that the sync stages before have not made."""
+
+
+async def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> None:
+    """Carry out the stages of a run that wait, to their end.
+
+    Args:
+        pipeline: The stages of its chain.
+        run: The run, in whose task and scope this is called.
+        value: What the sync stages before them gave; ``NOT_YET`` means that there are none.
+        pending: What one of these gave that has to be awaited or iterated first.
+    """
+    if not pipeline.needs_nursery:
+        await _flow(pipeline, run, value, pending)
+        return
+    async with trio.open_nursery() as nursery:
+        run._nursery = nursery
+        await _flow(pipeline, run, value, pending)
+        nursery.cancel_scope.cancel(reason="the run has ended")
+
+
+async def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> None:
+    if pending is not None:
+        await _go_on(pipeline, run, pipeline.lead, pending)
+        return
+    if value is NOT_YET:
+        value = run.trigger
+    try:
+        items = pipeline.open(run, value)
+    except Exception as error:
+        raise StageError(pipeline.head_name, error) from error
+    await _drain(pipeline, run, items)
+
+
+async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
+    """Take each value of the head through the tail, at the pace of the sinks."""
+    task = trio.lowlevel.current_task()
+    tail = pipeline.tail
+    async with closing(items) as iterator:
+        while True:
+            # Trio empties custom_sleep_data whenever it reschedules a task, so that the mark
+            # tells whether the stages waited for anything: if not, others get a turn here.
+            task.custom_sleep_data = UNMOVED
+            try:
+                value = await anext(iterator)
+            except StopAsyncIteration:
+                return
+            except StageError:
+                raise
+            except Exception as error:
+                raise StageError(pipeline.head_name, error) from error
+            while run._gate is not None:
+                await run._gate.wait()
+            if run.is_cut or run._stop:
+                return
+            if value is not None:
+                result = tail.push(value, run)
+                if type(result) is Pending:
+                    await _go_on(pipeline, run, tail, result)
+            if run._blocked is not None:
+                await run._blocked.room()
+                run._blocked = None
+            if task.custom_sleep_data is UNMOVED:
+                await trio.lowlevel.checkpoint()
+
+
+async def _go_on(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
+    """Await or iterate what a sync stage gave, and take it through the stages that follow."""
+    try:
+        async with closing(spread(pending.value, lists=False)) as items:
+            async for item in items:
+                if not await run._may_go_on():
+                    return
+                result = steps.push(item, run, pending.next_step) if item is not None else None
+                await _after_lead(pipeline, run, steps, result)
+    except StageError:
+        raise
+    except Exception as error:
+        raise StageError(pending.stage, error) from error
+
+
+async def _after_lead(
+    pipeline: Pipeline, run: Run, steps: Any, result: Pending | Passed | None
+) -> None:
+    if type(result) is Pending:
+        await _go_on(pipeline, run, steps, result)
+    elif result is not None and steps is pipeline.lead and pipeline.head:
+        await _flow(pipeline, run, result.value, None)
+    await run._room()
+    await trio.lowlevel.checkpoint()
+
+
+def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:
+    """Yield what went wrong, and in which stage, out of what nurseries wrapped around it.
+
+    Args:
+        error: What came to the edge of a run.
+        stage: The stage to blame for what no stage claimed.
+    """
+    if isinstance(error, StageError):
+        yield from causes(error.error, error.stage)
+    elif isinstance(error, ExceptionGroup):
+        for one in error.exceptions:
+            yield from causes(one, stage)
+    elif error is not None:
+        yield stage, error

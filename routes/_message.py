@@ -1,0 +1,46 @@
+"""The envelope around an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._events import alias_of
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+
+class Message:
+    """An event with where and when it came from.
+
+    Attributes:
+        event: The event itself.
+        source: The name of who published it.
+        id: A number that rises with each message of a router, from 1.
+        at_s: When it was published, in seconds of trio's clock.
+        run: The run that published it, or ``None`` if no run did.
+    """
+
+    __slots__ = ("at_s", "event", "id", "run", "source")
+
+    def __init__(
+        self, event: Any, source: str = "", id: int = 0, at_s: float = 0.0, run: Run | None = None
+    ) -> None:
+        self.event = event
+        self.source = source
+        self.id = id
+        self.at_s = at_s
+        self.run = run
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a run in this message's ancestry was cut."""
+        return self.run is not None and self.run.is_stale
+
+    @property
+    def alias(self) -> str:
+        """The alias of the event's class."""
+        return alias_of(type(self.event))
+
+    def __repr__(self) -> str:
+        return f"<Message {self.id} {self.alias} from {self.source!r} at {self.at_s:.3f} s>"

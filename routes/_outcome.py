@@ -1,0 +1,64 @@
+"""How a run ends, and what is told about one that was cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from ._message import Message
+
+Outcome = Literal[
+    "completed",
+    "interrupted",
+    "redirected",
+    "backgrounded",
+    "capped",
+    "failed",
+    "disconnected",
+    "shutdown",
+]
+"""How a run ended: one word."""
+
+Phase = Literal["waiting", "running", "delivered"]
+"""Where a run was when it was cut: not begun; running; or finished, with output outstanding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """What is told, and never changes, about a run that was cut."""
+
+    run: int
+    """The number of the run within its router."""
+    route: str
+    """The chain as it was written."""
+    source: str
+    """The bridge whose route it is."""
+    cause: Message | None
+    """The message that cut it, or ``None`` if no message did."""
+    reason: str
+    """The rule that cut it, for people: ``interrupt_on(UserStartedSpeaking)``."""
+    phase: Phase
+    at_s: float
+    """When it was cut, in seconds of trio's clock."""
+    elapsed_s: float
+    """Seconds from the run's start to the cut."""
+
+
+Verdict = Literal[
+    "matched", "gated", "idle", "cut", "paused", "resumed", "suspended", "queued", "dropped"
+]
+"""What a route did with an event: ``idle`` means that nothing was running, ``gated`` that a rule
+kept it from acting."""
+
+
+class Decision(NamedTuple):
+    """One line of a route's answer to "why?"."""
+
+    at_s: float
+    event: str
+    """The alias of the event."""
+    message: int
+    """The number of the message."""
+    verdict: Verdict
+    why: str
+    """The rule that decided, and its values."""

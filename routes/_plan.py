@@ -1,0 +1,81 @@
+"""What is to be done with a message: decided once per event class, then plain calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from typing import Any
+
+import structlog
+from pydantic import BaseModel
+
+from ._calls import name_of
+from ._match import Matcher, Predicate
+from ._message import Message
+
+log = structlog.get_logger()
+
+Observer = Callable[[Message], Any]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done with messages of one event class; made once per class."""
+
+    rules: tuple[Observer, ...]
+    first: tuple[Observer, ...]
+    triggers: tuple[Callable[[Message], None], ...]
+    sinks: tuple[Observer, ...]
+
+
+NOTHING = Plan((), (), (), ())
+"""The plan of a router that is closed."""
+
+publishable: set[type] = set()
+"""The classes of which ``is_event()`` has said yes."""
+
+
+def is_event(value: object) -> bool:
+    """Whether a value can be published: a pydantic model, or a dataclass."""
+    cls = type(value)
+    if isinstance(value, BaseModel) or is_dataclass(cls):
+        publishable.add(cls)
+        return True
+    return False
+
+
+def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
+    """Whether all conditions hold for a message."""
+    for check in checks:  # noqa: SIM110 - a generator expression costs more than the checks
+        if not check(message):
+            return False
+    return True
+
+
+def hand_over(takers: tuple[Observer, ...], message: Message, failed: str) -> None:
+    """Call observers or sinks; what one of them raises is logged, and the others go on."""
+    for taker in takers:
+        try:
+            taker(message)
+        except Exception:
+            log.exception(failed, taker=name_of(taker), event_alias=message.alias)
+
+
+def matching(entries: list[tuple[Matcher, Observer]], cls: type) -> list[Observer]:
+    """Return the observers or sinks that are meant to see events of a class."""
+    found: list[Observer] = []
+    for meant, fn in entries:
+        checks = meant.for_class(cls)
+        if checks is not None:
+            found.append(_asked(fn, checks) if checks else fn)
+    return found
+
+
+def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
+    @wraps(fn)
+    def call_if_meant(message: Message) -> None:
+        if holds(checks, message):
+            fn(message)
+
+    return call_if_meant

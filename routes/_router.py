@@ -1,0 +1,461 @@
+"""Hands every message to the chains that are meant, in one synchronous step.
+
+Rules of a publication, in this order:
+1. Nothing of a cut run gets further: a stale message is dropped and counted.
+2. Interrupt rules cut their runs, before anything else hears of the event.
+3. Pause and resume rules hold and release.
+4. Chains are triggered; their sync stages run here and now.
+5. Sinks get the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
+import trio
+
+from ._calls import is_async_function, name_of, needs_function, needs_plain_function
+from ._errors import PublishLoop, RouteDefinitionError
+from ._match import Matcher, Predicate, matcher
+from ._message import Message
+from ._outcome import Outcome
+from ._plan import NOTHING, Observer, Plan, hand_over, holds, is_event, matching, publishable
+from ._route import Route, new_route
+from ._rules import Interrupt
+from ._run import Run, _current
+from ._runtime import RouteRuntime
+from ._sinks import SINK_LIMIT, QueuedSink
+
+log = structlog.get_logger()
+
+DEPTH_LIMIT = 32
+"""How deep sync routes may trigger one another within one publication."""
+
+UNWIND_S = 1.0
+"""How long a cut run may take to unwind before it no longer holds up its chain."""
+
+HANDLER_S = 1.0
+"""How long the handler of an interruption may take."""
+
+
+@dataclass(slots=True)
+class RouterStatistics:
+    """What a router has done so far."""
+
+    published: int = 0
+    stale: int = 0
+    """Messages of cut runs that were dropped when they were published."""
+
+
+class Router:
+    """Holds the chains of one conversation and hands them its messages.
+
+    Open one with ``open_router()``.
+
+    Attributes:
+        nursery: Owns the tasks of all runs.
+        unwind_s: How long a cut run may take to unwind before it holds up nobody.
+        handler_s: How long the handler of an interruption may take.
+        on_run_start: Called with each run that begins; ``None`` calls nothing.
+        on_run_end: Called with each run whose stages have ended.
+        on_cut: Called with each run that is cut, in the same step.
+        on_failure: Called with run or ``None``, chain, stage and error of whatever failed.
+        closing: The outcome of runs that end because the router does; ``None`` while it is open.
+        closed: Whether nothing is triggered any more, as all its tasks have ended.
+    """
+
+    def __init__(
+        self, nursery: trio.Nursery, *, unwind_s: float = UNWIND_S, handler_s: float = HANDLER_S
+    ) -> None:
+        self.nursery = nursery
+        self.unwind_s = unwind_s
+        self.handler_s = handler_s
+        self.statistics = RouterStatistics()
+        self.on_run_start: Callable[[Run], None] | None = None
+        self.on_run_end: Callable[[Run], None] | None = None
+        self.on_cut: Callable[[Run], None] | None = None
+        self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
+        self.closing: Outcome | None = None
+        self.closed = False
+        self._retired: dict[RouteRuntime, None] = {}
+        self._routes: dict[Route, RouteRuntime] = {}
+        self._first: list[tuple[Matcher, Observer]] = []
+        self._sinks: list[tuple[Matcher, Observer]] = []
+        self._plans: dict[type, Plan] = {}
+        self._messages = 0
+        self._runs = 0
+        self._depth = 0
+        self._depth_limit = DEPTH_LIMIT
+        self._telling = False
+        self._after: list[Callable[[], None]] = []
+        self._watched: dict[Run, tuple[float, str]] = {}
+        self._warden: trio.CancelScope | None = None
+
+    # --- declaring ----------------------------------------------------------------------------
+
+    def on(self, event: object, *, name: str = "", **options: Any) -> Route:
+        """Begin a chain; what it broadcasts carries `name` as its source.
+
+        Args:
+            event: As in ``bridge.on()``.
+            name: The source of what the chain broadcasts.
+            **options: As in ``bridge.on()``.
+        """
+        return new_route(self, name, event, **options)
+
+    def put(self, route: Route, instead_of: Route | None) -> None:
+        """Make a chain run, in the place of the one it was written from."""
+        if route.trigger.linked and any(isinstance(rule, Interrupt) for rule in route.rules):
+            log.debug("linked_route_with_rules", route=str(route))
+        runtime = RouteRuntime(route, self)
+        if instead_of in self._routes:
+            routes = [
+                (route, runtime) if old is instead_of else (old, kept)
+                for old, kept in self._routes.items()
+            ]
+            replaced = self._routes[instead_of]
+            self._routes = dict(routes)
+            self._take_away(replaced)
+        else:
+            self._routes[route] = runtime
+        self._plans.clear()
+
+    def remove(self, source: str) -> None:
+        """Take away the chains of a source: they begin no more runs."""
+        for route in [route for route in self._routes if route.source == source]:
+            self._take_away(self._routes.pop(route))
+        self._plans.clear()
+
+    def _take_away(self, runtime: RouteRuntime) -> None:
+        runtime.forget()
+        if runtime.runs:
+            self._retired[runtime] = None  # its rules hold until its last run has ended
+
+    def retire(self, runtime: RouteRuntime) -> None:
+        """Forget a chain that was taken away and has no more runs."""
+        if runtime in self._retired:
+            del self._retired[runtime]
+            self._plans.clear()
+
+    def observe(self, event: object, fn: Observer) -> None:
+        """Call a plain function with each message, after the rules and before any chain.
+
+        Args:
+            event: As in ``bridge.on()``.
+            fn: A plain function of the message.
+        """
+        needs_plain_function(fn, "observe()")
+        self._first.append((matcher(event, "observe()"), fn))
+        self._plans.clear()
+
+    def add_sink(
+        self, fn: Callable[[Message], Any], event: object = None, *, limit: int = SINK_LIMIT
+    ) -> QueuedSink | None:
+        """Hand each message that is not stale to a function, after all chains.
+
+        Args:
+            fn: A plain function, called at once; or an async one, which gets a queue and a task:
+                a run whose messages fill the queue waits, and nobody else does.
+            event: Which messages; ``None`` means all.
+            limit: How many messages may wait for an async function before runs wait, from 1.
+
+        Returns:
+            The queue of an async function, else ``None``.
+
+        Raises:
+            RouteDefinitionError: No function, or an impossible limit.
+        """
+        needs_function(fn, "add_sink()")
+        if not isinstance(limit, int) or limit is True or limit < 1:
+            raise RouteDefinitionError(f"add_sink() limit= is a whole number from 1, not {limit!r}")
+        queued = None
+        if is_async_function(fn):
+            queued = QueuedSink(fn, limit)
+            self.nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
+        meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
+        self._sinks.append((meant, queued or fn))
+        self._plans.clear()
+        return queued
+
+    @property
+    def routes(self) -> tuple[RouteRuntime, ...]:
+        """The chains at work, in the order in which they were begun."""
+        return tuple(self._routes.values())
+
+    def runtime(self, route: Route) -> RouteRuntime:
+        """Return a chain at work: its runs, statistics and decisions.
+
+        Raises:
+            KeyError: The chain was written further since, and is no longer at work.
+        """
+        return self._routes[route]
+
+    # --- publishing ---------------------------------------------------------------------------
+
+    def publish(self, event: Any, source: str = "", run: Run | None = None) -> Message:
+        """Hand an event to every chain and sink that is meant, now.
+
+        Never waits, and never raises for a fault of a chain, sink or listener.  After the router is
+        closed nothing is triggered.
+
+        Args:
+            event: An instance of any event class.
+            source: Who publishes it.
+            run: The run it belongs to; by default the one that this code works for.
+
+        Returns:
+            The message that carried it.
+
+        Raises:
+            PublishLoop: Sync stages published to one another without end; only within a stage,
+                which fails by it.
+        """
+        self._messages += 1
+        message = Message(event, source, self._messages, trio.current_time(), run or _current.get())
+        self._dispatch(message)
+        return message
+
+    def publish_detached(self, event: Any, source: str = "") -> Message:
+        """Publish an event that belongs to no run, wherever it is published from."""
+        self._messages += 1
+        message = Message(event, source, self._messages, trio.current_time(), None)
+        self._dispatch(message)
+        return message
+
+    def broadcast(self, value: Any, source: str, run: Run | None) -> None:
+        """Publish what a chain gave.
+
+        Args:
+            value: An event, or a message whose event is published anew.
+            source: The bridge of the chain.
+            run: The run that gave it.
+
+        Raises:
+            TypeError: It is no event.
+        """
+        event = value.event if type(value) is Message else value
+        if type(event) not in publishable and not is_event(event):
+            raise TypeError(
+                f"broadcast() publishes events, not {type(event).__name__}: {event!r:.80}; "
+                "make an event of it, such as AgentResponse(content=...)"
+            )
+        self._messages += 1
+        self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
+
+    def _dispatch(self, message: Message) -> None:
+        run = message.run
+        if run is not None and run.is_stale:
+            self.statistics.stale += 1
+            return
+        self.statistics.published += 1
+        cls = type(message.event)
+        plan = self._plans.get(cls) or self._plan_for(cls)
+        if self._depth >= self._depth_limit:
+            # From here on all that is published within this publication is refused, else two
+            # chains that trigger each other twice would go on for 2 ** 32 publications.
+            self._depth_limit = 0
+            raise PublishLoop(message.alias, DEPTH_LIMIT)
+        self._depth += 1
+        try:
+            for apply in plan.rules:
+                apply(message)
+            if plan.first:
+                hand_over(plan.first, message, "observer_failed")
+            for trigger in plan.triggers:
+                trigger(message)
+            if plan.sinks:
+                if run is None or not run.is_stale:
+                    hand_over(plan.sinks, message, "sink_failed")
+                else:
+                    self.statistics.stale += 1
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._depth_limit = DEPTH_LIMIT
+                if self._after:
+                    self._run_after()
+
+    def call_after(self, fn: Callable[[], None]) -> None:
+        """Call a function once the publication under way is over; at once if there is none.
+
+        Args:
+            fn: A plain function; one that is already waiting is called once.
+        """
+        if not self._depth:
+            fn()
+        elif fn not in self._after:
+            self._after.append(fn)
+
+    def _run_after(self) -> None:
+        waiting, self._after = self._after, []
+        for fn in waiting:
+            self.notify(fn)
+
+    def notify(self, listener: Callable[..., Any] | None, *args: Any) -> None:
+        """Call whoever listens, if anybody does; what that raises is logged and goes no further."""
+        if listener is None:
+            return
+        try:
+            listener(*args)
+        except Exception:
+            log.exception("listener_failed", listener=name_of(listener))
+
+    def _plan_for(self, cls: type) -> Plan:
+        if self.closed:
+            return NOTHING
+        cuts: list[Observer] = []
+        gates: list[Observer] = []
+        triggers: list[Observer] = []
+        for runtime in self._all:
+            for rule in runtime.rules:
+                checks = rule.matcher.for_class(cls)
+                if checks is not None:
+                    apply = self._guarded(runtime, str(rule), checks, partial(runtime.apply, rule))
+                    (cuts if isinstance(rule, Interrupt) else gates).append(apply)
+            checks = runtime.route.trigger.matcher.for_class(cls)
+            if checks is not None and runtime.route.stages and not runtime.removed:
+                written = runtime.route.trigger.written
+                triggers.append(self._guarded(runtime, written, checks, runtime.trigger))
+        plan = Plan(
+            (*cuts, *gates),
+            tuple(matching(self._first, cls)),
+            tuple(triggers),
+            tuple(matching(self._sinks, cls)),
+        )
+        self._plans[cls] = plan
+        return plan
+
+    def _guarded(
+        self, runtime: RouteRuntime, what: str, checks: tuple[Predicate, ...], act: Observer
+    ) -> Observer:
+        if not checks:
+            return act
+
+        def act_if_meant(message: Message) -> None:
+            try:
+                meant = holds(checks, message)
+            except Exception as error:  # noqa: BLE001 - a fault of the chain, told
+                self.failed(None, runtime, what, error)
+                return
+            if meant:
+                act(message)
+
+        return act_if_meant
+
+    # --- runs ---------------------------------------------------------------------------------
+
+    def new_run(self, runtime: RouteRuntime, message: Message) -> Run:
+        """Make a run; its runtime carries it out."""
+        self._runs += 1
+        return Run(runtime, self._runs, message, trio.current_time())
+
+    def failed(self, run: Run | None, runtime: RouteRuntime, stage: str, error: Exception) -> None:
+        """Log a failure of a chain and tell whoever listens; the other chains go on."""
+        log.error(
+            "stage_failed",
+            route=str(runtime.route),
+            stage=stage,
+            error=type(error).__name__,
+            pii_error=str(error),
+            exc_info=error,
+        )
+        if self._depth_limit and not self._telling:
+            self._tell_failure(run, runtime, stage, error)
+        elif not self._telling:
+            self.call_after(partial(self._tell_failure, run, runtime, stage, error))
+
+    def _tell_failure(
+        self, run: Run | None, runtime: RouteRuntime, stage: str, error: Exception
+    ) -> None:
+        self._telling = True  # a failure that comes of telling one is only logged
+        try:
+            self.notify(self.on_failure, run, runtime.route, stage, error)
+        finally:
+            self._telling = False
+
+    def cut_all(self, reason: str, source: str | None = None, cause: Message | None = None) -> int:
+        """Cut every run, whatever protects it, and forget the triggers that wait.
+
+        Args:
+            reason: Why, for people.
+            source: Only the runs of this bridge; ``None`` means all.
+            cause: The message that cuts them, if one does.
+
+        Returns:
+            How many runs were cut.
+        """
+        cut = 0
+        for runtime in self._all:
+            if source is None or runtime.source == source:
+                cut += runtime.cut_all(cause, reason)
+        return cut
+
+    def close(self, outcome: Outcome) -> None:
+        """End every run now, with this outcome, and begin no more.
+
+        Args:
+            outcome: ``disconnected`` or ``shutdown``.
+        """
+        self.closing = self.closing or outcome
+        for runtime in self._all:
+            runtime.close(self.closing)
+
+    def _seal(self) -> None:
+        self.closed = True
+        self._plans.clear()
+
+    @property
+    def _all(self) -> tuple[RouteRuntime, ...]:
+        return (*self._routes.values(), *self._retired)
+
+    def watch(self, run: Run, limit_s: float, what: str) -> None:
+        """Give a run a deadline for what it is doing."""
+        deadline = trio.current_time() + limit_s
+        self._watched[run] = (deadline, what)
+        if self._warden is not None and deadline < self._warden.deadline:
+            self._warden.deadline = deadline  # costs no scheduler step, unlike waking a task
+
+    def unwatch(self, run: Run) -> None:
+        """Take the deadline of a run away."""
+        self._watched.pop(run, None)
+
+    async def keep_deadlines(self) -> None:
+        """Abandon runs that pass their deadline, until cancelled."""
+        while True:
+            with trio.CancelScope() as self._warden:
+                self._warden.deadline = min(
+                    (deadline for deadline, _ in self._watched.values()), default=float("inf")
+                )
+                await trio.sleep_forever()
+            now_s = trio.current_time()
+            for run, (deadline, what) in list(self._watched.items()):
+                if deadline <= now_s:
+                    del self._watched[run]
+                    run.route.abandon(run, what)
+
+
+@asynccontextmanager
+async def open_router(
+    *, unwind_s: float = UNWIND_S, handler_s: float = HANDLER_S
+) -> AsyncIterator[Router]:
+    """Open a router; leaving the block ends all its runs.
+
+    Args:
+        unwind_s: How long a cut run may take to unwind before it holds up nobody.
+        handler_s: How long the handler of an interruption may take.
+    """
+    with ExitStack() as last:
+        async with trio.open_nursery() as nursery:
+            router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
+            last.callback(router._seal)
+            nursery.start_soon(router.keep_deadlines, name="deadlines of runs")
+            try:
+                yield router
+            finally:
+                router.close("shutdown")
+                nursery.cancel_scope.cancel(reason="the router is closing")

@@ -1,0 +1,74 @@
+"""The rules of a chain: what cuts, holds, releases or suspends its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ._calls import fit, is_generator_function, name_of, needs_function, needs_plain_function
+from ._errors import RouteDefinitionError
+from ._match import Matcher, Predicate
+from ._message import Message
+
+Overlap = Literal["queue", "restart", "drop", "concurrent"]
+"""What a trigger does while a run is active."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Cuts the runs of a chain; with `suspends`, also keeps it from triggering."""
+
+    matcher: Matcher
+    handler: Callable[[Message | None, Any], Any] | None
+    condition: Predicate | None
+    written: str
+    suspends: bool = False
+
+    def __str__(self) -> str:
+        return self.written
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Holds the runs of a chain in place, or lets them go on."""
+
+    matcher: Matcher
+    opens: bool
+    written: str
+
+    def __str__(self) -> str:
+        return self.written
+
+
+Rule = Interrupt | Gate
+
+
+def an_interrupt(
+    word: str,
+    matched: Matcher,
+    options: list[str],
+    handler: object,
+    condition: object,
+    *,
+    suspends: bool,
+) -> Interrupt:
+    """Check the handler and condition of ``.interrupt_on()`` or ``.suspend_on()``."""
+    where = f".{word}()"
+    written = [str(matched)]
+    if handler is not None:
+        needs_function(handler, f"{where} handler=")
+        if is_generator_function(handler):
+            raise RouteDefinitionError(
+                f"{where} handler= must be a function, sync or async; "
+                f"{name_of(handler)} is a generator, which would never be started"
+            )
+        takes = "nothing, the message, or the message and the Interruption"
+        written.append(f"handler={name_of(handler)}")
+        handler = fit(handler, 2, f"{where} handler=", takes)  # type: ignore[arg-type]  # checked
+    if condition is not None:
+        needs_plain_function(condition, f"{where} condition=")
+        written.append(f"condition={name_of(condition)}")
+        condition = fit(condition, 1, f"{where} condition=", "the message, or nothing")  # type: ignore[arg-type]  # checked
+    text = f"{word}({', '.join([*written, *options])})"
+    return Interrupt(matched, handler, condition, text, suspends)

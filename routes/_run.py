@@ -1,0 +1,291 @@
+"""One run of a chain: what a single trigger set in motion."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from ._message import Message
+from ._outcome import Interruption, Outcome, Phase
+from ._token import InterruptToken
+
+if TYPE_CHECKING:
+    from ._rules import Interrupt
+    from ._runtime import RouteRuntime
+
+_current: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
+
+
+def current_run() -> Run | None:
+    """Return the run that this code works for, or ``None`` outside of any run."""
+    return _current.get()
+
+
+class Clock:
+    """A deadline that stands still while its run is paused."""
+
+    __slots__ = ("_left_s", "scope")
+
+    def __init__(self, limit_s: float, *, stands: bool) -> None:
+        self.scope = trio.CancelScope()
+        self._left_s = limit_s
+        if not stands:
+            self.go_on()
+
+    def stand(self) -> None:
+        """Stop counting."""
+        self._left_s = self.scope.deadline - trio.current_time()
+        self.scope.deadline = math.inf
+
+    def go_on(self) -> None:
+        """Count what is left."""
+        self.scope.deadline = trio.current_time() + self._left_s
+
+
+class Run:
+    """What a single trigger of a route set in motion; made by the engine only.
+
+    A run has one cancel scope.  It stays interruptible after its stages have finished for as long
+    as somebody holds it, because what it gave has not arrived yet.
+
+    Attributes:
+        id: The number of the run within its router, from 1.
+        route: The runtime of the chain it runs.
+        trigger: The message that set it in motion; ``None`` once nothing of it can be cut.
+        parent: The run that published the trigger, if that one can still be cut.
+        outcome: How it ended; ``None`` while its stages run.
+        started_at_s: When it began, in seconds of trio's clock.
+    """
+
+    __slots__ = (
+        "_blocked", "_children", "_clocks", "_finished", "_gate", "_holds", "_nursery",
+        "_protected", "_rule", "_stop", "_token", "id", "interruption", "is_cut", "outcome",
+        "parent", "route", "scope", "started_at_s", "trigger",
+    )  # fmt: skip
+
+    def __init__(self, route: RouteRuntime, run_id: int, trigger: Message, now_s: float) -> None:
+        # What can be cut no more is no ancestor that matters; so chains do not grow for ever.
+        parent = _unsettled(trigger.run)
+        if parent is not None:
+            parent.parent = _unsettled(parent.parent)
+        self.id = run_id
+        self.route = route
+        self.trigger: Message | None = trigger
+        self.parent: Run | None = parent
+        self.outcome: Outcome | None = None
+        self.started_at_s = now_s
+        self.scope = trio.CancelScope()
+        self.is_cut = False
+        self.interruption: Interruption | None = None
+        self._rule: Interrupt | None = None
+        self._holds = 0
+        self._protected = 0
+        self._gate: trio.Event | None = None
+        self._blocked: Any = None
+        self._token: InterruptToken | None = None
+        self._children: list[Run] | None = None
+        self._nursery: trio.Nursery | None = None
+        self._clocks: list[Clock] = []
+        self._stop = False
+        self._finished: trio.Event | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its stages still run."""
+        return self.outcome is None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it, or a run it descends from, was cut."""
+        run: Run | None = self
+        while run is not None:
+            if run.is_cut:
+                return True
+            run = run.parent
+        return False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has ended uncut and nothing of it is outstanding."""
+        return self.outcome is not None and not self._holds and not self.is_cut
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether no rule may cut it now."""
+        return self._protected > 0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it is held at its next value."""
+        return self._gate is not None
+
+    @property
+    def source(self) -> str:
+        """The bridge whose route it runs."""
+        return self.route.source
+
+    @property
+    def token(self) -> InterruptToken:
+        """The token linked to this run: asking it cuts the run, cutting the run asks it."""
+        if self._token is None:
+            self._token = InterruptToken(self._token_requested(trio.lowlevel.current_trio_token()))
+            if self.is_cut:
+                self._token.request()
+        return self._token
+
+    def _token_requested(self, trio_token: trio.lowlevel.TrioToken) -> Any:
+        def cut_here() -> None:
+            self.cut(reason="its token was asked")
+
+        def cut_from_anywhere() -> None:
+            if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
+                cut_here()
+            else:
+                with contextlib.suppress(trio.RunFinishedError):
+                    trio_token.run_sync_soon(cut_here)
+
+        return cut_from_anywhere
+
+    def cut(
+        self, cause: Message | None = None, rule: Interrupt | None = None, reason: str = ""
+    ) -> bool:
+        """Cut this run now: its scope is cancelled, and all it published counts as stale.
+
+        Args:
+            cause: The message that cuts it, if one does.
+            rule: The rule of the chain that cuts it; its handler runs once the run has unwound.
+                When no rule does, that of the first rule with a handler runs.
+            reason: Why, for people; by default the rule.
+
+        Returns:
+            Whether it was cut by this call; False if it had been cut, or is over and done with.
+        """
+        if self.is_cut or self.is_settled:
+            return False
+        self.is_cut = True
+        self._rule = rule or self.route.telling
+        self.interruption = self._describe(cause, reason or str(rule or "cut"))
+        if self.outcome is None:
+            self.scope.cancel(reason=self.interruption.reason)
+        if self._token is not None:
+            self._token.request()
+        self.route.was_cut(self)
+        for child in self._children or ():
+            child.cut(cause, reason="what it was caused by was cut")
+        return True
+
+    def _describe(self, cause: Message | None, reason: str) -> Interruption:
+        phase: Phase = "running" if self.outcome is None else "delivered"
+        now_s = trio.current_time()
+        return Interruption(
+            run=self.id,
+            route=str(self.route.route),
+            source=self.source,
+            cause=cause,
+            reason=reason,
+            phase=phase,
+            at_s=now_s,
+            elapsed_s=now_s - self.started_at_s,
+        )
+
+    def stop(self) -> None:
+        """End this run after the value in hand; what it gave stays good."""
+        self._stop = True
+        if self.outcome is None:
+            self.scope.cancel(reason="stopped")
+
+    def pause(self) -> None:
+        """Hold this run at its next value, in place."""
+        if self._gate is None:
+            self._gate = trio.Event()
+            for clock in self._clocks:
+                clock.stand()
+
+    def resume(self) -> None:
+        """Let a held run go on where it stopped."""
+        if self._gate is not None:
+            self._gate.set()
+            self._gate = None
+            for clock in self._clocks:
+                clock.go_on()
+
+    @contextlib.contextmanager
+    def _clock(self, limit_s: float) -> Iterator[trio.CancelScope]:
+        clock = Clock(limit_s, stands=self.is_paused)
+        self._clocks.append(clock)
+        try:
+            with clock.scope:
+                yield clock.scope
+        finally:
+            self._clocks.remove(clock)
+
+    async def _may_go_on(self) -> bool:
+        """Wait while this run is paused; then tell whether its next value still counts."""
+        while self._gate is not None:
+            await self._gate.wait()
+        return not (self.is_cut or self._stop)
+
+    async def _room(self) -> None:
+        """Wait until the sink that this run has filled has room."""
+        if self._blocked is not None:
+            await self._blocked.room()
+            self._blocked = None
+
+    def hold(self) -> None:
+        """Keep this run interruptible until ``release()``, also after its stages have finished."""
+        self._holds += 1
+        self.route.was_held(self)
+
+    def release(self) -> None:
+        """Take back one ``hold()``.
+
+        Raises:
+            RuntimeError: Nobody holds it.
+        """
+        if not self._holds:
+            raise RuntimeError(f"{self!r} is not held; release() goes with a hold()")
+        self._holds -= 1
+        if not self._holds:
+            self.route.was_released(self)
+
+    def protect(self) -> None:
+        """Keep every rule from cutting this run until ``unprotect()``."""
+        self._protected += 1
+
+    def unprotect(self) -> None:
+        """Take back one ``protect()``.
+
+        Raises:
+            RuntimeError: Nobody protects it.
+        """
+        if not self._protected:
+            raise RuntimeError(f"{self!r} is not protected; unprotect() goes with a protect()")
+        self._protected -= 1
+
+    async def finished(self) -> None:
+        """Wait until the stages have ended, however they ended.  Cancelling this is safe."""
+        if self.outcome is None:
+            if self._finished is None:
+                self._finished = trio.Event()
+            await self._finished.wait()
+
+    def _link(self, child: Run) -> None:
+        if self._children is None:
+            self._children = []
+        self._children = [c for c in self._children if c.outcome is None]
+        self._children.append(child)
+
+    def __repr__(self) -> str:
+        state = "cut" if self.is_cut else self.outcome or "running"
+        return f"<Run {self.id} {state} of {self.route.route!r}>"
+
+
+def _unsettled(run: Run | None) -> Run | None:
+    while run is not None and run.is_settled:
+        run = run.parent
+    return run

@@ -1,0 +1,460 @@
+"""A chain at work in one router: its runs, who waits for whom, and why it did what it did."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from ._errors import Interrupted, PublishLoop
+from ._flow import NOT_YET, carry_out, causes
+from ._message import Message
+from ._outcome import Decision, Verdict
+from ._pipeline import Passed, Pending, Pipeline, StageError
+from ._route import Route
+from ._rules import Gate, Interrupt, Rule
+from ._run import Run, _current
+from ._values import Shape, shape_of
+
+if TYPE_CHECKING:
+    from ._router import Router
+
+log = structlog.get_logger()
+
+DECISIONS_KEPT = 128
+"""How many lines of "why?" a route keeps."""
+
+REENTRY_LIMIT = 32
+"""How often a chain of sync stages may trigger itself again before it is stopped."""
+
+Waiting = tuple[Message, Any, "Pending | None"]
+
+
+@dataclass(slots=True)
+class RouteStatistics:
+    """What a chain has done so far."""
+
+    started: int = 0
+    cut: int = 0
+    failed: int = 0
+    """Runs that failed, and triggers whose sync stages did."""
+    dropped: int = 0
+    """Triggers that began no run: by overlap, by a full queue, or because they were stale."""
+    abandoned: int = 0
+    """Runs that did not unwind in time and no longer hold up the chain."""
+
+
+class RouteRuntime:
+    """A chain at work: it decides when runs begin, and carries them out."""
+
+    def __init__(self, route: Route, router: Router) -> None:
+        self.route = route
+        self.router = router
+        self.source = route.source
+        self.rules = route.rules
+        self.pipeline = Pipeline(str(route), route.stages, self._publish)
+        self.statistics = RouteStatistics()
+        self.decisions: deque[Decision] = deque(maxlen=DECISIONS_KEPT)
+        self.suspended = False
+        self.removed = False
+        self._active: dict[Run, None] = {}
+        self._held: dict[Run, None] = {}
+        self._pending: deque[Waiting] = deque()
+        self._advancing = False
+        self.telling: Interrupt | None = next(
+            (r for r in self.rules if isinstance(r, Interrupt) and r.handler is not None), None
+        )
+        """The rule whose handler is told of a cut that no rule made."""
+        trigger = route.trigger
+        self._places = trigger.limit if trigger.overlap == "concurrent" else 1
+        self._queue_limit = trigger.limit if trigger.overlap == "queue" else math.inf
+        self._makes_runs = bool(self.rules) or bool(self.pipeline.head) or trigger.linked
+
+    # --- triggers -----------------------------------------------------------------------------
+
+    def trigger(self, message: Message) -> None:
+        """Begin a run for a message, or do what the chain says when it cannot begin now."""
+        if self.removed:
+            return
+        if self._makes_runs:
+            self._trigger_run(message)
+            return
+        try:
+            result = self.pipeline.lead.push(message, message.run)
+        except StageError as failure:
+            self._failed_early(failure)
+            return
+        if type(result) is Pending:
+            # A plain function gave something to await: this chain has runs, and so an order.
+            self._makes_runs = True
+            self._start(message, NOT_YET, result)
+
+    def _trigger_run(self, message: Message) -> None:
+        if self.suspended:
+            self._note(message, "gated", "suspended")
+            self.statistics.dropped += 1
+            return
+        overlap = self.route.trigger.overlap
+        if overlap == "restart":
+            self._forget_waiting("overlap='restart'")
+            for run in self._live():
+                if not run.is_protected:
+                    run.cut(message, reason="overlap='restart'")
+        if self._places <= len(self._active) or self._pending:
+            if overlap == "drop":
+                self.statistics.dropped += 1
+                self._note(message, "dropped", "overlap='drop': a run is active")
+            else:
+                self._wait_in_line(message)
+        elif self.pipeline.head:
+            self._lead_in(message)
+        else:
+            self._run_inline(message)
+
+    def _wait_in_line(self, message: Message) -> None:
+        if len(self._pending) >= self._queue_limit:
+            self.statistics.dropped += 1
+            self._note(message, "dropped", f"{len(self._pending)} triggers wait already")
+            log.warning("trigger_dropped", route=str(self.route), waiting=len(self._pending))
+            return
+        self._note(message, "queued", f"{len(self._active)} active")
+        if self.pipeline.head and len(self.pipeline.lead):
+            self._lead_in(message, now=False)
+        else:
+            self._pending.append((message, NOT_YET, None))
+
+    def _lead_in(self, message: Message, *, now: bool = True) -> None:
+        """Run the sync stages before the first one that waits, in this very step."""
+        try:
+            result = self.pipeline.lead.push(message, message.run)
+        except StageError as failure:
+            self._failed_early(failure)
+            return
+        if result is None:
+            return
+        value, pending = (NOT_YET, result) if type(result) is Pending else (result.value, None)
+        if now:
+            self._start(message, value, pending)
+        else:
+            self._pending.append((message, value, pending))
+
+    def _failed_early(self, failure: StageError) -> None:
+        self.statistics.failed += 1
+        self.router.failed(None, self, failure.stage, failure.error)
+
+    def _start(self, message: Message, value: Any, pending: Pending | None) -> None:
+        if self.router.closing is not None:
+            self._drop(message, pending, f"the router is closing: {self.router.closing}")
+            return
+        run = self._new_run(message)
+        self.router.nursery.start_soon(self._task, run, value, pending, name=self._task_name)
+
+    @property
+    def _task_name(self) -> str:
+        return f"run of {self.source}: {self.route.trigger.written}"
+
+    def _new_run(self, message: Message) -> Run:
+        run = self.router.new_run(self, message)
+        self._active[run] = None
+        self.statistics.started += 1
+        self._note(message, "matched", f"run {run.id}")
+        if self.route.trigger.linked and message.run is not None:
+            message.run._link(run)
+        self.router.notify(self.router.on_run_start, run)
+        return run
+
+    def _run_inline(self, message: Message) -> None:
+        """Carry out a run that never waits: no task, no scheduler step."""
+        run = self._new_run(message)
+        token = _current.set(run)
+        error: Exception | None = None
+        pending: Pending | Passed | None = None
+        try:
+            pending = self.pipeline.lead.push(message, run)
+        except StageError as failure:
+            error = failure
+        finally:
+            _current.reset(token)
+        if type(pending) is Pending:
+            if self.router.closing is None:
+                self.router.nursery.start_soon(
+                    self._task, run, NOT_YET, pending, name=self._task_name
+                )
+                return
+            pending.discard()
+        self._ended(run, error, reached_end=type(pending) is not Pending)
+        self._handle_soon(run)
+
+    # --- a run in a task ----------------------------------------------------------------------
+
+    async def _task(self, run: Run, value: Any, pending: Pending | None) -> None:
+        _current.set(run)
+        error: Exception | None = None
+        reached_end = False
+        try:
+            with run.scope:
+                if not (run.is_cut or run._stop):
+                    await carry_out(self.pipeline, run, value, pending)
+                elif pending is not None:
+                    pending.discard()
+                reached_end = True
+        except Exception as exc:  # noqa: BLE001 - the edge of the run: told in _ended()
+            error = exc
+        except BaseExceptionGroup as group:
+            error, rest = group.split(Exception)
+            self._cast_off(run, error)
+            raise (group if rest is None else rest) from None
+        except BaseException:  # everything ends, not this run alone
+            self._cast_off(run, None)
+            raise
+        if self._ended(run, error, reached_end=reached_end):
+            await self._handle(run)
+
+    def _cast_off(self, run: Run, error: Exception | None) -> None:
+        if self._ended(run, error, reached_end=False):
+            self._handle_soon(run)
+
+    def _publish(self, value: Any, run: Run | None) -> None:
+        self.router.broadcast(value, self.source, run)
+
+    # --- how runs end -------------------------------------------------------------------------
+
+    def _ended(self, run: Run, error: Exception | None, *, reached_end: bool) -> bool:
+        """Give a run its outcome; False if it was abandoned before, and has one."""
+        first = run.outcome is None
+        if first:
+            if run.is_cut:
+                run.outcome = "interrupted"
+            elif error is not None:
+                run.outcome = "failed"
+                self.statistics.failed += 1
+            elif reached_end or run._stop:
+                run.outcome = "completed"
+            else:
+                run.outcome = self.router.closing or "shutdown"
+        for stage, cause in causes(error, self.pipeline.head_name):
+            # Whoever polls the token of a cut run ends it by that error, as it should.
+            if not (run.is_cut and isinstance(cause, Interrupted)):
+                self.router.failed(run, self, stage, cause)
+        if first:
+            if run._finished is not None:
+                run._finished.set()
+            self.router.notify(self.router.on_run_end, run)
+            if run.is_settled:
+                run.trigger = None
+        return first
+
+    def _handle_soon(self, run: Run) -> None:
+        """Have the handler called, if there is one to call, by a task of its own."""
+        if self._is_told_of(run) and not self.router.closed:
+            self.router.nursery.start_soon(self._handle, run, name=f"handler of {run.source}")
+        else:
+            self._vacate(run)
+
+    def _is_told_of(self, run: Run) -> bool:
+        return run.is_cut and run._rule is not None and run._rule.handler is not None
+
+    async def _handle(self, run: Run) -> None:
+        """Call the handler of a run that was cut, in bounded time; then free the run's place."""
+        if self._is_told_of(run):
+            _current.set(None)  # what a handler publishes is no output of the run that was cut
+            await self._call_handler(run)
+        self._vacate(run)
+
+    async def _call_handler(self, run: Run) -> None:
+        rule = run._rule
+        assert rule is not None
+        assert rule.handler is not None
+        assert run.interruption is not None
+        limit_s = self.router.handler_s
+        self.router.watch(run, limit_s + 1.0, "handler")
+        with trio.move_on_after(limit_s, shield=True) as scope:
+            try:
+                result = rule.handler(run.interruption.cause, run.interruption)
+                if shape_of(result) is Shape.AWAITABLE:
+                    await result
+            except Exception as error:  # noqa: BLE001 - told, and the next turn works
+                self.router.failed(run, self, str(rule), error)
+        if scope.cancelled_caught:
+            log.warning("handler_too_slow", route=str(self.route), rule=str(rule), limit_s=limit_s)
+
+    def _vacate(self, run: Run) -> None:
+        self.router.unwatch(run)
+        if run in self._active:
+            del self._active[run]
+            if run._holds and not run.is_cut:
+                self._held[run] = None
+            self._next()
+            self._leave_if_done()
+
+    def _next(self) -> None:
+        """Begin the runs that waited for a place."""
+        if self._advancing:
+            return
+        self._advancing = True
+        turns = len(self._pending) + REENTRY_LIMIT
+        try:
+            while self._pending and self._has_place and not self.router.closing:
+                message, value, pending = self._pending.popleft()
+                turns -= 1
+                if message.is_stale:
+                    self._drop(message, pending, "what caused it was cut")
+                elif not turns:
+                    loop = PublishLoop(message.alias, REENTRY_LIMIT)
+                    self._forget_waiting("the chain triggers itself")
+                    self.router.failed(None, self, self.route.trigger.written, loop)
+                elif self.pipeline.head or pending is not None:
+                    self._start(message, value, pending)
+                else:
+                    self._run_inline(message)
+        finally:
+            self._advancing = False
+
+    @property
+    def _has_place(self) -> bool:
+        return len(self._active) < self._places and not self.suspended
+
+    def _drop(self, message: Message, pending: Pending | None, why: str) -> None:
+        self.statistics.dropped += 1
+        self._note(message, "dropped", why)
+        if pending is not None:
+            pending.discard()
+
+    def _forget_waiting(self, why: str) -> None:
+        while self._pending:
+            message, _, pending = self._pending.popleft()
+            self._drop(message, pending, why)
+
+    def abandon(self, run: Run, what: str) -> None:
+        """Stop waiting for a run that does not unwind; it may go on, but nobody hears it."""
+        self.statistics.abandoned += 1
+        log.warning("run_did_not_unwind", route=str(self.route), run=run.id, doing=what)
+        if self._ended(run, None, reached_end=False):
+            self._handle_soon(run)
+        else:
+            self._vacate(run)
+
+    # --- rules --------------------------------------------------------------------------------
+
+    def apply(self, rule: Rule, message: Message, *, past_conditions: bool = False) -> None:
+        """Do what a rule says for a message that it matches."""
+        if isinstance(rule, Gate):
+            self._gate(rule, message)
+            return
+        live = self._live()
+        matters = rule.suspends or bool(live or self._pending)
+        if matters and not past_conditions and not self._allowed(rule, message):
+            return
+        if rule.suspends:
+            self.suspended = True
+            self._note(message, "suspended", str(rule))
+        free = live if past_conditions else [run for run in live if not run.is_protected]
+        if live and not free:
+            self._note(message, "gated", f"{rule}: what is being said is not interruptible")
+            return
+        if not live and not self._pending:
+            self._note(message, "idle", f"{rule}: nothing was running")
+            return
+        self._forget_waiting(str(rule))
+        for run in free:
+            if run.cut(message, rule):
+                self._note(message, "cut", f"{rule}: run {run.id}")
+
+    def _live(self) -> list[Run]:
+        return [run for run in (*self._active, *self._held) if not run.is_cut]
+
+    def _allowed(self, rule: Interrupt, message: Message) -> bool:
+        if rule.condition is None:
+            return True
+        try:
+            allowed = rule.condition(message)
+            if shape_of(allowed) is Shape.AWAITABLE:
+                Pending(allowed, 0, "").discard()
+                raise TypeError(f"a condition says yes or no, and gave {allowed!r}")
+        except Exception as error:  # noqa: BLE001 - told; silence is the safer side to err on
+            self.router.failed(None, self, str(rule), error)
+            return True
+        if not allowed:
+            self._note(message, "gated", f"{rule}: the condition was {allowed!r}")
+        return bool(allowed)
+
+    def _gate(self, rule: Gate, message: Message) -> None:
+        awakes = rule.opens and self.suspended
+        if awakes:
+            self.suspended = False
+        touched = [run for run in self._active if run.is_paused is rule.opens and not run.is_cut]
+        for run in touched:
+            if rule.opens:
+                run.resume()
+            else:
+                run.pause()
+        word: Verdict = "resumed" if rule.opens else "paused"
+        self._note(message, word if touched or awakes else "idle", f"{rule}: {len(touched)} runs")
+        if awakes:
+            self._next()
+
+    def cut_all(self, message: Message | None, reason: str) -> int:
+        """Cut every run that is running or outstanding, whatever protects it.
+
+        The triggers that wait are forgotten.  If the chain has a rule with a handler, that handler
+        is told, as of a cut by that rule.
+
+        Returns:
+            How many were cut.
+        """
+        self._forget_waiting(reason)
+        return sum(run.cut(message, reason=reason) for run in self._live())
+
+    def close(self, outcome: str) -> None:
+        """End every run, uncut, and forget the triggers that wait."""
+        self._forget_waiting(f"the router is closing: {outcome}")
+        for run in self.runs:
+            run.scope.cancel(reason=outcome)
+
+    def was_cut(self, run: Run) -> None:
+        """Take note of a cut; called by the run, in the same step."""
+        self.statistics.cut += 1
+        self.router.notify(self.router.on_cut, run)
+        if run.outcome is None:
+            self.router.watch(run, self.router.unwind_s, "unwinding")
+            return
+        run.outcome = "interrupted"
+        self._held.pop(run, None)
+        if self._is_told_of(run) and run not in self._active:
+            self._active[run] = None
+            self._handle_soon(run)
+        self._leave_if_done()
+
+    def was_held(self, run: Run) -> None:
+        """Keep a run that has finished interruptible."""
+        if run.outcome is not None and run not in self._active and not run.is_cut:
+            self._held[run] = None
+
+    def was_released(self, run: Run) -> None:
+        """Forget a run of which nothing is outstanding."""
+        self._held.pop(run, None)
+        if run.is_settled:
+            run.trigger = None
+        self._leave_if_done()
+
+    def forget(self) -> None:
+        """Begin no more runs: the chain was written further, or its bridge has left."""
+        self.removed = True
+        self._forget_waiting("the chain was taken away")
+
+    def _leave_if_done(self) -> None:
+        if self.removed and not self.runs:
+            self.router.retire(self)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that are running, or of which something is outstanding."""
+        return (*self._active, *self._held)
+
+    def _note(self, message: Message, verdict: Verdict, why: str) -> None:
+        decision = Decision(message.at_s, message.alias, message.id, verdict, why)
+        self.decisions.append(decision)

@@ -1,0 +1,82 @@
+"""Where messages leave the routes.
+
+A plain function is called at once.  An async one has a bounded queue and a task of its own: a run
+whose messages fill the queue waits, and nobody else does.  What has become stale while it waited
+is dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+import trio
+
+from ._calls import name_of
+from ._message import Message
+
+log = structlog.get_logger()
+
+SINK_LIMIT = 64
+"""How many messages wait for an async sink before the runs that send them wait too."""
+
+SINK_OVERFLOW = 4096
+"""How many messages wait at most, from publishers that cannot wait; one more is dropped."""
+
+
+class QueuedSink:
+    """An async sink with its queue."""
+
+    __slots__ = ("_more", "_queue", "_room", "fn", "limit", "overflowed", "stale")
+
+    def __init__(self, fn: Callable[[Message], Awaitable[Any]], limit: int) -> None:
+        self.fn = fn
+        self.limit = limit
+        self.stale = 0
+        self.overflowed = 0
+        self._queue: deque[Message] = deque()
+        self._more = trio.Event()
+        self._room = trio.Event()
+
+    def __call__(self, message: Message) -> None:
+        """Queue a message; the run that sent it waits at its next value if the queue is full."""
+        queue = self._queue
+        if len(queue) >= SINK_OVERFLOW:
+            self.overflowed += 1
+            if self.overflowed == 1:
+                log.warning("sink_overflow", sink=name_of(self.fn), waiting=len(queue))
+            return
+        queue.append(message)
+        if len(queue) == 1:
+            self._more.set()
+        if len(queue) >= self.limit and message.run is not None:
+            message.run._blocked = self
+
+    async def room(self) -> None:
+        """Wait until the queue is shorter than its limit.  Cancelling this is safe."""
+        while len(self._queue) >= self.limit:
+            await self._room.wait()
+
+    async def run(self) -> None:
+        """Hand on what is queued, until cancelled."""
+        queue = self._queue
+        while True:
+            while queue:
+                message = queue.popleft()
+                if len(queue) == self.limit - 1:
+                    self._room.set()
+                    self._room = trio.Event()
+                if message.is_stale:
+                    self.stale += 1
+                    continue
+                await self._hand_on(message)
+            self._more = trio.Event()
+            await self._more.wait()
+
+    async def _hand_on(self, message: Message) -> None:
+        try:
+            await self.fn(message)
+        except Exception:
+            log.exception("sink_failed", sink=name_of(self.fn), event_alias=message.alias)

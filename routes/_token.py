@@ -1,0 +1,142 @@
+"""A cancellation token for code that polls, or lives in a thread.
+
+Rules:
+1. A token only ever goes from quiet to requested; there is no reset: each turn has a fresh one.
+2. Cancel wins over background, in both orders.
+3. A parent's request reaches its children, a child's never its parent.
+4. Every method is safe from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from weakref import WeakSet
+
+import trio
+
+from ._errors import Interrupted
+
+
+class InterruptToken:
+    """Says whether the work that holds it should stop, or move to the background.
+
+    A run's token is linked to the run's cancel scope in both directions: asking the token cuts
+    the run, and cutting the run asks the token.
+    """
+
+    __slots__ = (
+        "__weakref__", "_background", "_children", "_force", "_lock", "_on_request", "_requested",
+        "_waiters",
+    )  # fmt: skip
+
+    def __init__(self, on_request: Callable[[], None] | None = None) -> None:
+        """Make a quiet token.
+
+        Args:
+            on_request: Called once, in the thread that asks, when the token is first asked to
+                stop; ``None`` calls nothing.
+        """
+        self._lock = threading.Lock()
+        self._on_request = on_request
+        self._requested = False
+        self._force = False
+        self._background = False
+        self._children: WeakSet[InterruptToken] = WeakSet()
+        self._waiters: set[tuple[trio.lowlevel.TrioToken, trio.Event]] = set()
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether the work was asked to stop; a plain read, cheap enough for a hot loop."""
+        return self._requested
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether it was asked to stop without grace."""
+        return self._force
+
+    @property
+    def is_background_requested(self) -> bool:
+        """Whether the work was asked to go on in the background, and not to stop."""
+        return self._background and not self._requested
+
+    def request(self) -> None:
+        """Ask the work to stop; asking again does nothing."""
+        with self._lock:
+            if self._requested:
+                return
+            self._requested = True
+            waiters, self._waiters = self._waiters, set()
+            children = list(self._children)
+            on_request, self._on_request = self._on_request, None
+        if on_request is not None:
+            on_request()
+        for trio_token, event in waiters:
+            _set_from_anywhere(trio_token, event)
+        for child in children:
+            child.request()
+
+    def force(self) -> None:
+        """Ask the work to stop without grace."""
+        with self._lock:
+            self._force = True
+            children = list(self._children)
+        for child in children:
+            child.force()
+        self.request()
+
+    def request_background(self) -> None:
+        """Ask that the work goes on in the background; a request to stop still wins."""
+        with self._lock:
+            self._background = True
+            children = list(self._children)
+        for child in children:
+            child.request_background()
+
+    def throw_if_requested(self) -> None:
+        """Raise if the work was asked to stop.
+
+        Raises:
+            Interrupted: It was.
+        """
+        if self._requested:
+            raise Interrupted("the work was asked to stop")
+
+    async def cancelled(self) -> None:
+        """Wait until the work is asked to stop.  Cancelling this is safe."""
+        event = trio.Event()
+        waiter = (trio.lowlevel.current_trio_token(), event)
+        with self._lock:
+            if self._requested:
+                event.set()
+            else:
+                self._waiters.add(waiter)
+        try:
+            await event.wait()
+        finally:
+            with self._lock:
+                self._waiters.discard(waiter)
+
+    def child(self) -> InterruptToken:
+        """Return a token that is asked whenever this one is, and not the other way round."""
+        child = InterruptToken()
+        with self._lock:
+            child._requested = self._requested
+            child._force = self._force
+            child._background = self._background
+            self._children.add(child)
+        return child
+
+    def __repr__(self) -> str:
+        state = "requested" if self._requested else "quiet"
+        return f"<InterruptToken {state}>"
+
+
+def _set_from_anywhere(trio_token: trio.lowlevel.TrioToken, event: trio.Event) -> None:
+    if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
+        event.set()
+        return
+    try:
+        trio_token.run_sync_soon(event.set)
+    except trio.RunFinishedError:
+        return  # whoever waited is gone with its event loop

@@ -1,0 +1,110 @@
+"""What a stage can give: a plain value, something to await, or something to iterate."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from enum import IntEnum
+from inspect import isawaitable
+from types import GeneratorType
+from typing import Any
+
+import trio
+
+
+class Shape(IntEnum):
+    """How a value is to be taken."""
+
+    PLAIN = 0
+    AWAITABLE = 1
+    ASYNC_ITERATOR = 2
+    ITERATOR = 3
+    LISTED = 4
+
+
+_shapes: dict[type, Shape] = {}
+
+
+def shape_of(value: object) -> Shape:
+    """Return how a value is to be taken; decided once per class."""
+    cls = type(value)
+    shape = _shapes.get(cls)
+    if shape is None:
+        shape = _find_shape(value, cls)
+        if cls is not GeneratorType:  # some generators are there to be awaited, most are not
+            _shapes[cls] = shape
+    return shape
+
+
+def _find_shape(value: object, cls: type) -> Shape:
+    if hasattr(cls, "__aiter__"):
+        return Shape.ASYNC_ITERATOR
+    if isawaitable(value):
+        return Shape.AWAITABLE
+    if hasattr(cls, "__next__"):
+        return Shape.ITERATOR
+    if cls in (list, tuple, range, set, frozenset):
+        return Shape.LISTED
+    return Shape.PLAIN
+
+
+def is_iterator(value: object) -> bool:
+    """Whether a value already is something to iterate, and no function."""
+    shape = _find_shape(value, type(value))
+    return shape in (Shape.ASYNC_ITERATOR, Shape.ITERATOR, Shape.LISTED)
+
+
+async def spread(value: Any, *, lists: bool) -> AsyncIterator[Any]:
+    """Yield one by one what a stage gave, awaiting it where it has to be.
+
+    Args:
+        value: What the stage gave.
+        lists: Whether a list or tuple is taken apart.
+    """
+    shape = shape_of(value)
+    while shape is Shape.AWAITABLE:
+        value = await value
+        shape = shape_of(value)
+    if shape is Shape.ASYNC_ITERATOR:
+        async with closing(value) as items:
+            async for item in items:
+                yield item
+    elif shape is Shape.ITERATOR or (lists and shape is Shape.LISTED):
+        for item in _closing_sync(value):
+            yield item
+    elif value is not None:
+        yield value
+
+
+def _closing_sync(items: Iterable[Any]) -> Iterable[Any]:
+    try:
+        yield from items
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+CLOSE_S = 1.0
+"""How long the clean-up of an iterator that was left early may take, in seconds."""
+
+
+class closing:
+    """Closes an async iterator that is left early, in bounded time, whatever happens around it."""
+
+    __slots__ = ("items", "iterator")
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+        self.iterator = aiter(items)
+
+    async def __aenter__(self) -> Any:
+        return self.iterator
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        both = (self.iterator,) if self.iterator is self.items else (self.iterator, self.items)
+        for one in both:
+            aclose = getattr(one, "aclose", None)
+            if aclose is not None:
+                # Shielded, as the iterator's own `finally` may have to say goodbye to a server.
+                with trio.move_on_after(CLOSE_S, shield=True):
+                    await aclose()

@@ -1,0 +1,41 @@
+"""Runs a fresh interpreter that finds what this one finds, and measures its memory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_python(*arguments: str) -> str:
+    """Return what a fresh interpreter prints; it keeps compiled modules.
+
+    Args:
+        *arguments: Of the interpreter.
+
+    Raises:
+        RuntimeError: It fails; with what it wrote.
+    """
+    paths = [entry for entry in sys.path if entry] + [str(ROOT)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{arguments!r} failed with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process has in RAM; its peak where that is not told."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        # Not ru_maxrss: a child has that of the process it was forked from.
+        return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,93 @@
+"""Load 6: the memory of a call that idles, and of one that talks.
+
+Each figure comes from a process of its own, as memory that was used once is not given back.  Run as
+a module it is that process: ``memory ours talking 300 rss 2.0`` prints bytes per call.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+
+import trio
+
+from ._measure import Row, Size
+from ._process import resident_bytes, run_python
+from ._talk import EVERY_S, Line, hold
+
+WARM_CALLS = 20
+
+OPENING_S = 0.002
+"""What a call may take to open, on a slow machine."""
+
+KB = 1000.0
+
+
+def rows(size: Size) -> list[Row]:
+    """Run the load."""
+    meters = ("tracemalloc", "rss") if size.resident else ("tracemalloc",)
+    return [
+        _row(state, meter, bound, size)
+        for state, bound in (("idle", 40.0), ("talking", 90.0))
+        for meter in meters
+    ]
+
+
+def _row(state: str, meter: str, bound: float, size: Size) -> Row:
+    calls = size.memory_calls if state == "idle" else max(10, size.memory_calls // 4)
+    kb = {
+        side: _measured(side, state, calls, meter, size.memory_s) / KB for side in ("bare", "ours")
+    }
+    what = "allocated" if meter == "tracemalloc" else "resident"
+    return Row(
+        name=f"memory of a call, {state}, {what}",
+        unit="kB",
+        bare=kb["bare"],
+        bare_p99=None,
+        ours=kb["ours"],
+        ours_p99=None,
+        value=kb["ours"],
+        bound=bound,
+        note=f"{calls} calls",
+    )
+
+
+def _measured(side: str, state: str, calls: int, meter: str, seconds: float) -> float:
+    asked = (side, state, str(calls), meter, str(seconds))
+    printed = run_python("-m", "tests.benchmarks.memory", *asked)
+    return float(printed)
+
+
+def _used(meter: str) -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] if meter == "tracemalloc" else resident_bytes()
+
+
+async def _bytes_per_call(side: str, state: str, calls: int, meter: str, seconds: float) -> float:
+    talks = state == "talking"
+    async with trio.open_nursery() as nursery:
+        await _open(nursery, side, WARM_CALLS, talks, seconds)
+        before = _used(meter)
+        await _open(nursery, side, calls, talks, seconds)
+        used = _used(meter) - before
+        nursery.cancel_scope.cancel()
+    return used / calls
+
+
+async def _open(nursery: trio.Nursery, side: str, calls: int, talks: bool, seconds: float) -> None:
+    begin_s = trio.current_time() + 0.05 + calls * OPENING_S
+    for number in range(calls):
+        nursery.start_soon(_hold, side, talks, begin_s + EVERY_S * number / calls)
+    await trio.sleep_until(begin_s + 0.1 + (seconds if talks else 0.0))
+
+
+async def _hold(side: str, talks: bool, first_s: float) -> None:
+    await hold(side, Line(), talks=talks, first_s=first_s)
+
+
+if __name__ == "__main__":
+    _side, _state, _calls, _meter, _seconds = sys.argv[1:]
+    if _meter == "tracemalloc":
+        tracemalloc.start()
+    print(trio.run(_bytes_per_call, _side, _state, int(_calls), _meter, float(_seconds)))

@@ -1,0 +1,310 @@
+"""A scripted agent that speaks the native protocol, so that the page can be tested alone.
+
+Run as a program, with the folder of the page as its argument, it prints its port, then serves
+until it is killed.  The first part of the path
+names the script: ``/talk/`` is the page, ``/talk/ws`` its call.  Agent audio is a tone, streamed
+five times faster than it is played.
+"""
+
+from __future__ import annotations
+
+import array
+import functools
+import itertools
+import json
+import math
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import trio
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.trio.server import ServerConnection, serve
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws: wss:; "
+    "img-src 'self' data:; font-src 'self'; media-src 'self' blob:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+TOKEN = "let-me-in"
+OUTPUT_HZ = 24_000
+PIECE_S = 0.1
+SPEED_UP = 5
+HOT_RMS = 1000
+HOT_FRAMES = 3
+
+STORY = (
+    "We have espresso, cappuccino, flat white and filter coffee, and today there is also "
+    "a very good cinnamon roll which I can warm up for you if you like."
+)
+
+
+def reply(status: int, kind: str, body: bytes) -> Response:
+    """An HTTP answer with the headers that the real server sends."""
+    headers = Headers(
+        [
+            ("Content-Type", kind),
+            ("Content-Length", str(len(body))),
+            ("Content-Security-Policy", CSP),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Cache-Control", "no-store"),
+            ("Connection", "close"),
+        ]
+    )
+    return Response(status, "OK" if status == 200 else "Refused", headers, body)
+
+
+def refuse(status: int, code: str) -> Response:
+    """The answer to who may not open a call."""
+    body = json.dumps({"type": "error", "code": code, "message": "no"})
+    return reply(status, "application/json", body.encode())
+
+
+def serve_file(folder: Path, connection: ServerConnection, request: Request) -> Response | None:
+    """Answers requests for the page's files, and lets calls through to the WebSocket."""
+    url = urlsplit(request.path)
+    script, _, rest = url.path.removeprefix("/").partition("/")
+    if (script, rest) == ("full", "ws"):
+        return refuse(503, "server_full")
+    if (script, rest) == ("gone", "ws"):
+        return reply(404, "text/plain", b"no agent here\n")
+    if rest == "ws":
+        allowed = script != "token" or parse_qs(url.query).get("token") == [TOKEN]
+        return None if allowed else refuse(401, "unauthorized")
+    name = "index.html" if rest == "" else rest.removeprefix("page/")
+    file = folder / name
+    if file.parent != folder or file.suffix not in TYPES or not file.is_file():
+        return reply(404, "text/plain", b"no such file\n")
+    return reply(200, TYPES[file.suffix], file.read_bytes())
+
+
+def tone(hz: float, seconds: float, rate: int = OUTPUT_HZ, amplitude: float = 0.4) -> bytes:
+    """PCM16 of a sine."""
+    step = 2 * math.pi * hz / rate
+    wave = (int(32767 * amplitude * math.sin(step * n)) for n in range(round(seconds * rate)))
+    return array.array("h", wave).tobytes()
+
+
+def rms(pcm: bytes) -> float:
+    """Root mean square of PCM16 samples."""
+    samples = array.array("h", pcm)
+    return math.sqrt(sum(x * x for x in samples) / len(samples))
+
+
+class FakeCall:
+    """One scripted call."""
+
+    def __init__(self, connection: ServerConnection, nursery: trio.Nursery, script: str) -> None:
+        assert connection.request is not None
+        query = parse_qs(urlsplit(connection.request.path).query)
+        self.audio = query.get("mode") != ["text"] and script != "voiceless"
+        self.script = script
+        self.nursery = nursery
+        self.speech = trio.CancelScope()
+        self.numbers = itertools.count(1)
+        self.requests = itertools.count(1)
+        self.hot = 0
+        self.cut_sent = False
+        self.out_send, self.out_receive = trio.open_memory_channel[str | bytes](2000)
+
+    def send(self, kind: str, **fields: Any) -> None:
+        self.out_send.send_nowait(json.dumps({"type": kind, **fields}))
+
+    def state(self, state: str) -> None:
+        self.send("state", state=state, number=next(self.numbers))
+
+    def clear(self, utterance: int, reason: str) -> None:
+        self.send("clear", utterance=utterance, request=f"r{next(self.requests)}", reason=reason)
+
+    async def speak(self, utterance: int, seconds: float, hz: float = 440) -> None:
+        """Streams a tone, a piece each PIECE_S / SPEED_UP seconds."""
+        piece = struct.pack("<I", utterance) + tone(hz, PIECE_S)
+        with trio.CancelScope() as self.speech:
+            for _ in range(round(seconds / PIECE_S)):
+                self.out_send.send_nowait(piece)
+                await trio.sleep(PIECE_S / SPEED_UP)
+            self.send("utterance.end", utterance=utterance)
+
+    def hello(self) -> None:
+        self.send(
+            "hello",
+            protocol=1,
+            call="c1",
+            agent="Café Lumen",
+            audio=self.audio,
+            input_rate_hz=16_000,
+            output_rate_hz=OUTPUT_HZ,
+        )
+
+    def tell_story(self, seconds: float) -> None:
+        self.state("speaking")
+        self.send("transcript", role="agent", text=STORY, final=False, utterance=1, turn=1)
+        if self.audio:
+            self.nursery.start_soon(self.speak, 1, seconds)
+
+    def receive(self, message: str | bytes) -> None:
+        if isinstance(message, bytes):
+            self.hear(message)
+            return
+        fields = json.loads(message)
+        kind = fields.pop("type").replace(".", "_")
+        handler: Callable[..., None] | None = getattr(self, f"on_{kind}", None)
+        if handler is not None:
+            handler(**fields)
+
+    def hear(self, pcm: bytes) -> None:
+        """Takes a frame of the microphone; three hot ones in a row are a barge-in."""
+        self.hot = self.hot + 1 if rms(pcm) > HOT_RMS else 0
+        if self.hot == HOT_FRAMES and self.script == "talk" and not self.cut_sent:
+            self.cut_sent = True
+            self.speech.cancel()
+            self.clear(1, "barge_in")
+            self.state("listening")
+            self.send("transcript", role="user", text="Just a", final=False)
+
+    def on_playback_flushed(self, utterance: int, played_ms: float, **_: Any) -> None:
+        at = max(STORY.find(" ", round(len(STORY) * played_ms / 10_000)), 0)
+        self.send("cut", utterance=utterance, heard=STORY[:at], rest=STORY[at:], at_ms=played_ms)
+        self.send("transcript", role="user", text="Just a flat white, please.", final=True)
+
+    def on_text(self, text: str) -> None:
+        if self.script == "fence" and text == "cut":
+            self.clear(1, "barge_in")
+        elif self.script == "fence":
+            self.nursery.start_soon(self.speak, 2, 0.5, 880)
+        else:
+            self.send("transcript", role="user", text=text, final=True, turn=1)
+            self.state("thinking")
+            answer = f"You typed: {text}"
+            self.send("transcript", role="agent", text=answer, final=False, utterance=1, turn=1)
+            self.state("idle")
+
+    def on_stop(self) -> None:
+        if self.script == "talk":
+            self.speech.cancel()
+        self.clear(1, "stop")
+        self.state("idle")
+
+    def on_hangup(self) -> None:
+        self.send("ended", reason="hangup")
+
+    def on_ping(self, t: float) -> None:
+        self.send("pong", t=t)
+
+
+def talk(call: FakeCall) -> None:
+    call.tell_story(10)
+
+
+def fence(call: FakeCall) -> None:
+    """The audio goes on after a cut, as if it had been on its way for a long time."""
+    call.tell_story(10)
+
+
+def short(call: FakeCall) -> None:
+    """Two utterances of half a second, one straight after the other."""
+
+    async def both() -> None:
+        await call.speak(1, 0.5)
+        await call.speak(2, 0.5, 880)
+
+    call.nursery.start_soon(both)
+
+
+def echo(call: FakeCall) -> None:
+    call.state("idle")
+
+
+def work(call: FakeCall) -> None:
+    call.state("tool")
+    call.send("event", name="agent.tool_call", data={"name": "find_table", "id": "t1"})
+
+
+def styles(call: FakeCall) -> None:
+    """A conversation in which each style of the transcript stands."""
+
+    def agent(number: int, text: str) -> None:
+        call.send("transcript", role="agent", text=text, final=False, utterance=number)
+
+    def user(text: str, final: bool = True) -> None:
+        call.send("transcript", role="user", text=text, final=final)
+
+    agent(1, "Hi! This is Café Lumen. ")
+    agent(1, "What can I get you?")
+    call.send("spoken", utterance=1, text="Hi! This is Café Lumen.")
+    call.send("spoken", utterance=1, text="What can I get you?")
+    user("What kinds of coffee do you have?")
+    agent(2, STORY)
+    at = STORY.index(", and")
+    call.send("spoken", utterance=2, text=STORY[:at])
+    call.send("cut", utterance=2, heard=STORY[:at], rest=STORY[at:], at_ms=2718.4)
+    user("Just a flat white, please.")
+    call.send("event", name="agent.tool_call", data={"name": "check_stock", "id": "t1"})
+    agent(3, "A flat white, gladly. Shall I make it with oat milk or with ordinary milk?")
+    call.send("spoken", utterance=3, text="A flat white, gladly. Shall I")
+    call.state("speaking")
+
+
+SCRIPTS: dict[str, Callable[[FakeCall], None]] = {
+    "talk": talk,
+    "fence": fence,
+    "short": short,
+    "echo": echo,
+    "token": echo,
+    "work": work,
+    "styles": styles,
+    "voiceless": echo,
+}
+
+
+async def write(call: FakeCall, connection: ServerConnection) -> None:
+    async for message in call.out_receive:
+        await connection.send(message)
+
+
+async def handle(connection: ServerConnection) -> None:
+    """Runs one call by the script that its path names."""
+    assert connection.request is not None
+    script = connection.request.path.split("/")[1]
+    try:
+        async with trio.open_nursery() as nursery:
+            call = FakeCall(connection, nursery, script)
+            call.hello()
+            if script == "lost":
+                await connection.send(call.out_receive.receive_nowait())
+                await connection.aclose(1011, "the agent is gone")
+                return
+            nursery.start_soon(write, call, connection)
+            SCRIPTS[script](call)
+            async for message in connection:
+                call.receive(message)
+            nursery.cancel_scope.cancel()
+    except* ConnectionClosed:
+        pass  # the page left: its tests say what it should have done before
+
+
+async def main(folder: Path) -> None:
+    """Serves the page in `folder` on a free port of the loopback interface and prints that port."""
+    async with trio.open_nursery() as nursery:
+        files = functools.partial(serve_file, folder)
+        start = functools.partial(
+            serve, handle, 0, host="127.0.0.1", process_request=files, compression=None
+        )
+        server = await nursery.start(start)
+        sys.stdout.write(f"{server.listeners[0].socket.getsockname()[1]}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    trio.run(main, Path(sys.argv[1]))

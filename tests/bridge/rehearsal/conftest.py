@@ -1,0 +1,230 @@
+"""A speech stack without models: ears that hear loudness, a voice that hums each letter."""
+
+from __future__ import annotations
+
+import math
+import socket
+from array import array
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from bridge import App, Call, Message
+from bridge.client import Caller, open_caller
+from bridge.events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentResponse,
+    AgentTextComplete,
+    EndCall,
+    UserAudio,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+    WordTiming,
+)
+from bridge.server import open_server
+
+LETTER_S = 0.03
+QUIET_FRAMES = 10
+
+
+def hum(text: str, rate_hz: int, peak: int = 9_000) -> bytes:
+    """Return 30 ms of sound for each letter, each letter at a pitch of its own."""
+    values, phase = array("h"), 0.0
+    for letter in text:
+        step = 2 * math.pi * (200 + 17 * (ord(letter) % 64)) / rate_hz
+        loudness = 0 if letter == " " else peak
+        for _ in range(round(LETTER_S * rate_hz)):
+            phase += step
+            values.append(round(loudness * math.sin(phase)))
+    return values.tobytes()
+
+
+def word_times(text: str) -> tuple[WordTiming, ...]:
+    """Return where each word of a hummed text lies."""
+    times, at = [], 0
+    for word in text.split(" "):
+        if word:
+            times.append(WordTiming(word, at * LETTER_S, (at + len(word)) * LETTER_S))
+        at += len(word) + 1
+    return tuple(times)
+
+
+async def hum_line(text: str) -> bytes:
+    """Speak a line of the caller's."""
+    await trio.lowlevel.checkpoint()
+    return hum(text, 16_000)
+
+
+class Ears:
+    """Takes what is loud for speech, and each stretch of it for the next of the given texts."""
+
+    def __init__(self, call: Call, texts: tuple[str, ...]) -> None:
+        self.texts = list(texts)
+        self.loud = self.quiet = 0
+        self.speaking = False
+        self.bridge = call.bridge(name="ears", is_agent=False)
+        self.bridge.on(UserAudio).map(self.hear).broadcast()
+
+    def hear(self, message: Message) -> None:
+        loud = max(array("h", message.event.pcm)) > 1_000
+        self.loud, self.quiet = (self.loud + 1, 0) if loud else (0, self.quiet + 1)
+        if not self.speaking and self.loud == 3:
+            self.speaking = True
+            self.bridge.publish(UserStartedSpeaking())
+        elif self.speaking and self.quiet == QUIET_FRAMES:
+            self.speaking = False
+            self.bridge.publish(UserTranscriptionReceived(content=self.texts.pop(0)))
+            self.bridge.publish(UserStoppedSpeaking())
+
+
+class HumSpeech:
+    """Ears and a voice for one call at a time; `late` is a fault: old audio in new answers."""
+
+    def __init__(self, texts: tuple[str, ...], *, late: bool = False) -> None:
+        self.texts = texts
+        self.late = late
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        yield
+
+    def attach(self, call: Call) -> None:
+        Ears(call, self.texts)
+        voice = call.bridge(name="voice", is_agent=False)
+        last = b""
+
+        def say(message: Message) -> AgentAudio:
+            nonlocal last
+            utterance = call.speaking.utterance_of(message)
+            assert utterance is not None
+            text = message.event.content
+            pcm = hum(text, 24_000)
+            left_over = last[len(last) // 4 * 2 :] if self.late else b""
+            last = pcm
+            return AgentAudio(
+                left_over + pcm, 24_000, text, word_times(text), utterance=utterance.number
+            )
+
+        def finish(message: Message) -> AgentAudioComplete:
+            return AgentAudioComplete(utterance=message.event.utterance)
+
+        voice.on(AgentResponse).map(say).broadcast()
+        voice.on(AgentTextComplete).map(finish).broadcast()
+
+
+ANSWERS = ("one large latte with oat milk coming right up for you", "a cappuccino then", "bye")
+
+
+def order_app(texts: tuple[str, ...], *, polite: bool = True, late: bool = False) -> App:
+    """An agent that answers one line after the other and then ends the call.
+
+    Args:
+        texts: What its ears understand.
+        polite: Whether it can be interrupted.
+        late: Whether its voice is faulty.
+    """
+
+    async def answer(call: Call) -> None:
+        left = list(ANSWERS)
+
+        async def reply(message: Message) -> AsyncIterator[Any]:
+            await trio.lowlevel.checkpoint()
+            text = left.pop(0)
+            yield AgentResponse(content=text)
+            if not left:
+                yield EndCall()
+
+        bridge = call.bridge(name="barista")
+        route = bridge.on(UserStoppedSpeaking)
+        if polite:
+            route = route.interrupt_on(UserStartedSpeaking)
+        route.stream(reply).broadcast()
+        await call.say("hi", interruptible=polite)
+
+    return App(answer, speech=HumSpeech(texts, late=late), name="café")
+
+
+# --- a call in virtual time ---------------------------------------------------------------------
+
+
+class MemorySocket:
+    """Stands for the socket of a listener that has none."""
+
+    family = socket.AF_UNIX
+
+    def getsockname(self) -> str:
+        return "memory"
+
+
+class MemoryListener(trio.abc.Listener[Any]):
+    """Accepts one connection after the other that `dial` makes."""
+
+    def __init__(self) -> None:
+        self._send, self._receive = trio.open_memory_channel[Any](10)
+        self.socket = MemorySocket()
+
+    async def accept(self) -> Any:
+        return await self._receive.receive()
+
+    async def aclose(self) -> None:
+        self._receive.close()
+        self._send.close()
+        await trio.lowlevel.checkpoint()
+
+    async def dial(self) -> Any:
+        mine, yours = trio.testing.memory_stream_pair()
+        await self._send.send(yours)
+        return mine
+
+
+@asynccontextmanager
+async def open_line(app: App) -> AsyncIterator[Caller]:
+    """Ring an app in memory, so that the call runs in virtual time."""
+    listener = MemoryListener()
+    async with (
+        open_server(app, listeners=[listener]),  # type: ignore[list-item]
+        open_caller("ws://localhost/ws", stream=await listener.dial()) as caller,
+    ):
+        yield caller
+
+
+# --- what tests ask for -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ring() -> Callable[[App], AbstractAsyncContextManager[Caller]]:
+    """Ring an app in virtual time."""
+    return open_line
+
+
+@pytest.fixture(scope="session")
+def make_app() -> Callable[..., App]:
+    """Make an agent that takes an order; its arguments can make it misbehave."""
+    return order_app
+
+
+@pytest.fixture(scope="session")
+def speak() -> Callable[[str], Any]:
+    """Speak a line of the caller's, at 16 kHz."""
+    return hum_line
+
+
+@pytest.fixture(scope="session")
+def tone() -> Callable[..., array[int]]:
+    """Make a stretch of sound of a length in seconds, at 24 kHz; `pitch` tells one from another."""
+
+    def make(seconds: float, pitch: int = 1, rate_hz: int = 24_000) -> array[int]:
+        length = round(seconds * rate_hz)
+        # The pitch drifts, so that no two pieces of one tone are alike.
+        steps = ((300 * pitch + n / 40) * n / rate_hz for n in range(length))
+        values = array("h", (round(9_000 * math.sin(2 * math.pi * step)) for step in steps))
+        values[0] = values[-1] = 9_000
+        return values
+
+    return make

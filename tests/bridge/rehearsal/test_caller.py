@@ -1,0 +1,169 @@
+"""Tests of the simulated caller, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+
+from bridge import App, Call
+from bridge.client import Heard
+from bridge.events import AgentError
+from bridge.rehearsal import Cue, Line, agent_falls_silent, agent_has_spoken
+from bridge.rehearsal._caller import Conversation, heard_until
+from bridge.rehearsal._ear import Ear, Messages
+
+Ring = Callable[[App], Any]
+Clock = trio.testing.MockClock
+
+
+class Watcher:
+    """Takes down what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[float, str]] = []
+        self.received = 0
+        self.ticks = 0
+
+    def line(self, at_s: float, line: Line) -> None:
+        self.lines.append((at_s, line.text))
+
+    def messages(self, messages: Messages) -> None:
+        self.received += len(messages)
+
+    def tick(self, at_s: float, ear: Ear) -> None:
+        self.ticks += 1
+
+
+async def talk(
+    ring: Ring, app: App, speak: Callable[[str], Any], script: tuple[Line, ...], answer_s: float = 9
+) -> tuple[Conversation, Watcher]:
+    """Hold a conversation, and return what is left of it."""
+    watcher = Watcher()
+    async with ring(app) as caller:
+        conversation = Conversation(caller, watcher)
+        await conversation.run([(line, await speak(line.text)) for line in script], answer_s)
+        assert watcher.received == len(caller.received)
+    return conversation, watcher
+
+
+ORDER = (
+    Line("large latte", agent_falls_silent(0.3)),
+    Line("no wait", agent_has_spoken(0.5), interrupts=True),
+    Line("thanks", agent_falls_silent(0.3)),
+)
+TEXTS = tuple(line.text for line in ORDER)
+
+
+async def test_every_line_is_said_at_its_moment(
+    autojump_clock: Clock, ring: Ring, make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """The caller speaks on cue, talks over the agent, and leaves when the agent ends the call."""
+    conversation, watcher = await talk(ring, make_app(TEXTS), speak, ORDER)
+    assert conversation.problems == []
+    assert [text for _, text in watcher.lines] == list(TEXTS)
+    assert [spoken.line for spoken in conversation.spoken] == list(ORDER)
+    heard = {span.utterance: len(span.pcm) / 48_000 for span in conversation.heard}
+    assert list(heard) == [1, 2, 3, 4]
+    assert 0.5 <= heard[2] <= 0.7
+    first = next(span.at_s for span in conversation.heard if span.utterance == 2)
+    assert watcher.lines[1][0] == pytest.approx(first + 0.5, abs=0.03)
+    assert watcher.ticks > 50
+
+
+async def test_a_moment_that_never_comes_ends_the_call(
+    autojump_clock: Clock, ring: Ring, make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """The wait is bounded, and the problem says what was waited for and what was found."""
+    script = (Line("hello", Cue("it sings", lambda now: False), deadline_s=7), *ORDER)
+    conversation, watcher = await talk(ring, make_app(TEXTS), speak, script)
+    assert watcher.lines == []
+    assert 7 <= trio.current_time() < 8
+    (problem,) = conversation.problems
+    assert problem.startswith(
+        "line 1, 'hello', was never said: waited until it sings; nothing after 7 s "
+        "(spoken 0.1 s, silent 6."
+    )
+
+
+async def test_a_call_that_ends_too_early_is_a_problem(
+    autojump_clock: Clock, ring: Ring, make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """If the agent ends the call before a line, that line is named; nothing hangs."""
+    extra = Line("one more", agent_falls_silent())
+    conversation, _ = await talk(ring, make_app(TEXTS), speak, (*ORDER, extra))
+    assert len(conversation.problems) == 1
+    assert "line 4, 'one more', was never said" in conversation.problems[0]
+    assert "the call ended ('agent_ended')" in conversation.problems[0]
+
+
+async def test_a_call_that_ends_in_mid_line_is_a_problem(
+    autojump_clock: Clock, ring: Ring, make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """If the call ends while a line is said, that line is named."""
+    app = make_app(("x",) * 9)
+
+    async def answer(call: Call) -> None:
+        await trio.sleep(1)
+        call.end("busy")
+
+    app.answer = answer
+    script = (Line("a long line " * 9, Cue("now", lambda now: True)),)
+    conversation, _ = await talk(ring, app, speak, script)
+    assert conversation.problems == [
+        f"line 1, {script[0].text!r}: the call ended while it was said"
+    ]
+    assert trio.current_time() < 1.5
+
+
+@pytest.mark.parametrize(("answers", "ends_s"), [(True, 5.5), (False, 9.5)])
+async def test_the_caller_hangs_up_when_the_agent_does_not(
+    autojump_clock: Clock,
+    ring: Ring,
+    make_app: Callable[..., App],
+    speak: Callable[[str], Any],
+    answers: bool,
+    ends_s: float,
+) -> None:
+    """The caller lingers for 3 s after the last answer; without one, until the deadline."""
+    app = make_app(("hello",))
+    if not answers:
+        app.answer = _say_nothing
+    script = (Line("hello", Cue("half a second has passed", _after_half_a_second)),)
+    conversation, _ = await talk(ring, app, speak, script)
+    assert conversation.problems == []
+    assert trio.current_time() == pytest.approx(ends_s, abs=1.0)
+
+
+def _after_half_a_second(now: Any) -> bool:
+    return bool(now.silent_s >= 0.3)
+
+
+async def _say_nothing(call: Call) -> None:
+    await trio.lowlevel.checkpoint()
+
+
+async def test_errors_that_the_server_tells_are_problems(
+    autojump_clock: Clock, ring: Ring, make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """An error of the agent's is kept, though the call goes on."""
+    app = make_app(TEXTS)
+    answer = app.answer
+
+    async def fail_first(call: Call) -> None:
+        call.publish(AgentError(message="KeyError in brew"), source="call")
+        await answer(call)
+
+    app.answer = fail_first
+    conversation, watcher = await talk(ring, app, speak, ORDER)
+    assert conversation.problems == ["the server told of agent_error: KeyError in brew"]
+    assert len(watcher.lines) == 3
+
+
+def test_a_player_is_silent_once_its_call_is_over() -> None:
+    """What would have been played after the end was not heard."""
+    spans = [Heard(1.0, 1, bytearray(48_000)), Heard(1.9, 2, bytearray(48_000))]
+    kept = heard_until(spans, 1.5)
+    assert kept == [Heard(1.0, 1, bytearray(24_000))]

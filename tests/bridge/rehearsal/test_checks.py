@@ -1,0 +1,168 @@
+"""Tests of what must hold after a rehearsal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bridge.rehearsal import (
+    Cut,
+    Line,
+    Rehearsal,
+    Said,
+    agent_falls_silent,
+    agent_has_spoken,
+    likeness,
+    words,
+)
+from bridge.rehearsal._checks import run_checks, speaking_rate
+from bridge.rehearsal._recording import record
+
+SAID = Said(Line("no wait", agent_has_spoken(1), interrupts=True), 2.0, 3.0)
+GOOD = Cut(
+    SAID,
+    utterance=2,
+    silent_at_s=2.1,
+    latency_s=0.1,
+    is_told=True,
+    played_s=1.0,
+    dropped_s=2.0,
+    heard="one large latte",
+    unheard=" with milk",
+)
+
+
+def agent(turn: int, generated: str, heard: str) -> dict[str, Any]:
+    """Return an entry of the history."""
+    return {"role": "agent", "turn": turn, "generated": generated, "heard": heard}
+
+
+def rehearsal(cut: Cut = GOOD, **changes: Any) -> Rehearsal:
+    """Return a rehearsal in which all is well, but for the changes."""
+    made = Rehearsal(
+        recording=record(start_s=0, end_s=1, spoke=b"", spoke_at_s=0, heard=[]),
+        said=(Said(Line("hi", agent_falls_silent()), 0.5, 1.0), SAID),
+        cuts=(cut,),
+        answers=(),
+        history=[
+            agent(1, "a b c d e f", "a b c d e f"),
+            {"role": "user", "content": "hi"},
+            agent(2, "one large latte with milk", "one large latte"),
+        ],
+        ended="agent_ended",
+        turn_seconds={1: 2.0, 2: 1.0},
+    )
+    return replace(made, **changes)
+
+
+def failed(result: Rehearsal) -> list[str]:
+    """Return the names of the checks that fail."""
+    return [check.name for check in run_checks(result) if not check.ok]
+
+
+def test_all_checks_hold_when_all_is_well() -> None:
+    """A good call passes; each check says what was measured."""
+    checks = run_checks(rehearsal())
+    assert [check.ok for check in checks] == [True] * 5
+    assert "100 ms" in [check.measured for check in checks]
+    assert rehearsal().with_checks(checks).ok
+
+
+SILENT = "the agent fell silent within 300 ms"
+LATER = "no sample of the cut answer came later"
+MATCHES = "the heard text matches the audio"
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"latency_s": 0.3}, []),
+        ({"latency_s": 0.301}, [SILENT]),
+        ({"latency_s": 0.1, "is_told": False}, [SILENT, LATER]),
+        ({"late_s": 0.0001}, [LATER]),
+        ({"arrived_late_s": 0.02}, [LATER]),
+        ({"heard": "one large latte with oat milk and sugar on top"}, [MATCHES]),
+        ({"heard": "", "played_s": 2.0}, [MATCHES]),
+        ({"transcript": "one large latte"}, []),
+        ({"transcript": "one large lat"}, []),
+        ({"transcript": "a cup of tea for two"}, [MATCHES]),
+        ({"transcript": ""}, [MATCHES]),
+    ],
+)
+def test_a_check_fails_when_it_should(changes: dict[str, Any], names: list[str]) -> None:
+    """Each fault fails the check that is meant for it."""
+    assert failed(rehearsal(replace(GOOD, **changes))) == names
+
+
+def test_a_line_that_interrupted_nothing_fails() -> None:
+    """If the agent was silent there was no cut, and every check of the cut fails."""
+    assert failed(rehearsal(Cut(SAID))) == [SILENT, LATER, MATCHES]
+
+
+def test_heard_that_is_no_prefix_fails() -> None:
+    """Each turn's heard text must begin what was generated; without a turn the check fails."""
+    name = "what was heard is a prefix of what was generated"
+    assert failed(rehearsal(history=[agent(1, "a b", "a c")])) == [name]
+    assert name in failed(rehearsal(history=[]))
+
+
+def test_problems_of_the_call_fail() -> None:
+    """A line that was never said, or an error of the server, fails the first check."""
+    checks = run_checks(rehearsal(problems=("line 2 was never said",)))
+    assert not checks[0].ok
+    assert checks[0].measured == "line 2 was never said"
+
+
+def test_several_cuts_are_numbered() -> None:
+    """With more than one cut each check tells which it is about."""
+    names = [check.name for check in run_checks(rehearsal(cuts=(GOOD, GOOD)))]
+    assert f"cut 2: {SILENT}" in names
+
+
+def test_checks_of_the_users_are_asked() -> None:
+    """A check returns whether it holds, with or without what it found; one that raises fails."""
+
+    def breaks(result: Rehearsal) -> bool:
+        raise KeyError("order")
+
+    extra = [
+        ("plain", lambda result: result.ended == "agent_ended"),
+        ("measured", lambda result: (False, "2 lattes")),
+        ("broken", breaks),
+    ]
+    found = [(c.name, c.ok, c.measured) for c in run_checks(rehearsal(), extra)[-3:]]
+    assert found == [
+        ("plain", True, ""),
+        ("measured", False, "2 lattes"),
+        ("broken", False, "KeyError: 'order'"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "transcript", "least", "most"),
+    [
+        ("One large latte.", "one large latte", 1, 1),
+        ("One large latte", "one large", 1, 1),
+        ("One large", "one large la", 1, 1),
+        ("One", "", 1, 1),
+        ("one large latte with milk", "one large lantern with milk", 0.8, 0.8),
+        ("one two three", "four five six", 0, 0),
+        ("", "four five six", 0, 0),
+    ],
+)
+def test_likeness(text: str, transcript: str, least: float, most: float) -> None:
+    """Words are compared in order; the last one may be missing on either side."""
+    assert least <= likeness(text, transcript) <= most
+
+
+def test_words_have_no_punctuation() -> None:
+    """Case and punctuation do not count; an apostrophe belongs to its word."""
+    assert words("That's 4.50, Anything—else?") == ["that's", "4", "50", "anything", "else"]
+
+
+def test_the_speaking_rate_is_that_of_uncut_turns() -> None:
+    """Only turns heard to their end tell how fast the agent speaks; else a usual rate is taken."""
+    assert speaking_rate(rehearsal()) == 3.0
+    assert speaking_rate(rehearsal(turn_seconds={})) == 2.5

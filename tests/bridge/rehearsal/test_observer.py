@@ -1,0 +1,54 @@
+"""Tests of the notes taken on the server's side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from bridge import App
+from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
+from bridge.rehearsal._observer import Observer
+
+
+async def test_generated_text_and_audio_are_noted(
+    autojump_clock: trio.testing.MockClock,
+    ring: Callable[[App], Any],
+    make_app: Callable[..., App],
+) -> None:
+    """Of each utterance the turn, the text and all audio are known, also what was cut."""
+    observer = Observer()
+    async with ring(observer.watched(make_app(()))) as caller:
+        await trio.sleep(0.5)
+        assert observer.call is not None
+        observer.call.publish(UserStartedSpeaking())
+        observer.call.publish(UserStoppedSpeaking())
+        await trio.sleep(0.5)
+        observer.call.publish(UserStartedSpeaking())
+        await trio.sleep(0.5)
+        heard_ms = caller.played_ms(2)
+    text = "one large latte with oat milk coming right up for you"
+    assert observer.texts == {1: "hi", 2: text}
+    assert observer.turns == {1: 1, 2: 2}
+    assert len(observer.audio[2]) == len(text) * 720
+    assert heard_ms < len(text) * 30
+    history = observer.history(100.0)
+    assert [entry["turn"] for entry in history] == [1, 2]
+    assert history[1]["generated"] == text
+    assert -100.0 < history[1]["interruption"]["at_s"] < -98.0
+
+
+def test_the_app_itself_is_left_alone(make_app: Callable[..., App]) -> None:
+    """Watching makes another app; the one that is watched can be served as before."""
+    app = make_app(())
+    answer = app.answer
+    watched = Observer().watched(app)
+    assert app.answer is answer
+    assert watched is not app
+    assert (watched.name, watched.speech) == (app.name, app.speech)
+
+
+def test_without_a_call_there_is_no_history() -> None:
+    """A call that was never answered has an empty history."""
+    assert Observer().history(0.0) == []

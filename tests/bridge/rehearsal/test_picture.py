@@ -1,0 +1,145 @@
+"""Tests of the picture of a rehearsal."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageColor
+
+from bridge.client import Heard
+from bridge.rehearsal import Line, Rehearsal, Said, agent_falls_silent, agent_has_spoken
+from bridge.rehearsal._canvas import SCALE
+from bridge.rehearsal._closeup import CLOSEUP_HEIGHT
+from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, STATES
+from bridge.rehearsal._measure import Fence, Notes, find_cut
+from bridge.rehearsal._picture import LEAST_WIDTH, LEFT, RIGHT, draw
+from bridge.rehearsal._recording import record
+from bridge.rehearsal._result import Check
+from bridge.rehearsal._sound import to_pcm
+
+Tone = Callable[..., Any]
+
+NOTES = Notes(
+    fences=[Fence(4.1, 1)],
+    turns={1: 1, 2: 2},
+    texts={1: "One large latte with milk.", 2: "A cappuccino then."},
+    history=[
+        {
+            "role": "agent",
+            "turn": 1,
+            "generated": "One large latte with milk.",
+            "heard": "One large",
+        }
+    ],
+)
+LINES = (
+    Said(Line("Hello.", agent_falls_silent()), 1.0, 2.0),
+    Said(Line("No wait.", agent_has_spoken(1), interrupts=True), 4.0, 5.0),
+)
+
+
+@pytest.fixture(scope="module")
+def result(tone: Tone) -> Rehearsal:
+    """A call of 10 s: an answer from 3 s on is cut at 4.1 s, another one begins at 7 s."""
+    spoke = array("h", bytes(2 * 16_000)) + tone(1.0, rate_hz=16_000)
+    spoke += array("h", bytes(2 * 32_000)) + tone(1.0, rate_hz=16_000)
+    heard = [
+        Heard(3.0, 1, bytearray(to_pcm(tone(1.1)))),
+        Heard(7.0, 2, bytearray(to_pcm(tone(1.0)))),
+    ]
+    recording = record(
+        start_s=0.0,
+        end_s=10.0,
+        spoke=to_pcm(spoke),
+        spoke_at_s=0.0,
+        heard=heard,
+        states=[(3.0, "speaking"), (4.1, "listening")],
+        generated={1: tone(6.0)},
+    )
+    return Rehearsal(
+        recording=recording,
+        said=LINES,
+        cuts=(find_cut(LINES[1], recording, NOTES),),
+        answers=(),
+        history=[],
+        ended="agent_ended",
+    )
+
+
+@pytest.fixture(scope="module")
+def picture(result: Rehearsal, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The picture of that call, in a file."""
+    path = tmp_path_factory.mktemp("picture") / "timeline.png"
+    draw(result, NOTES).save(path)
+    return path
+
+
+def colors(picture: Path, from_s: float, until_s: float) -> set[Any]:
+    """Return all colours of the upper part of the picture between two moments of the call."""
+    px_per_s = (LEAST_WIDTH - LEFT - RIGHT) / 10
+    left, right = ((LEFT + at_s * px_per_s) * SCALE for at_s in (from_s, until_s))
+    with Image.open(picture) as image:
+        part = image.crop((round(left), 150 * SCALE, round(right), 470 * SCALE))
+        return {color for _, color in part.getcolors(1_000_000) or []}
+
+
+@pytest.mark.parametrize(
+    ("from_s", "until_s", "there", "absent"),
+    [
+        (1.2, 1.8, [CALLER], [AGENT, DROPPED, CUT]),
+        (3.2, 3.8, [AGENT, STATES["speaking"]], [CALLER, DROPPED, CUT]),
+        (4.05, 4.15, [CUT, CALLER, AGENT], []),
+        (6.0, 6.8, [DROPPED, STATES["listening"]], [AGENT, CUT]),
+        (7.3, 7.7, [AGENT], [DROPPED, CUT]),
+        (8.5, 9.5, [], [DROPPED, CUT]),
+    ],
+)
+def test_the_picture_shows_what_happened_when(
+    picture: Path,
+    from_s: float,
+    until_s: float,
+    there: list[str],
+    absent: list[str],
+) -> None:
+    """Both sides, the cut, the dropped audio and the state lie at their moments."""
+    # The lanes' middle lines cross the whole picture in the colours of the two sides.
+    found = colors(picture, from_s, until_s)
+    middle_lines = {CALLER, AGENT}
+    assert {ImageColor.getrgb(color) for color in there} <= found
+    assert not {ImageColor.getrgb(color) for color in set(absent) - middle_lines} & found
+
+
+def test_each_of_two_cuts_is_enlarged(result: Rehearsal) -> None:
+    """The picture grows by a close-up for each cut, two at most; without a cut there is none."""
+    height = draw(replace(result, cuts=()), NOTES).size[1]
+    for count, shown in ((1, 1), (2, 2), (3, 2)):
+        many = replace(result, cuts=result.cuts * count)
+        assert draw(many, NOTES).size[1] == height + shown * CLOSEUP_HEIGHT * SCALE
+
+
+def test_a_long_call_is_wider(result: Rehearsal) -> None:
+    """Ten minutes get more room than ten seconds, within bounds."""
+    silence = record(start_s=0, end_s=100, spoke=b"", spoke_at_s=0, heard=[])
+    long = replace(result, recording=silence, cuts=(), said=())
+    assert draw(long, Notes()).size[0] == (LEFT + RIGHT + 100 * 24) * SCALE
+    assert draw(result, NOTES).size[0] == LEAST_WIDTH * SCALE
+
+
+def test_a_call_without_anything_can_be_drawn(result: Rehearsal) -> None:
+    """A call that failed at once still gets its picture."""
+    nothing = record(start_s=0, end_s=0, spoke=b"", spoke_at_s=0, heard=[])
+    empty = replace(result, recording=nothing, cuts=(), said=())
+    assert draw(empty, Notes()).size[0] == LEAST_WIDTH * SCALE
+
+
+def test_failed_checks_are_in_the_heading(result: Rehearsal) -> None:
+    """The heading is in the colour of the cut when a check failed."""
+    for ok in (True, False):
+        canvas = draw(replace(result, cuts=(), checks=(Check("x", ok),)), NOTES)
+        ink = {canvas.color_at(x, y) for x in range(92, 400) for y in range(62, 84)}
+        assert (ImageColor.getrgb(CUT) in ink) is not ok

@@ -1,0 +1,220 @@
+"""Tests of whole rehearsals: a real server and WebSocket on loopback, in real time."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import wave
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+from PIL import Image
+
+from bridge import App
+from bridge.rehearsal import (
+    Line,
+    Rehearsal,
+    RehearsalExtraError,
+    agent_falls_silent,
+    agent_has_spoken,
+    rehearse,
+)
+from bridge.rehearsal._sound import samples
+
+SCRIPT = (
+    Line("large latte", agent_falls_silent(0.3)),
+    Line("no wait cappuccino", agent_has_spoken(0.5), interrupts=True),
+    Line("thanks", agent_falls_silent(0.3)),
+)
+TEXTS = tuple(line.text for line in SCRIPT)
+
+SILENT = "the agent fell silent within 300 ms"
+LATER = "no sample of the cut answer came later"
+
+
+class Done(NamedTuple):
+    """A rehearsal and what it told."""
+
+    result: Rehearsal
+    told: str
+    transcribed: list[bytes]
+
+
+@pytest.fixture(scope="module")
+def calls(
+    make_app: Callable[..., App],
+    speak: Callable[[str], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Done]:
+    """Three rehearsals at the same time: a good agent, a rude one, and one with a faulty voice."""
+    out = tmp_path_factory.mktemp("rehearsal")
+    done: dict[str, Done] = {}
+
+    async def call(name: str, app: App, **options: Any) -> None:
+        told, transcribed = io.StringIO(), []
+
+        async def transcribe(pcm: bytes) -> str:
+            transcribed.append(pcm)
+            await trio.lowlevel.checkpoint()
+            return "one large latte with"
+
+        if "checks" in options:
+            options["transcribe"] = transcribe
+        result = await rehearse(app, SCRIPT, voice=speak, terminal=told, **options)
+        done[name] = Done(result, told.getvalue(), transcribed)
+
+    def confirmed(result: Rehearsal) -> tuple[bool, str]:
+        return "cappuccino" in result.history[-3]["heard"], result.history[-3]["heard"]
+
+    async def main() -> None:
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                good = [("the changed order is confirmed", confirmed)]
+                nursery.start_soon(lambda: call("good", make_app(TEXTS), out=out, checks=good))
+                nursery.start_soon(lambda: call("rude", make_app(TEXTS, polite=False)))
+                nursery.start_soon(lambda: call("late", make_app(TEXTS, late=True)))
+
+    trio.run(main)
+    return done
+
+
+def failed(result: Rehearsal) -> list[str]:
+    """Return the names of the checks that failed."""
+    return [check.name for check in result.checks if not check.ok]
+
+
+def test_a_good_agent_passes(calls: dict[str, Done]) -> None:
+    """Every check holds for an agent that can be interrupted, those of the user's too."""
+    result = calls["good"].result
+    assert failed(result) == []
+    assert result.ok
+    assert result.checks[-1].measured == "a cappuccino then"
+    assert result.ended == "agent_ended"
+    assert [text for _, text in result.transcripts] == list(TEXTS)
+
+
+def test_the_cut_is_measured(calls: dict[str, Done]) -> None:
+    """The one cut has its latency, and what was heard and dropped."""
+    (cut,) = calls["good"].result.cuts
+    assert cut.latency_s is not None
+    # The ears need three loud frames; a frame is sent when it is full.
+    assert 0.04 <= cut.latency_s <= 0.3
+    assert 0.5 <= cut.played_s <= 1.0
+    assert cut.dropped_s > 0.5
+    assert cut.heard + cut.unheard == "one large latte with oat milk coming right up for you"
+
+
+def test_answers_have_their_latency(calls: dict[str, Done]) -> None:
+    """Each line was answered, a third of a second after it ended at the least."""
+    latencies = [answer.latency_s for answer in calls["good"].result.answers]
+    assert all(latency is not None and 0.2 <= latency < 2.0 for latency in latencies)
+    assert len(latencies) == 3
+
+
+def test_the_files_are_written(calls: dict[str, Done]) -> None:
+    """The folder has the recording, the picture and the history of the call."""
+    result = calls["good"].result
+    wav, picture, history = result.files
+    assert [path.name for path in result.files] == ["call.wav", "timeline.png", "history.json"]
+    with wave.open(str(wav)) as file:
+        both = array("h", file.readframes(file.getnframes()))
+    assert both[1::2] == result.recording.agent
+    with Image.open(picture) as image:
+        assert image.width == 3200
+    assert json.loads(history.read_text(encoding="utf-8")) == result.history
+
+
+def test_the_audio_of_the_cut_turn_is_transcribed(calls: dict[str, Done]) -> None:
+    """The recogniser gets what was heard of the cut turn, at 16 kHz, and is believed."""
+    (pcm,) = calls["good"].transcribed
+    result = calls["good"].result
+    assert len(samples(pcm)) == pytest.approx(result.cuts[0].played_s * 16_000, abs=2)
+    assert result.cuts[0].transcript == "one large latte with"
+
+
+def test_the_call_is_told(calls: dict[str, Done]) -> None:
+    """The terminal has the lines, what was understood, the cut, and the checks."""
+    told = calls["good"].told
+    for part in (
+        "a simulated caller rings 'café'",
+        "“no wait cappuccino” (talks over the agent)",
+        "understood: “no wait cappuccino”",
+        "after the caller's first sound",
+        "never heard: “",
+        "ended: agent_ended",
+        f"✓ {SILENT}",
+        "timeline.png",
+    ):
+        assert part in told
+
+
+def test_an_agent_that_ignores_the_caller_fails(calls: dict[str, Done]) -> None:
+    """Without a cut the agent speaks on for too long, and the rehearsal fails."""
+    result = calls["rude"].result
+    assert SILENT in failed(result)
+    assert not result.ok
+    assert not result.cuts[0].is_told
+    assert f"✗ {SILENT}" in calls["rude"].told
+    assert result.files == ()
+
+
+def test_a_voice_that_plays_old_audio_late_fails(calls: dict[str, Done]) -> None:
+    """Audio of the cut answer inside of the next one is found."""
+    result = calls["late"].result
+    assert failed(result) == [LATER]
+    assert result.cuts[0].late_s > 0.2
+
+
+async def test_a_missing_extra_is_told_before_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+    make_app: Callable[..., App],
+    speak: Callable[[str], Any],
+    tmp_path: Path,
+) -> None:
+    """Without Pillow no picture can be drawn; that is said before anybody is called."""
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    told = io.StringIO()
+    with pytest.raises(RehearsalExtraError, match=r"bargein\[demo\]"):
+        await rehearse(make_app(()), SCRIPT, voice=speak, out=tmp_path / "x", terminal=told)
+    assert told.getvalue() == ""
+
+
+async def test_mistakes_are_told_before_the_call(
+    make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """An empty script, an app without ears and a voice without sound are refused."""
+
+    async def mute(text: str) -> bytes:
+        await trio.lowlevel.checkpoint()
+        return bytes(3_200)
+
+    told = io.StringIO()
+    with pytest.raises(ValueError, match="script is empty"):
+        await rehearse(make_app(()), (), voice=speak, terminal=told)
+    with pytest.raises(ValueError, match="has no ears"):
+        await rehearse(App(make_app(()).answer), SCRIPT, voice=speak, terminal=told)
+    with pytest.raises(ValueError, match="nothing audible for the line 'large latte'"):
+        await rehearse(make_app(()), SCRIPT, voice=mute, terminal=told)
+
+
+async def test_an_app_that_cannot_be_opened_is_the_error(
+    make_app: Callable[..., App], speak: Callable[[str], Any]
+) -> None:
+    """What opening the app raises is raised as it is, not in a group."""
+
+    class Broken:
+        def open(self) -> Any:
+            raise OSError("no model")
+
+        def attach(self, call: object) -> None:
+            raise AssertionError("never reached")
+
+    app = make_app(())
+    app.speech = Broken()
+    with pytest.raises(OSError, match="no model"):
+        await rehearse(app, SCRIPT, voice=speak, terminal=io.StringIO())

@@ -1,0 +1,261 @@
+"""Plain HTTP: the page, health, metrics, and who may call."""
+
+import re
+
+import pytest
+from websockets.datastructures import Headers
+from websockets.http11 import Request
+
+from bridge.server._http import SECURITY_HEADERS, Gate, is_loopback, load_page
+from bridge.server._metrics import Metrics
+
+PAGE = {"/": ("text/html; charset=utf-8", b"<p>"), "/page/a.js": ("text/javascript", b"a")}
+
+
+class Desk:
+    """A gate with room for calls, and requests to it."""
+
+    def __init__(self, **options):
+        self.metrics = Metrics()
+        self.why_not = None
+        options = {"loopback": True, "page": PAGE, **options}
+        self.gate = Gate(self.metrics, lambda: self.why_not, **options)
+
+    def ask(self, path, *, method="GET", host="localhost:8000", **headers):
+        fields = Headers([("Host", host)])
+        for name, value in headers.items():
+            fields[name] = value
+        return self.gate(None, Request(path, fields, method))
+
+    def status(self, path, **headers):
+        response = self.ask(path, **headers)
+        return 101 if response is None else response.status_code
+
+
+def test_the_page_has_its_type_and_the_security_headers():
+    """Files are served with type, length and every security header."""
+    response = Desk().ask("/page/a.js?x=1")
+    assert (response.status_code, response.body) == (200, b"a")
+    assert response.headers["Content-Type"] == "text/javascript"
+    assert response.headers["Content-Length"] == "1"
+    for name, value in SECURITY_HEADERS:
+        assert response.headers[name] == value
+
+
+def test_the_policy_of_the_page_is_exactly_this():
+    """The content security policy allows the page's own files and its calls, nothing else."""
+    assert dict(SECURITY_HEADERS)["Content-Security-Policy"] == (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws: wss:; "
+        "img-src 'self' data:; font-src 'self'; media-src 'self' blob:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def test_the_package_brings_its_page():
+    """The page of the package is found, with its files below /page/ and nothing else."""
+    page = load_page()
+    assert page["/"] == page["/page/index.html"]
+    assert page["/"][0] == "text/html; charset=utf-8"
+    assert all(path == "/" or path.startswith("/page/") for path in page)
+    assert any(path.endswith(".js") for path in page)
+    assert not any(path.endswith((".py", ".pyc")) for path in page)
+
+
+@pytest.mark.parametrize("path", ["/nope", "/page/", "/page/../events.py", "/page/%2e%2e/x", "//"])
+def test_other_paths_are_not_found(path):
+    """What is not listed is 404, whatever tricks the path plays."""
+    assert Desk().status(path) == 404
+
+
+def test_head_has_the_length_and_no_body():
+    """HEAD gets the headers of GET alone."""
+    response = Desk().ask("/", method="HEAD")
+    assert (response.status_code, response.body) == (200, b"")
+    assert response.headers["Content-Length"] == "3"
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS", "DELETE"])
+def test_other_methods_are_refused(method):
+    """Only GET and HEAD are answered, and the answer says so."""
+    response = Desk().ask("/healthz", method=method)
+    assert response.status_code == 405
+    assert response.headers["Allow"] == "GET, HEAD"
+
+
+def test_health_is_for_everybody():
+    """/healthz needs no token and no Host, and turns to 503 while draining."""
+    desk = Desk(token="t")
+    assert desk.status("/healthz", host="anything.example") == 200
+    desk.why_not = "server_full"
+    assert desk.status("/healthz") == 200
+    desk.why_not = "draining"
+    assert desk.status("/healthz") == 503
+
+
+def test_metrics_are_text():
+    """/metrics gives the counts in Prometheus' format."""
+    response = Desk().ask("/metrics")
+    assert b"bargein_calls_active 0" in response.body
+    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 101),
+        ("localhost:8000", 101),
+        ("127.0.0.1:8000", 101),
+        ("127.9.9.9", 101),
+        ("[::1]:8000", 101),
+        ("me.localhost:1", 101),
+        ("evil.example", 403),
+        ("evil.example:8000", 403),
+        ("localhost.evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("192.168.0.1", 403),
+        ("", 403),
+        ("[::1", 403),
+    ],
+)
+def test_a_loopback_server_answers_to_its_own_names_only(host, status):
+    """A foreign Host on a loopback server is DNS rebinding: page, metrics and calls refuse it."""
+    desk = Desk()
+    assert desk.status("/ws", host=host) == status
+    assert desk.status("/", host=host) == (200 if status == 101 else 403)
+    assert desk.status("/metrics", host=host) == (200 if status == 101 else 403)
+
+
+def test_a_public_server_answers_to_any_name():
+    """The Host check is for loopback servers; behind a name of its own there is none."""
+    assert Desk(loopback=False).status("/ws", host="voice.example") == 101
+
+
+def test_a_proxy_on_the_same_machine_names_its_host_by_origins():
+    """The hosts of allowed origins may be the Host of a loopback server."""
+    desk = Desk(origins=["https://voice.example"])
+    assert desk.status("/ws", host="voice.example") == 101
+    assert desk.status("/ws", host="Voice.Example") == 101
+    assert desk.status("/ws", host="other.example") == 403
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (None, 101),
+        ("http://localhost:8000", 101),
+        ("http://localhost:5173", 101),
+        ("http://127.0.0.1:3000", 101),
+        ("https://voice.example", 101),
+        ("HTTPS://Voice.Example", 101),
+        ("https://evil.example", 403),
+        ("https://voice.example.evil.example", 403),
+        ("https://voice.example:444", 403),
+        ("null", 403),
+        ("", 403),
+    ],
+)
+def test_by_default_own_and_local_pages_may_call(origin, status):
+    """Without `origins` a page may call its own server, and a local page any."""
+    headers = {} if origin is None else {"Origin": origin}
+    assert Desk(loopback=False).status("/ws", host="voice.example", **headers) == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://a.example", 101),
+        ("https://shop7.example", 101),
+        ("https://shop.example", 403),
+        ("https://shop7.example.evil", 403),
+        ("http://localhost:8000", 403),
+    ],
+)
+def test_given_origins_replace_the_default(origin, status):
+    """With `origins` exactly those, whole, may call."""
+    desk = Desk(origins=["https://a.example/", re.compile(r"https://shop\d\.example")])
+    assert desk.status("/ws", Origin=origin) == status
+
+
+def test_two_origins_are_none():
+    """A request with two Origin headers is refused."""
+    desk = Desk()
+    headers = Headers([("Host", "localhost"), ("Origin", "http://localhost")])
+    headers["Origin"] = "https://evil.example"
+    assert desk.gate(None, Request("/ws", headers)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "authorization", "status"),
+    [
+        ("/ws", None, 401),
+        ("/ws", "Bearer s3cret", 101),
+        ("/ws", "bearer s3cret", 101),
+        ("/ws", "Bearer wrong", 401),
+        ("/ws", "Basic s3cret", 401),
+        ("/ws?token=s3cret", None, 101),
+        ("/ws?token=wrong", None, 401),
+        ("/ws?token=", None, 401),
+        ("/ws?token=s3cret", "Bearer wrong", 401),
+        ("/metrics", None, 401),
+        ("/metrics", "Bearer s3cret", 200),
+        ("/metrics?token=s3cret", None, 200),
+        ("/", None, 200),
+        ("/page/a.js", None, 200),
+    ],
+)
+def test_a_token_guards_calls_and_metrics(path, authorization, status):
+    """Calls and metrics need the token, in the header or the query; the page does not."""
+    headers = {} if authorization is None else {"Authorization": authorization}
+    desk = Desk(token="s3cret")
+    assert desk.status(path, **headers) == status
+    assert desk.metrics.rejected["unauthorized"] == (status == 401)
+
+
+@pytest.mark.parametrize("why", ["server_full", "draining"])
+def test_no_room_is_503_with_a_typed_error(why):
+    """A refused call gets status 503, when to try again, and the reason as an error message."""
+    desk = Desk()
+    desk.why_not = why
+    response = desk.ask("/ws")
+    assert response.status_code == 503
+    assert response.headers["Retry-After"] == "5"
+    assert f'"code":"{why}"'.encode() in response.body
+    assert desk.metrics.rejected[why] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("", 101), ("?mode=audio", 101), ("?mode=text", 101), ("?mode=x", 400)]
+)
+def test_the_mode_is_audio_or_text(query, status):
+    """Any other mode is refused before the call."""
+    assert Desk().status(f"/ws{query}") == status
+
+
+@pytest.mark.parametrize(
+    ("host", "yes"),
+    [("localhost", True), ("127.0.0.53", True), ("::1", True), ("10.0.0.1", False), ("", False)],
+)
+def test_what_is_loopback(host, yes):
+    """Names and addresses that are this machine by definition."""
+    assert is_loopback(host) is yes
+
+
+async def test_requests_over_a_connection(serving, autojump_clock):
+    """The server answers plain requests, with POST refused and a body never read."""
+
+    async def answer(call):
+        pass
+
+    async with serving(answer) as place:
+        page = await place.request("GET / HTTP/1.1\nHost: localhost\n\n")
+        assert page.startswith("HTTP/1.1 200 OK\r\n")
+        assert "<html" in page
+        assert "Server:" not in page
+        head = await place.request("HEAD / HTTP/1.1\nHost: localhost\n\n")
+        assert head.endswith("\r\n\r\n")
+        post = await place.request("POST /metrics HTTP/1.1\nHost: localhost\n\n")
+        assert " 405 " in post
+        body = "POST / HTTP/1.1\nHost: localhost\nContent-Length: 3\n\nabc"
+        assert await place.request(body) == ""
+        no_upgrade = await place.request("GET /ws HTTP/1.1\nHost: localhost\n\n")
+        assert " 426 " in no_upgrade

@@ -1,0 +1,221 @@
+"""The native transport: events to messages, fences, and messages to the call."""
+
+import json
+from dataclasses import dataclass
+
+import pydantic
+import pytest
+
+from bridge import Message
+from bridge.events import (
+    AgentError,
+    AgentResponse,
+    AgentSpeechCut,
+    AgentSpeechSent,
+    AgentTextComplete,
+    AgentUtteranceQueued,
+    CallEnded,
+    EmergencyStop,
+    StateChanged,
+    ToolCall,
+    TransferCall,
+    UserAudio,
+    UserStartedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.server import Metrics
+from bridge.server._native import (
+    PlaybackReport,
+    ProtocolViolation,
+    Stop,
+    TextInput,
+    decode_server,
+)
+from bridge.server._socket import Outbox
+from bridge.server._transport import NativeTransport
+
+
+class FakeCall:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def publish(self, event):
+        self.told.append(event)
+
+    def report_playback(self, *report):
+        self.told.append(report)
+
+
+class Line:
+    """A transport and what it sends, once `flush` is called."""
+
+    def __init__(self):
+        self.sent = []
+        self.metrics = Metrics()
+        self.outbox = Outbox(self)
+        self.transport = NativeTransport(self.outbox, self.metrics, audio=True)
+
+    async def send(self, data):
+        self.sent.append(decode_server(data))
+
+    async def flush(self):
+        self.outbox.close()
+        await self.outbox.run()
+        return [getattr(m, "type", "audio") for m in self.sent]
+
+
+class Order(pydantic.BaseModel):
+    """An event of a user's own."""
+
+    drink: str
+
+
+@dataclass
+class Level:
+    """A dataclass event with bytes."""
+
+    db: int
+    raw: bytes
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (
+            AgentResponse(content="hi"),
+            {"type": "transcript", "role": "agent", "text": "hi", "final": True},
+        ),
+        (
+            UserTranscriptionReceived(content="h", final=False),
+            {"type": "transcript", "role": "user", "text": "h", "final": False},
+        ),
+        (
+            AgentSpeechSent(content="hi", utterance=2),
+            {"type": "spoken", "utterance": 2, "text": "hi"},
+        ),
+        (
+            AgentSpeechCut(utterance=2, heard="a", unheard="b", at_ms=9, basis="words"),
+            {"type": "cut", "utterance": 2, "heard": "a", "rest": "b", "at_ms": 9.0},
+        ),
+        (AgentUtteranceQueued(utterance=2), {"type": "utterance.end", "utterance": 2}),
+        (
+            StateChanged(state="tool", number=3),
+            {"type": "state", "state": "tool", "number": 3},
+        ),
+        (
+            AgentError(message="KeyError in map"),
+            {"type": "error", "code": "agent_error", "message": "KeyError in map"},
+        ),
+        (
+            ToolCall(name="t", arguments={"a": 1}, id="1"),
+            {
+                "type": "event",
+                "name": "agent.tool_call",
+                "data": {"name": "t", "arguments": {"a": 1}, "id": "1"},
+            },
+        ),
+        (
+            TransferCall(target_phone_number="+1"),
+            {"type": "event", "name": "call.transfer", "data": {"target_phone_number": "+1"}},
+        ),
+        (UserStartedSpeaking(), {"type": "event", "name": "user.started_speaking", "data": {}}),
+        (Order(drink="tea"), {"type": "event", "name": "order", "data": {"drink": "tea"}}),
+        (Level(db=3, raw=b"x"), {"type": "event", "name": "level", "data": {"db": 3}}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_an_event_has_its_message(event, message):
+    """Each event is told in the protocol's words."""
+    line = Line()
+    line.transport.send(Message(event))
+    line.outbox.close()
+    texts = []
+
+    async def keep(data):
+        texts.append(json.loads(data))
+
+    line.send = keep
+    await line.outbox.run()
+    assert texts == [message]
+
+
+@pytest.mark.parametrize(
+    "event", [UserAudio(pcm=b"12"), AgentTextComplete(utterance=1), CallEnded()], ids=repr
+)
+async def test_what_is_not_for_the_caller_is_not_told(event):
+    """Audio, and what the call and its voice tell each other, stays inside."""
+    line = Line()
+    line.transport.send(Message(event))
+    assert await line.flush() == []
+
+
+async def test_an_event_that_json_cannot_carry_is_left_out():
+    """One such event does not stop the next."""
+
+    class Odd(pydantic.BaseModel):
+        model_config = {"arbitrary_types_allowed": True}
+        what: object
+
+    line = Line()
+    line.transport.send(Message(Odd(what=object())))
+    line.transport.send(Message(AgentResponse(content="\ud800")))
+    line.transport.send(Message(StateChanged(state="idle", number=1)))
+    assert await line.flush() == ["state"]
+
+
+async def test_clear_goes_out_before_anything_and_leaves_no_audio_behind():
+    """Queued audio at or below the fence is dropped, and late audio of it too."""
+    line = Line()
+    for utterance in (1, 2, 3):
+        line.transport.play(utterance, b"\1\0" * 480)
+    line.transport.clear(2, "barge-in")
+    line.transport.play(2, b"\2\0")
+    line.transport.play(3, b"\3\0")
+    assert await line.flush() == ["clear", "audio", "audio"]
+    assert [m.utterance for m in line.sent[1:]] == [3, 3]
+    assert line.metrics.frames_dropped == 3
+    assert line.metrics.barge_ins == 1
+
+
+async def test_nothing_follows_ended():
+    """Once the end is told, neither events nor audio are."""
+    line = Line()
+    line.transport.finish("hangup")
+    line.transport.finish("other")
+    line.transport.send(Message(StateChanged(state="closed", number=1)))
+    line.transport.play(1, b"12")
+    assert await line.flush() == ["ended"]
+    assert line.sent[0].reason == "hangup"
+
+
+async def test_typed_words_are_a_turn():
+    """Typed text starts to speak, says it, and stops, in this order."""
+    call = FakeCall()
+    Line().transport.receive(TextInput(text="hi"), call)
+    assert [type(event).__name__ for event in call.told] == [
+        "UserStartedSpeaking",
+        "UserTranscriptionReceived",
+        "UserStoppedSpeaking",
+    ]
+
+
+async def test_the_stop_key_is_an_emergency_stop():
+    """Stop becomes EmergencyStop."""
+    call = FakeCall()
+    Line().transport.receive(Stop(), call)
+    assert call.told == [EmergencyStop(reason="stop_key")]
+
+
+async def test_reports_of_unknown_utterances_are_refused():
+    """A client cannot have played what was never sent; what was, it may report."""
+    line, call = Line(), FakeCall()
+    report = PlaybackReport(type="playback.position", utterance=1, played_ms=20, request=4)
+    with pytest.raises(ProtocolViolation, match="no audio of utterance 1") as caught:
+        line.transport.receive(report, call)
+    assert caught.value.request == 4
+    line.transport.play(1, b"12")
+    line.transport.receive(report, call)
+    assert call.told == [(1, 20.0, "position")]
+    await line.flush()

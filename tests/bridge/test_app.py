@@ -1,0 +1,203 @@
+"""An application answers calls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import structlog
+import trio
+
+from bridge import App, Call, Message
+from bridge.events import AgentError, AgentResponse, CallEnded, CallStarted
+from bridge.testing import open_call
+
+
+class Silence:
+    """A caller's side that only remembers what it is told."""
+
+    sample_rate_hz = 24_000
+
+    def __init__(self, *, audio: bool = True) -> None:
+        self.audio = audio
+        self.events: list[object] = []
+
+    def send(self, message: Message) -> None:
+        self.events.append(message.event)
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        raise AssertionError("nothing is said in these tests")
+
+    def clear(self, utterance: int, reason: str) -> None:
+        raise AssertionError("nothing is said in these tests")
+
+
+async def answer(call: Call) -> None:
+    call.bridge(name="agent")
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "answer", int, App])
+def test_what_cannot_be_called_is_refused(wrong):
+    """App() says what it needs instead of failing in the first call."""
+    with pytest.raises(TypeError, match="needs an async function that takes the call"):
+        App(wrong)
+
+
+@pytest.mark.parametrize("wrong", [lambda: None, lambda a, b: None])
+def test_an_answer_takes_one_argument(wrong):
+    """A function that cannot take the call is refused when the app is made."""
+    with pytest.raises(TypeError, match="must take one argument, the call"):
+        App(wrong)
+
+
+def test_names():
+    """The name is the given one, or made of the module of the answer; repr tells both."""
+    assert App(answer, name="Café").name == "Café"
+    assert App(answer).name == answer.__module__.rpartition(".")[2].replace("_", " ")
+    assert App(functools.partial(answer)).name == "functools"
+
+    async def in_main(call: Call) -> None: ...
+
+    in_main.__module__ = "__main__"
+    assert App(in_main).name == "agent"
+    assert repr(App(answer, name="Café")) == "<App 'Café' answering with answer>"
+
+
+async def test_routes_of_the_first_step_hear_of_the_start(autojump_clock):
+    """CallStarted reaches routes that answer() declares before it first waits."""
+    started: list[CallStarted] = []
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="agent").on(CallStarted).map(lambda m: started.append(m.event))
+        await trio.sleep(1)
+
+    for audio in (True, False):
+        async with App(answer).open_call(Silence(audio=audio), caller="Ann", call_id="c"):
+            pass
+    assert started == [
+        CallStarted(call_id="c", caller="Ann", audio=audio) for audio in (True, False)
+    ]
+
+
+async def test_calls_have_ids_of_their_own(autojump_clock):
+    """Without a given id each call gets one, and its logs carry it."""
+
+    async def answer(call: Call) -> None:
+        structlog.get_logger().info("answering")
+
+    app = App(answer)
+    ids = []
+    processors = [structlog.contextvars.merge_contextvars]
+    with structlog.testing.capture_logs(processors=processors) as logs:
+        for _ in range(2):
+            async with app.open_call(Silence()) as call:
+                ids.append(call.call_id)
+    assert len(set(ids)) == 2
+    assert [entry["call_id"] for entry in logs if entry["event"] == "answering"] == ids
+
+
+async def test_the_call_goes_on_after_answer_returns(autojump_clock):
+    """answer() may declare its routes and return."""
+    async with App(answer).open_call(Silence()) as call:
+        await trio.sleep(10)
+        assert not call.ended.is_set()
+
+
+async def test_an_answer_that_fails_ends_its_call(autojump_clock):
+    """The error is told without its words, the call ends, and the app answers the next one."""
+
+    async def failing(call: Call) -> None:
+        await trio.sleep(1)
+        raise ValueError("secret")
+
+    app, line = App(failing), Silence()
+    async with app.open_call(line) as call:
+        await call.ended.wait()
+        assert trio.current_time() == 1
+    (error,) = [event for event in line.events if isinstance(event, AgentError)]
+    assert error.message.startswith("ValueError in ")
+    assert "secret" not in error.message
+    assert [e.reason for e in line.events if isinstance(e, CallEnded)] == ["agent_error"]
+    async with app.open_call(Silence()) as call:
+        assert not call.ended.is_set()
+
+
+async def _generates(call: Call) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("wrong", [lambda call: None, lambda call: 5, _generates])
+async def test_an_answer_that_is_not_async(autojump_clock, wrong):
+    """It is told as an error of that call, with the way to put it right in the log."""
+    line = Silence()
+    with structlog.testing.capture_logs() as logs:
+        async with App(wrong).open_call(line) as call:
+            await call.ended.wait()
+    (entry,) = [entry for entry in logs if entry["event"] == "answer_failed"]
+    assert entry["log_level"] == "error"
+    (error,) = [event for event in line.events if isinstance(event, AgentError)]
+    assert error.message.startswith("TypeError in ")
+
+
+class Ears:
+    """A speech stack that writes down what is asked of it."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        self.log.append("opened")
+        yield
+        self.log.append("closed")
+
+    def attach(self, call: Call) -> None:
+        self.log.append(f"attached to {call.call_id}")
+
+
+async def test_speech_is_opened_once_and_attached_to_calls_with_audio(autojump_clock):
+    """Calls in which only text travels need neither ears nor voice."""
+    ears = Ears()
+    app = App(answer, speech=ears)
+    async with app.open():
+        async with app.open_call(Silence(), call_id="a"):
+            pass
+        async with app.open_call(Silence(audio=False), call_id="b"):
+            pass
+    assert ears.log == ["opened", "attached to a", "closed"]
+
+
+async def test_an_app_without_speech_opens_nothing(autojump_clock):
+    """open() is there for every app."""
+    async with App(answer).open():
+        pass
+
+
+async def test_an_error_of_the_transport_ends_the_call_and_is_raised(autojump_clock):
+    """What fails inside the block comes out of it, and the call is over."""
+    with pytest.RaisesGroup(pytest.RaisesExc(OSError), flatten_subgroups=True):
+        async with App(answer).open_call(Silence()) as call:
+            raise OSError("line")
+    assert call.ended.is_set()
+
+
+async def test_a_call_that_is_cancelled_ends(autojump_clock):
+    """Cancelling the block from outside ends the call with its tasks."""
+    with trio.move_on_after(1):
+        async with App(answer).open_call(Silence()) as call:
+            await trio.sleep_forever()
+    assert call.ended.is_set()
+
+
+async def test_an_app_can_be_tested_as_a_whole(autojump_clock):
+    """open_call() takes the app too, and puts its own voice in place of the app's."""
+
+    async def speaks(call: Call) -> None:
+        await call.say("Hi")
+
+    async with open_call(App(speaks, speech=Ears())) as caller:
+        await caller.quiet()
+        assert caller.heard == "Hi"
+        assert [e.content for e in caller.events(AgentResponse)] == ["Hi"]

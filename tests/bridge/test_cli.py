@@ -1,0 +1,270 @@
+"""The command line, as its users run it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from bridge._cli import main
+from bridge.client import open_caller
+
+GOOD = """
+from bridge import App, Call
+
+async def answer(call: Call) -> None:
+    pass
+
+app = App(answer)
+barista = App(answer)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's folder with agents, good and bad."""
+    (tmp_path / "agent.py").write_text(GOOD)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "helper.py").write_text("answer = None")
+    (tmp_path / "sub" / "deep.py").write_text("import helper\n" + GOOD)
+    (tmp_path / "broken.py").write_text("def f():\n    return 1 / 0\nf()\n")
+    return tmp_path
+
+
+def bargein(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end in another folder."""
+    root = Path(__file__).resolve().parents[2]
+    path = os.pathsep.join([env.pop("PYTHONPATH", ""), str(root)]).strip(os.pathsep)
+    return subprocess.run(
+        [sys.executable, "-m", "bridge", *arguments],
+        cwd=cwd,
+        env={**os.environ, **env, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def taken_port() -> tuple[socket.socket, int]:
+    """Return a listening socket and its port."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    return taken, taken.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("agent:nope", ["'agent' has no 'nope'", "it has agent:app, agent:barista"]),
+        ("broken:app", ["return 1 / 0", "ZeroDivisionError", "importing 'broken' failed"]),
+    ],
+)
+def test_a_wrong_target_is_told_without_our_frames(folder, target, says):
+    """A wrong target gets exit code 1, its message, and at most the user's own traceback."""
+    result = bargein("serve", target, "--port", "0", cwd=folder)
+    assert result.returncode == 1
+    for words in says:
+        assert words in result.stderr
+    files = re.findall(r'File "([^"]+)"', result.stderr)
+    assert {Path(name).name for name in files} <= {"broken.py"}
+
+
+def test_a_port_in_use_is_told(folder):
+    """A taken port gets a message with the way out, and no traceback."""
+    taken, port = taken_port()
+    with taken:
+        result = bargein("serve", "sub/deep.py", "--port", str(port), cwd=folder)
+    assert result.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}: another program has this port" in result.stderr
+    assert "--port" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_talk_tells_where_the_port_is_taken(folder):
+    """`talk` has the same clear message."""
+    taken, port = taken_port()
+    with taken:
+        result = bargein("talk", "agent", "--no-open", "--port", str(port), cwd=folder)
+    assert result.returncode == 1
+    assert "another program has this port" in result.stderr
+
+
+def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
+    """`talk` prints where to talk, and Ctrl+C ends it without an error."""
+    agent = str(folder / "agent.py")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge", "talk", agent, "--no-open", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "\n"
+        assert re.search(
+            r"Talk to your agent: +http://127\.0\.0\.1:\d+/$", process.stdout.readline()
+        )
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0
+    assert "Traceback" not in err
+
+
+def test_the_token_may_come_from_the_environment(folder):
+    """A token in BARGEIN_TOKEN guards the calls of `serve`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge", "serve", str(folder / "agent.py"), "--port", "0"],
+        env={**os.environ, "BARGEIN_TOKEN": "s3cret"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    async def ring(url: str) -> None:
+        with pytest.raises(ConnectionError, match=r"401.*unauthorized"):
+            async with open_caller(url, mode="text"):
+                pass
+        async with open_caller(url, mode="text", token="s3cret") as caller:
+            assert caller.hello.agent == "agent"
+
+    try:
+        assert process.stdout is not None
+        trio.run(ring, process.stdout.readline().split()[-1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "usage: bargein"),
+        (("dance",), "invalid choice"),
+        (("serve",), "module:app"),
+        (("serve", "agent", "--port", "99999"), "'99999' is no port"),
+        (("serve", "agent", "--port", "x"), "'x' is no whole number"),
+        (("serve", "agent", "--max-calls", "0"), "'0' is not above 0"),
+        (("serve", "agent", "--silence", "soon"), "'soon' is no number"),
+        (("serve", "agent", "--silence", "nan"), "'nan' is not above 0"),
+        (("serve", "agent", "--origin", "example.com"), "write https://example.com"),
+        (("serve", "agent", "--origin", "~("), "is no regular expression"),
+        (("serve", "agent", "--log-pii", "--no-pii"), "not allowed with"),
+    ],
+)
+def test_wrong_usage_is_code_2(folder, capsys, monkeypatch, arguments, says):
+    """Wrong options exit with 2 and say which."""
+    monkeypatch.chdir(folder)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert says in out + err
+
+
+def test_an_unknown_host_is_told(folder):
+    """An address that is not this machine's gets a message that names it."""
+    result = bargein("serve", "agent", "--host", "192.0.2.1", "--port", "0", cwd=folder)
+    assert result.returncode == 1
+    assert "'192.0.2.1' is no address of this machine" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["talk", "--help"]])
+def test_help_is_code_0(capsys, arguments):
+    """Help goes to standard output."""
+    assert main(arguments) == 0
+    assert "usage: bargein" in capsys.readouterr().out
+
+
+def test_help_names_every_option(capsys):
+    """The help of serve has all options with their defaults."""
+    main(["serve", "--help"])
+    text = capsys.readouterr().out
+    for option in ("--host", "--port", "--token", "--origin", "--max-calls", "--silence"):
+        assert option in text
+    assert "127.0.0.1" in text
+    assert "BARGEIN_TOKEN" in text
+
+
+def test_version(capsys):
+    """--version names the program."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("bargein ")
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """A folder with an installed package that contributes commands, one of them broken."""
+    folder = tmp_path / "site"
+    info = folder / "pretend-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pretend\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[bargein.commands]\nwave = pretend:wave\nbust = no_such_module:x\nodd = pretend:missing\n"
+    )
+    (folder / "pretend.py").write_text(
+        "def wave(argv):\n"
+        '    """Waves 100% of hands.\n\n    And more.\n    """\n'
+        "    print('waving', *argv)\n"
+        "    return len(argv)\n"
+    )
+    return folder
+
+
+def test_commands_of_other_packages_are_shown(plugins, tmp_path):
+    """Help lists contributed commands by the first line of their docstring, broken ones too."""
+    result = bargein("--help", cwd=tmp_path, PYTHONPATH=str(plugins))
+    assert result.returncode == 0
+    assert re.search(r"wave +Waves 100% of hands\.\n", result.stdout)
+    assert re.search(r"bust +\(cannot be loaded: ModuleNotFoundError", result.stdout)
+    assert "And more" not in result.stdout
+    assert re.search(r"serve +answer calls", result.stdout)
+
+
+def test_a_command_gets_its_arguments_and_gives_its_code(plugins, tmp_path):
+    """All that follows the name is the command's own, also what looks like our options."""
+    result = bargein("wave", "--help", "-x", cwd=tmp_path, PYTHONPATH=str(plugins))
+    assert result.stdout == "waving --help -x\n"
+    assert result.returncode == 2
+
+
+@pytest.mark.parametrize("name", ["odd"])
+def test_a_broken_command_is_told(plugins, tmp_path, name):
+    """A command that cannot be loaded says so, and why."""
+    result = bargein(name, cwd=tmp_path, PYTHONPATH=str(plugins))
+    assert result.returncode == 1
+    assert f"the command {name!r}" in result.stderr
+    assert "cannot be loaded" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_package_imports_no_nodes():
+    """Importing the command line does not import what is above it."""
+    code = "import sys, bridge._cli; sys.exit(any(m.split('.')[0] == 'nodes' for m in sys.modules))"
+    root = Path(__file__).resolve().parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60).returncode == 0
+
+
+def test_a_speech_engine_that_is_missing_is_one_line(folder):
+    """An app whose speech cannot be opened ends with its message, not with a traceback."""
+    (folder / "mute.py").write_text(
+        "from contextlib import asynccontextmanager\n"
+        "from bridge import App\n"
+        "class Speech:\n"
+        "    @asynccontextmanager\n"
+        "    async def open(self):\n"
+        "        raise ImportError('pip install \"bargein[local]\"')\n"
+        "        yield\n"
+        "    def attach(self, call): pass\n"
+        "async def answer(call): pass\n"
+        "app = App(answer, speech=Speech())\n"
+    )
+    result = bargein("serve", "mute", "--port", "0", cwd=folder)
+    assert result.returncode == 1
+    assert result.stderr.strip().splitlines()[-1] == 'error: pip install "bargein[local]"'
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,306 @@
+"""A caller in Python, against a server that does what it is told."""
+
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import pairwise
+
+import pytest
+import trio
+import trio.testing
+from websockets.trio.server import serve
+
+from bridge.client import CallOver, Clear, State, open_caller
+from bridge.server._native import (
+    AgentFrame,
+    CallerAudio,
+    Ended,
+    Hello,
+    PlaybackReport,
+    ProtocolViolation,
+    UtteranceEnd,
+    decode_client,
+    encode,
+)
+
+HELLO = Hello(call="c1", agent="a", audio=True)
+
+
+class Script:
+    """A server that sends what a test puts in, and keeps what it gets."""
+
+    def __init__(self):
+        self.got = []
+        self.requests = []
+        self.out, self._mail = trio.open_memory_channel(100)
+
+    async def handle(self, connection):
+        self.requests.append(connection.request)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._read, connection)
+            async for message in self._mail:
+                await connection.send(message if isinstance(message, str) else encode(message))
+                if isinstance(message, Ended):
+                    break
+            nursery.cancel_scope.cancel()
+
+    async def _read(self, connection):
+        async for data in connection:
+            message = decode_client(data)
+            self.got.append((trio.current_time(), message))
+            if getattr(message, "type", "") == "hangup":
+                await self.out.send(Ended(reason="hangup"))
+
+    def reports(self):
+        """Return the reports of the loudspeaker so far."""
+        reports = (m for _, m in self.got if isinstance(m, PlaybackReport))
+        return [(r.kind, r.utterance, r.played_ms) for r in reports]
+
+    def frames(self):
+        """Return when microphone frames came, and those."""
+        return [(at, m.pcm) for at, m in self.got if isinstance(m, CallerAudio)]
+
+
+class _OneStream(trio.abc.Listener):
+    socket = type("Socket", (), {"family": 1, "getsockname": lambda self: "memory"})()
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    async def accept(self):
+        if self._stream is None:
+            await trio.sleep_forever()
+        stream, self._stream = self._stream, None
+        return stream
+
+    async def aclose(self):
+        await trio.lowlevel.checkpoint()
+
+
+@asynccontextmanager
+async def ringing(script, *, hello=HELLO, url="ws://localhost/", **options):
+    """Open a caller to a scripted server in memory."""
+    mine, yours = trio.testing.memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(
+            partial(serve, script.handle, listeners=[_OneStream(yours)], compression=None)
+        )
+        if hello is not None:
+            await script.out.send(hello)
+        async with open_caller(url, stream=mine, **options) as caller:
+            yield caller
+        nursery.cancel_scope.cancel()
+
+
+def tone(ms):
+    return b"\1\0" * 24 * ms
+
+
+async def test_what_is_heard_is_known_to_the_sample(autojump_clock):
+    """Audio plays on the clock after its buffer, and a clear ends it at the sample."""
+    script = Script()
+    async with ringing(script) as caller:
+        started = trio.current_time()
+        await script.out.send(AgentFrame(1, tone(1000)))
+        await trio.sleep(0.56)
+        await script.out.send(Clear(utterance=1, request=9, reason="x"))
+        cleared = await caller.wait_for(Clear)
+        await script.out.send(AgentFrame(1, tone(500)))
+        await trio.sleep(2)
+        (span,) = caller.heard
+        assert span.at_s == pytest.approx(started + 0.06)
+        assert cleared.at_s == pytest.approx(started + 0.56)
+        assert len(span.pcm) == len(tone(500))
+        assert caller.played_ms(1) == 500
+        assert caller.dropped_bytes == len(tone(1000))
+        flushed = [m for _, m in script.got if getattr(m, "kind", "") == "flushed"]
+        assert [(m.utterance, m.played_ms, m.request) for m in flushed] == [(1, 500, 9)]
+
+
+async def test_playback_is_reported_as_it_goes(autojump_clock):
+    """Start, a position each 50 ms, done: each at its time."""
+    script = Script()
+    async with ringing(script) as caller:
+        await script.out.send(AgentFrame(3, tone(60)))
+        await script.out.send(AgentFrame(3, tone(60)))
+        await script.out.send(UtteranceEnd(utterance=3))
+        await trio.sleep(1)
+        assert script.reports() == [
+            ("start", 3, 0),
+            ("position", 3, 50),
+            ("position", 3, 100),
+            ("done", 3, 120),
+        ]
+        times = [at for at, m in script.got if isinstance(m, PlaybackReport)]
+        assert [round(at - times[0], 3) for at in times] == [0, 0.05, 0.1, 0.12]
+        assert caller.underruns == 0
+
+
+async def test_the_microphone_sends_a_frame_each_20_ms(autojump_clock):
+    """Silence where nothing is said, speech in its own frames, on an exact grid."""
+    script = Script()
+    speech = b"\5\0" * 800  # 50 ms
+    async with ringing(script) as caller:
+        await trio.sleep(0.1)
+        before = trio.current_time()
+        await caller.speak(speech)
+        assert trio.current_time() - before <= 0.06 + 1e-9
+        await trio.sleep(0.2)
+        frames = script.frames()
+        assert all(len(pcm) == 640 for _, pcm in frames)
+        gaps = {round(b[0] - a[0], 6) for a, b in pairwise(frames)}
+        assert gaps == {0.02}
+        loud = [pcm for _, pcm in frames if any(pcm)]
+        assert b"".join(loud) == speech + bytes(320)
+        (spoke,) = caller.spoke
+        assert bytes(spoke.pcm) == speech
+        assert spoke.at_s == next(at for at, pcm in frames if any(pcm))
+
+
+async def test_two_utterances_of_the_caller_are_two_spans(autojump_clock):
+    """A pause between two utterances splits what was spoke; joined speech does not."""
+    script = Script()
+    async with ringing(script) as caller:
+        await caller.speak(b"\5\0" * 640)
+        await caller.speak(b"\6\0" * 640)
+        await trio.sleep(1)
+        await caller.speak(b"\7\0" * 640)
+        assert [len(spoke.pcm) for spoke in caller.spoke] == [2560, 1280]
+
+
+async def test_cancelled_speech_stops_at_the_next_frame(autojump_clock):
+    """A caller who is cancelled in mid-word says no more of it, and can speak again."""
+    script = Script()
+    async with ringing(script) as caller:
+        with trio.move_on_after(0.5):
+            await caller.speak(b"\5\0" * 160_000)
+        await trio.sleep(0.5)
+        assert len(caller.spoke[-1].pcm) <= 26 * 640
+        assert not any(script.frames()[-1][1])
+        await caller.speak(b"\6\0" * 320)
+        assert bytes(caller.spoke[-1].pcm) == b"\6\0" * 320
+
+
+async def test_only_one_may_speak(autojump_clock):
+    """Two voices on one microphone are a mistake of the program."""
+    script = Script()
+    async with ringing(script) as caller, trio.open_nursery() as nursery:
+        nursery.start_soon(caller.speak, b"\5\0" * 3200)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(RuntimeError, match="speaking already"):
+            await caller.speak(b"\5\0" * 320)
+
+
+async def test_a_caller_who_reads_has_no_microphone(autojump_clock):
+    """Text mode asks for text, sends no audio, and cannot speak."""
+    script = Script()
+    async with ringing(script, mode="text") as caller:
+        assert script.requests[0].path == "/ws?mode=text"
+        await trio.sleep(1)
+        assert script.frames() == []
+        with pytest.raises(RuntimeError, match="no microphone"):
+            await caller.speak(b"\5\0" * 320)
+
+
+async def test_messages_are_kept_with_their_times(autojump_clock):
+    """wait_for finds old and new messages, by class, condition and place."""
+    script = Script()
+    async with ringing(script, mode="text") as caller:
+        await script.out.send(State(state="listening", number=1))
+        first = await caller.wait_for(State)
+        assert await caller.wait_for(State) == first
+        with trio.move_on_after(3) as waiting:
+            await caller.wait_for(State, after=first.number)
+        assert waiting.cancelled_caught
+        await script.out.send(State(state="idle", number=2))
+        later = await caller.wait_for(State, lambda m: m.state == "idle")
+        assert later.at_s - first.at_s == pytest.approx(3)
+        assert later.number == first.number + 1
+
+
+async def test_the_end_of_the_call_ends_waiting_and_speaking(autojump_clock):
+    """Who waits or speaks when the call ends gets CallOver with the reason."""
+    script = Script()
+    async with ringing(script) as caller:
+        caught = []
+
+        async def expect(awaiting):
+            with pytest.raises(CallOver, match="no_more") as over:
+                await awaiting()
+            caught.append(over.value.reason)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(expect, partial(caller.wait_for, Clear))
+            nursery.start_soon(expect, partial(caller.speak, bytes([1]) * 320_000))
+            await trio.sleep(1)
+            await script.out.send(Ended(reason="no_more"))
+        assert caught == ["no_more", "no_more"]
+
+
+async def test_the_token_travels_in_a_header(autojump_clock):
+    """A token is sent as bearer, never in the address."""
+    script = Script()
+    async with ringing(script, token="t0", mode="text"):
+        assert script.requests[0].headers["Authorization"] == "Bearer t0"
+        assert "t0" not in script.requests[0].path
+
+
+async def test_leaving_by_cancellation_hangs_up_too(autojump_clock):
+    """A caller whose scope is cancelled still says goodbye."""
+    script = Script()
+    mine, yours = trio.testing.memory_stream_pair()
+    await script.out.send(HELLO)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(serve, script.handle, listeners=[_OneStream(yours)]))
+        with trio.move_on_after(1):
+            async with open_caller("ws://localhost/", stream=mine, mode="text"):
+                await trio.sleep_forever()
+        nursery.cancel_scope.cancel()
+    assert [m.type for _, m in script.got] == ["hangup"]
+
+
+async def test_an_error_inside_the_block_leaves_it_unwrapped(autojump_clock):
+    """What the block raises comes out as it is, not as a group of one."""
+    mine, yours = trio.testing.memory_stream_pair()
+    script = Script()
+    await script.out.send(HELLO)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(serve, script.handle, listeners=[_OneStream(yours)]))
+        with pytest.raises(KeyError, match="mine"):
+            async with open_caller("ws://localhost/", stream=mine, mode="text"):
+                raise KeyError("mine")
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_refused_connection_is_an_os_error():
+    """Without a server there is a plain OSError."""
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listeners[0].socket.getsockname()[1]
+    await listeners[0].aclose()
+    with pytest.raises(OSError, match=r"127\.0\.0\.1"):
+        async with open_caller(f"http://127.0.0.1:{port}/"):
+            pass
+
+
+async def test_a_server_that_hangs_up_before_hello_is_an_error(autojump_clock):
+    """A call without a hello is none; what the server said instead is told."""
+    script = Script()
+    expected = pytest.RaisesExc(ConnectionError, match=r"'x'.* before its hello")
+    with pytest.RaisesGroup(expected):
+        async with ringing(script, hello=Ended(reason="x")):
+            pass
+
+
+async def test_nonsense_from_the_server_is_told(autojump_clock):
+    """A server that breaks the protocol is the caller's error, by name."""
+    script = Script()
+    with pytest.RaisesGroup(ProtocolViolation):
+        async with ringing(script, hello="{"):
+            pass
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/", ""])
+async def test_an_address_needs_its_scheme(url):
+    """Anything but ws and http is refused with what to write."""
+    with pytest.raises(ValueError, match="ws://"):
+        async with open_caller(url):
+            pass

@@ -1,0 +1,143 @@
+"""An utterance's own books: text, audio, positions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from bridge._ledger import CHARS_PER_S, REPORT_TRUSTED_S, Utterance
+from bridge.events import AgentAudio, WordTiming
+
+RATE = 1000
+
+
+def spoken(*parts: tuple[str, int], text: str | None = None) -> Utterance:
+    """An utterance of pieces of text and the length of their audio in ms, all of it sent at 0 s."""
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "".join(part for part, _ in parts) if text is None else text
+    for part, ms in parts:
+        utterance.add_audio(AgentAudio(bytes(2 * ms), RATE, part))
+    utterance.sent(utterance.audio_ms, 0.0, 0.0)
+    utterance.text_complete = utterance.audio_complete = True
+    return utterance
+
+
+def test_heard_text_grows_over_pieces():
+    """Whole pieces are heard whole, the piece under way to the word."""
+    utterance = spoken(("One two. ", 900), ("Three four.", 1100))
+    told = [utterance.hear(ms) for ms in (0, 300, 899.5, 1400, 1399, 2000)]
+    assert told == ["", "One", " two. ", "Three", "", " four."]
+    assert utterance.heard == utterance.generated
+    assert utterance.is_heard_whole
+
+
+def test_white_space_is_heard_with_the_word_after_it():
+    """A gap alone is no news, except at the very end."""
+    utterance = spoken(("One", 300), (" ", 100), ("two", 300), (" ", 100))
+    assert [utterance.hear(ms) for ms in (300, 400, 700, 800)] == ["One", "", " two", " "]
+    growing = spoken(("One", 300), (" ", 100))
+    growing.text_complete = False
+    assert [growing.hear(ms) for ms in (300, 400)] == ["One", ""]
+    growing.generated += "two"
+    growing.add_audio(AgentAudio(bytes(600), RATE, "two"))
+    assert growing.hear(700) == " two"
+
+
+def test_a_piece_that_was_never_synthesised_ends_what_is_heard():
+    """Heard stays a prefix of generated: what follows a hole does not count."""
+    utterance = spoken(("One. ", 500), ("Three.", 600), text="One. Two. Three.")
+    assert utterance.hear(1100) == "One. "
+    assert not utterance.is_heard_whole
+
+
+def test_a_piece_without_sound_counts_when_it_is_reached():
+    """A trailing emoji that a voice cannot say is no reason to call the speech unheard."""
+    utterance = spoken(("Hello ", 600), ("😊", 0))
+    assert utterance.hear(590) == "Hello"
+    assert utterance.hear(600) == " 😊"
+    only = spoken(("😊", 0))
+    assert only.hear(0) == ""
+
+
+def test_audio_without_text_says_all_of_it():
+    """A recording that comes without words is heard by its share, and whole at the end."""
+    utterance = spoken(("", 1000), text="Hello there")
+    assert utterance.hear(600) == "Hello"
+    assert utterance.hear(1000) == " there"
+    assert utterance.basis == "clock"
+
+
+def test_a_growing_piece_is_never_heard_whole():
+    """Until its last audio is there, its length is guessed from its text."""
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = text = "One two three four"
+    utterance.add_audio(AgentAudio(bytes(2 * 400), RATE, text, last=False))
+    utterance.hear(400)
+    assert utterance.heard == "One"  # 0.4 s at 15 characters a second are 6 characters
+    assert pytest.approx(15) == CHARS_PER_S
+    utterance.add_audio(AgentAudio(bytes(2 * 5000), RATE, last=False))
+    assert utterance.hear(5400) == " two three"  # never the last word
+    utterance.add_audio(AgentAudio(b"", RATE, last=True))
+    assert utterance.hear(5400) == " four"
+
+
+def test_the_basis_is_the_best_that_is_known():
+    """Timings are better than reports, reports better than the clock."""
+    utterance = spoken(("one", 300))
+    utterance.hear(300)
+    assert utterance.basis == "clock"
+    reported = spoken(("one", 300))
+    reported.report(300, 0.3, stalled=False)
+    reported.hear(300)
+    assert reported.basis == "reported"
+    timed = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    timed.generated = "one"
+    timed.add_audio(AgentAudio(bytes(600), RATE, "one", (WordTiming("one", 0, 0.3),)))
+    timed.hear(300)
+    assert timed.basis == "words"
+
+
+def test_a_position_is_carried_on_by_the_clock_within_what_was_sent():
+    """Between reports time goes on, but never past the audio that is there."""
+    utterance = spoken(("one two", 700))
+    assert utterance.position_ms(0.5) == 500
+    utterance.report(400, 0.5, stalled=False)
+    assert utterance.position_ms(0.6) == pytest.approx(500)
+    assert utterance.position_ms(9) == 700
+    assert (utterance.starts_at_s, utterance.ends_at_s) == (0.5, pytest.approx(0.8))
+    assert utterance.played_ms == 400
+
+
+def test_a_fresh_report_is_sure_and_an_old_one_is_not():
+    """A quarter of a second after the last report the clock is believed."""
+    utterance = spoken(("one two", 700))
+    utterance.report(100, 0.1, stalled=False)
+    assert utterance.sure_position_ms(0.1 + REPORT_TRUSTED_S) == 100
+    assert utterance.sure_position_ms(0.4) == pytest.approx(400)
+
+
+def test_reports_never_go_back_nor_beyond():
+    """An impossible position is put right, and what is no number changes nothing."""
+    utterance = spoken(("one two", 700))
+    utterance.report(500, 0.5, stalled=False)
+    for nonsense, possible in ((300, 500), (math.nan, 500), (-1, 500), (900, 700), (math.inf, 700)):
+        assert utterance.possible_ms(nonsense) == possible
+
+
+def test_nothing_sent_has_no_position():
+    """Before the first audio there is no start, no end, and nothing played."""
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    assert (utterance.position_ms(5), utterance.starts_at_s) == (0.0, math.inf)
+    assert utterance.ends_at_s == math.inf
+    assert utterance.run is None
+    assert utterance.hear(100) == ""
+
+
+def test_text_mode_hears_all_at_once():
+    """Where only text travels, what was sent was heard."""
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "one"
+    assert utterance.hear_all() == "one"
+    utterance.generated += " two"
+    assert utterance.hear_all() == " two"

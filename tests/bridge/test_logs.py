@@ -1,0 +1,96 @@
+"""How the command line writes logs."""
+
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from bridge._logs import configure_logs
+
+
+@pytest.fixture
+def out():
+    """A stream for logs; logging is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield io.StringIO()
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def lines(out: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_logs_are_json_lines_without_pii(out):
+    """Away from a terminal each event is one JSON object, and pii_ keys are left out."""
+    configure_logs(out=out)
+    structlog.get_logger().info("call_over", reason="hangup", pii_text="my number")
+    (line,) = lines(out)
+    assert (line["event"], line["level"], line["reason"]) == ("call_over", "info", "hangup")
+    assert "my number" not in out.getvalue()
+    assert str(line["timestamp"]).endswith("Z")
+
+
+def test_pii_is_logged_when_asked_for(out):
+    """With pii=True the keys stay."""
+    configure_logs(pii=True, out=out)
+    structlog.get_logger().info("heard", pii_text="my number")
+    assert lines(out)[0]["pii_text"] == "my number"
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("pii", [False, True])
+def test_an_exception_shows_where_but_its_text_only_with_pii(out, grouped, pii):
+    """Frames and class are always there; the text may quote a caller."""
+    configure_logs(pii=pii, out=out)
+    try:
+        try:
+            raise KeyError("my number")
+        except KeyError as error:
+            if grouped:
+                raise ExceptionGroup("g", [error]) from None
+            raise
+    except (KeyError, ExceptionGroup):
+        structlog.get_logger().exception("failed")
+    text = str(lines(out)[0]["exception"])
+    assert "test_logs.py" in text
+    assert "KeyError" in text
+    assert ("my number'" in text) is pii
+
+
+def test_a_terminal_gets_lines_for_people(out):
+    """On a terminal events are rendered to be read."""
+    screen = Terminal()
+    configure_logs(out=screen)
+    structlog.get_logger().info("server_started", url="http://x/")
+    assert "server_started" in screen.getvalue()
+    assert not screen.getvalue().startswith("{")
+
+
+def test_the_level_holds(out):
+    """Events below the level are not written."""
+    configure_logs("warning", out=out)
+    structlog.get_logger().info("quiet")
+    structlog.get_logger().warning("loud")
+    assert [line["event"] for line in lines(out)] == ["loud"]
+
+
+def test_what_libraries_log_is_one_event_and_private(out):
+    """A library's warning arrives as an event; its text counts as private."""
+    configure_logs(out=out)
+    logging.getLogger("websockets.server").warning("from %s", "203.0.113.7")
+    logging.getLogger("websockets.server").info("chatter")
+    (line,) = lines(out)
+    assert (line["event"], line["library"]) == ("library_log", "websockets.server")
+    assert "203.0.113.7" not in out.getvalue()

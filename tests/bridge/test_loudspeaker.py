@@ -1,0 +1,164 @@
+"""The simulated loudspeaker: arithmetic on times."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge._loudspeaker import Loudspeaker
+
+RATE = 1000  # one sample a millisecond
+
+
+def tone(ms: int, value: int = 1) -> bytes:
+    return value.to_bytes(2, "little") * ms
+
+
+def speaker() -> Loudspeaker:
+    return Loudspeaker(RATE, buffer_s=0.06)
+
+
+def run(loud: Loudspeaker, until_s: float) -> list[tuple[float, str, int, float]]:
+    """Take every report at the time it is due."""
+    told, now = [], 0.0
+    while True:
+        due = loud.next_report_s(now)
+        if due > until_s:
+            return told
+        now = max(now, due)
+        told += [(round(now, 3), r.kind, r.utterance, r.played_ms) for r in loud.reports(now)]
+
+
+def test_audio_is_heard_after_the_buffer_without_a_gap():
+    """Pieces that come early enough are one span, from the buffer's end on."""
+    loud = speaker()
+    loud.feed(1, tone(40), 0.0)
+    loud.feed(1, tone(40, 2), 0.05)
+    assert loud.heard(0.06) == []
+    (span,) = loud.heard(1.0)
+    assert (span.at_s, span.utterance) == (0.06, 1)
+    assert bytes(span.pcm) == tone(40) + tone(40, 2)
+    (half,) = loud.heard(0.11)
+    assert len(half.pcm) == 100
+
+
+def test_utterances_follow_each_other():
+    """The next utterance starts where the one before it ends."""
+    loud = speaker()
+    loud.feed(1, tone(100), 0.0)
+    loud.feed(2, tone(100), 0.1)
+    assert [(s.at_s, s.utterance) for s in loud.heard(1.0)] == [(0.06, 1), (0.16, 2)]
+
+
+def test_reports_tell_start_positions_and_end():
+    """A start, a position each 50 ms, and done at the last sample."""
+    loud = speaker()
+    loud.feed(1, tone(120), 0.0)
+    loud.end(1)
+    assert run(loud, 5) == [
+        (0.06, "start", 1, 0),
+        (0.11, "position", 1, 50),
+        (0.16, "position", 1, 100),
+        (0.18, "done", 1, 120),
+    ]
+    assert loud.next_report_s(5) == math.inf
+
+
+def test_running_dry_is_an_underrun_and_buffers_again():
+    """Audio that comes too late leaves a gap, is counted, and goes on after the buffer."""
+    loud = speaker()
+    loud.feed(1, tone(40), 0.0)
+    assert run(loud, 1)[-1] == (0.1, "underrun", 1, 40)
+    assert loud.underruns == 1
+    loud.feed(1, tone(40), 1.0)
+    loud.end(1)
+    assert run(loud, 2)[-2:] == [(1.06, "position", 1, 40), (1.1, "done", 1, 80)]
+    assert [s.at_s for s in loud.heard(2)] == [0.06, 1.06]
+
+
+def test_an_end_that_comes_late_is_done_at_once():
+    """Without more audio, `done` follows the underrun when the end is known."""
+    loud = speaker()
+    loud.feed(1, tone(40), 0.0)
+    run(loud, 1)
+    loud.end(1)
+    assert [r.kind for r in loud.reports(1.5)] == ["done"]
+    assert loud.reports(1.6) == []
+
+
+def test_a_clear_cuts_at_the_sample():
+    """What was played stays; the rest, and what comes late, is never heard."""
+    loud = speaker()
+    loud.feed(1, tone(500), 0.0)
+    loud.feed(2, tone(500), 0.0)
+    loud.reports(0.2)
+    report = loud.clear(2, 0.2605)
+    assert (report.kind, report.utterance, report.played_ms) == ("flushed", 1, 200)
+    assert report.queued_ms == 800
+    loud.feed(1, tone(100), 0.3)
+    loud.feed(2, tone(100), 0.3)
+    (span,) = loud.heard(9)
+    assert len(span.pcm) == 400
+    assert loud.dropped_bytes == 1600 + 400
+    assert loud.reports(9) == []
+
+
+def test_the_next_utterance_plays_after_a_clear():
+    """After the fence comes something new, buffered as at the start."""
+    loud = speaker()
+    loud.feed(1, tone(500), 0.0)
+    loud.reports(0.1)
+    loud.clear(1, 0.1)
+    loud.feed(2, tone(20), 0.2)
+    loud.end(2)
+    assert [(r.kind, r.utterance) for r in loud.reports(1)] == [("start", 2), ("done", 2)]
+    assert loud.heard(1)[-1].at_s == pytest.approx(0.26)
+
+
+def test_a_clear_of_silence_reports_the_fence():
+    """With nothing playing the answer names the fence itself."""
+    report = speaker().clear(7, 1.0)
+    assert (report.utterance, report.played_ms, report.queued_ms) == (7, 0, 0)
+
+
+def test_a_clear_leaves_what_is_above_the_fence():
+    """Later utterances are not touched by an earlier fence."""
+    loud = speaker()
+    loud.feed(1, tone(100), 0.0)
+    loud.feed(2, tone(100), 0.0)
+    loud.clear(1, 0.1)
+    assert [(s.utterance, len(s.pcm)) for s in loud.heard(1)] == [(1, 80), (2, 200)]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 0.3), st.sampled_from(["feed", "end", "clear"]), st.integers(1, 200)
+        ),
+        max_size=30,
+    )
+)
+def test_whatever_happens_sound_is_one_after_the_other(steps):
+    """Spans never overlap, positions never fall, and nothing fenced is heard later."""
+    loud, now, utterance, fed, last = speaker(), 0.0, 1, 0, {}
+    for wait_s, what, ms in steps:
+        now += wait_s
+        for report in loud.reports(now):
+            assert report.played_ms >= last.get(report.utterance, 0)
+            last[report.utterance] = report.played_ms
+        if what == "feed":
+            loud.feed(utterance, tone(ms), now)
+            fed += ms
+        else:
+            if what == "end":
+                loud.end(utterance)
+            else:
+                before = loud.heard(now)
+                loud.clear(utterance, now)
+                assert loud.heard(now + 100) == before
+            utterance += 1
+    spans = loud.heard(now + 1000)
+    ends = [span.at_s + len(span.pcm) / 2 / RATE for span in spans]
+    assert all(end <= span.at_s + 1e-6 for end, span in zip(ends, spans[1:], strict=False))
+    assert sum(len(span.pcm) for span in spans) + loud.dropped_bytes == 2 * fed

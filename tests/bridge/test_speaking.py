@@ -1,0 +1,608 @@
+"""Fixed texts, turns and their utterances in a call; 10 characters are said in a second."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import structlog
+import trio
+import trio.testing
+
+from bridge import App, Call, Message
+from bridge.events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentError,
+    AgentGenerationComplete,
+    AgentResponse,
+    AgentSpeechCut,
+    AgentSpeechSent,
+    AgentStartedSpeaking,
+    AgentStoppedSpeaking,
+    EmergencyStop,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from bridge.testing import open_call
+
+VOICE_S = 10.0
+
+
+class Player:
+    """A caller's side that keeps what it is given and reports nothing by itself."""
+
+    audio = True
+    sample_rate_hz = 1000
+
+    def __init__(self) -> None:
+        self.events: list[object] = []
+        self.played_ms: dict[int, int] = {}
+        self.cleared: list[int] = []
+
+    def send(self, message: Message) -> None:
+        self.events.append(message.event)
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        self.played_ms[utterance] = self.played_ms.get(utterance, 0) + len(pcm) // 2
+
+    def clear(self, utterance: int, reason: str) -> None:
+        self.cleared.append(utterance)
+
+    def of(self, kind: type) -> list[object]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def agent(generate: object, **rule: object) -> object:
+    async def answer(call: Call) -> None:
+        chain = call.bridge(name="agent").on(UserStoppedSpeaking)
+        chain.interrupt_on(UserStartedSpeaking, **rule).stream(generate).broadcast()
+
+    return answer
+
+
+async def silent(call: Call) -> None:
+    """An agent that says nothing by itself."""
+    call.bridge(name="agent")
+
+
+# --- say ----------------------------------------------------------------------------------------
+
+
+async def test_say_waits_until_it_was_heard(autojump_clock):
+    """It returns True when the last sound was played, and the words are in the history."""
+    async with open_call(silent, chars_per_s=10) as caller:
+        assert await caller.call.say("Hello there")
+        assert caller.now_s == pytest.approx(1.1)
+        assert caller.heard == "Hello there"
+        assert not caller.events(AgentGenerationComplete)  # nothing was generated
+        assert [e.agent for e in caller.call.history] == ["call"]
+
+
+async def test_say_that_is_cut_returns_false(autojump_clock):
+    """A barge-in ends it at once, with what was heard kept."""
+    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
+        nursery.start_soon(caller.says, "hi")
+        with trio.CancelScope():
+            await trio.sleep(0.05)
+            said = False
+            with trio.fail_after(5):
+
+                async def speak() -> None:
+                    nonlocal said
+                    said = await caller.call.say("Hello there you")
+
+                nursery.start_soon(speak)
+                await caller.at(0.8)
+                caller.publish(UserStartedSpeaking())
+                await caller.quiet()
+        assert said is False
+        assert caller.heard == "Hello"
+        assert caller.now_s == pytest.approx(0.8, abs=0.01)
+
+
+async def test_say_that_may_not_be_cut(autojump_clock):
+    """With interruptible=False the caller's speech changes nothing."""
+    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
+        nursery.start_soon(caller.says, "wait wait")
+        assert await caller.call.say("Hello there", interruptible=False)
+        assert caller.heard == "Hello there"
+        assert caller._line.cleared == []
+
+
+async def test_a_cancelled_say_falls_silent(autojump_clock):
+    """Cancelling say() cuts its speech in the same step, also one that may not be interrupted."""
+    for interruptible in (True, False):
+        async with open_call(silent, chars_per_s=10) as caller:
+            with trio.move_on_after(0.55) as scope:
+                await caller.call.say("Hello there", interruptible)
+            assert scope.cancelled_caught
+            assert len(caller._line.cleared) == 1
+            assert caller.heard == "Hello"
+            assert caller.call.history.interruptions[0].cause == "say() was cancelled"
+            await caller.quiet()
+            assert caller.now_s == pytest.approx(0.55)
+
+
+async def test_two_says_are_heard_one_after_the_other(autojump_clock):
+    """Each waits for its own end, in the order in which they were asked for."""
+    ended: list[tuple[str, float]] = []
+
+    async with open_call(silent, chars_per_s=10) as caller:
+
+        async def say(text: str) -> None:
+            assert await caller.call.say(text)
+            ended.append((text, round(caller.now_s, 3)))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(say, "First")
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(say, "Second")
+        assert ended == [("First", 0.5), ("Second", 1.1)]
+        assert caller.heard == "FirstSecond"
+
+
+async def test_one_barge_in_cuts_every_say_that_waits(autojump_clock):
+    """What had not begun was not heard, and both return False."""
+    results: list[bool] = []
+
+    async with open_call(silent, chars_per_s=10) as caller:
+
+        async def say(text: str) -> None:
+            results.append(await caller.call.say(text))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(say, "First one")
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(say, "Second")
+            await caller.at(0.6)
+            caller.publish(UserStartedSpeaking())
+        assert results == [False, False]
+        assert caller.heard == "First"
+        assert caller.now_s == pytest.approx(0.6)
+
+
+async def test_say_while_the_caller_speaks(autojump_clock):
+    """A text that is said after the caller began is not cut by that, only by a new start."""
+    async with open_call(silent, chars_per_s=10) as caller:
+        caller.publish(UserStartedSpeaking())
+        assert await caller.call.say("Hello")
+        assert caller.call.state == "listening"
+
+
+async def test_say_after_the_end_of_the_call(autojump_clock):
+    """Nothing is said, and it returns False at once."""
+    async with open_call(silent, chars_per_s=10) as caller:
+        caller.call.end("hangup")
+        assert await caller.call.say("Hello") is False
+        assert caller.now_s == 0
+        assert caller._line.played == []
+        assert not caller.events(AgentResponse)
+
+
+async def test_say_during_the_end_of_the_call(autojump_clock):
+    """A hang-up in mid-speech ends say() with False; what was heard does not grow any more."""
+    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
+
+        async def hang_up() -> None:
+            await caller.at(0.55)
+            caller.call.end("hangup")
+
+        nursery.start_soon(hang_up)
+        assert await caller.call.say("Hello there you") is False
+        assert caller.now_s == pytest.approx(0.55)
+        await trio.sleep(3)
+        assert caller.heard == "Hello"
+
+
+async def test_say_in_text_mode(autojump_clock):
+    """Where only text travels it is heard when it is sent."""
+    async with open_call(silent, audio=False) as caller:
+        assert await caller.call.say("Hello there")
+        assert caller.now_s == 0
+        assert caller.heard == "Hello there"
+        (sent,) = caller.events(AgentSpeechSent)
+        assert sent.content == "Hello there"
+
+
+async def test_an_empty_say_is_heard_at_once(autojump_clock):
+    """Saying nothing takes no time and blocks nobody."""
+    async with open_call(silent, chars_per_s=10) as caller:
+        assert await caller.call.say("")
+        assert caller.now_s == 0
+        assert not caller.events(AgentStartedSpeaking)
+
+
+# --- turns and utterances -----------------------------------------------------------------------
+
+
+async def test_a_generation_completes_exactly_once(autojump_clock):
+    """Each generation has one end with its word, its text and its number."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        text = next(texts)
+        yield AgentResponse(content=text)
+        if text == "bad":
+            raise RuntimeError("no")
+        await trio.sleep(3)
+
+    texts = iter(["one", "cut me", "bad", "gone"])
+    async with open_call(agent(generate), chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(3.5)
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(4.0)
+        caller.publish(UserStartedSpeaking())
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(5.0)
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(5.2)
+        caller.call.end("shutdown")
+        await trio.testing.wait_all_tasks_blocked()
+        completed = caller.events(AgentGenerationComplete)
+    assert [(e.outcome, e.content, e.turn) for e in completed] == [
+        ("completed", "one", 1),
+        ("interrupted", "cut me", 2),
+        ("failed", "bad", 3),
+        ("shutdown", "gone", 4),
+    ]
+
+
+async def test_a_hang_up_is_a_disconnect(autojump_clock):
+    """A generation that runs when the caller goes ends as disconnected."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        await trio.sleep(9)
+        yield AgentResponse(content="never")
+
+    async with open_call(agent(generate)) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        caller.call.end("hangup")
+        await trio.testing.wait_all_tasks_blocked()
+        assert [e.outcome for e in caller.events(AgentGenerationComplete)] == ["disconnected"]
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(20)
+        assert len(caller.events(AgentGenerationComplete)) == 1
+
+
+async def test_a_chain_of_routes_is_one_answer(autojump_clock):
+    """Runs that an agent's own run sets in motion belong to its turn, also after it has ended."""
+
+    async def think(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="Well. ")
+        yield EmergencyWord(word="slow")
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        await trio.sleep(0.2)
+        yield AgentResponse(content="Here it ")
+        await trio.sleep(0.2)
+        yield AgentResponse(content="comes.")
+
+    async def answer(call: Call) -> None:
+        bridge = call.bridge(name="agent")
+        on_start = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        on_start.stream(think).broadcast()
+        bridge.on(EmergencyWord).stream(speak).broadcast()
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        (complete,) = caller.events(AgentGenerationComplete)
+        assert (complete.outcome, complete.content) == ("completed", "Well. Here it comes.")
+        assert caller.heard == "Well. Here it comes."
+        caller.publish(UserStoppedSpeaking())
+        await trio.sleep(0.3)
+        caller.publish(UserStartedSpeaking())
+        (_, complete) = caller.events(AgentGenerationComplete)
+        assert (complete.outcome, complete.content) == ("interrupted", "Well. Here it ")
+        await caller.quiet()
+        await trio.sleep(2)
+        assert len(caller.call.history.interruptions) == 1
+        assert caller.heard == "Well. Here it comes."
+        assert len(caller.events(AgentGenerationComplete)) == 2
+
+
+async def test_a_cut_further_down_the_chain_silences_its_words(autojump_clock):
+    """A later route that declares the interrupt is cut although the first one is not."""
+
+    async def think(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="Well, ")
+        yield EmergencyWord(word="slow")
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="here it comes.")
+
+    async def answer(call: Call) -> None:
+        bridge = call.bridge(name="agent")
+        bridge.on(UserStoppedSpeaking).stream(think).broadcast()
+        bridge.on(EmergencyWord).interrupt_on(UserStartedSpeaking).stream(speak).broadcast()
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1.0)
+        caller.publish(UserStartedSpeaking())
+        assert caller._line.cleared == [(1.0, 1)]
+        assert caller.heard == "Well, here"
+        assert caller.call.history.interruptions[0].heard == "Well, here"
+        await caller.quiet()
+        assert len(caller.events(AgentGenerationComplete)) == 1
+
+
+async def test_a_failure_further_down_the_chain_is_the_outcome(autojump_clock):
+    """An answer of several runs has failed as soon as one of them has."""
+
+    async def think(message: Message) -> AsyncIterator[object]:
+        yield EmergencyWord(word="slow")
+        await trio.sleep(1)
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="Well")
+        raise RuntimeError("no")
+
+    async def answer(call: Call) -> None:
+        bridge = call.bridge(name="agent")
+        bridge.on(UserStoppedSpeaking).stream(think).broadcast()
+        bridge.on(EmergencyWord).stream(speak).broadcast()
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        (complete,) = caller.events(AgentGenerationComplete)
+        assert (complete.outcome, complete.content) == ("failed", "Well")
+        late = AgentAudioComplete(utterance=1)
+        caller.call.publish(late, source="voice")  # of an utterance that is over: nothing happens
+        assert caller.heard == "Well"
+
+
+async def test_text_from_outside_of_any_run_is_a_turn_of_its_own(autojump_clock):
+    """What a bridge publishes by itself is said, in order, and completed at once."""
+
+    async def answer(call: Call) -> None:
+        bridge = call.bridge(name="agent")
+        bridge.publish(AgentResponse(content="One."))
+        bridge.publish(AgentResponse(content="Two."))
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        await caller.quiet()
+        assert caller.heard == "One.Two."
+        assert [e.turn for e in caller.events(AgentGenerationComplete)] == [1, 2]
+        assert caller.now_s == pytest.approx(0.8)
+
+
+async def test_text_that_comes_after_its_run_has_ended(autojump_clock):
+    """A task that a node started goes on speaking: a turn of its own, voiced to its end."""
+
+    async def later(call: Call) -> None:
+        await trio.sleep(0.2)
+        call.publish(AgentResponse(content=" And more."), source="agent")
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        caller.call.nursery.start_soon(later, caller.call)
+        yield AgentResponse(content="Yes.")
+
+    async with open_call(agent(generate), chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "Yes. And more."
+        assert [e.content for e in caller.events(AgentGenerationComplete)] == ["Yes.", " And more."]
+
+
+async def test_heard_words_are_told_once_each_and_in_order(autojump_clock):
+    """The told words, joined, are what was heard; each at the time at which it was heard."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        for piece in ("One ", "two th", "ree"):
+            yield AgentResponse(content=piece)
+
+    async with open_call(agent(generate), chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        sent = [item for item in caller.received if isinstance(item.event, AgentSpeechSent)]
+        assert [i.event.content for i in sent] == ["One", " two", " three"]
+        assert [i.at_s for i in sent] == pytest.approx([0.3, 0.7, 1.3], abs=0.02)
+
+
+async def test_a_turn_without_words_leaves_no_entry(autojump_clock):
+    """A generation that says nothing completes, and the history stays empty."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield EmergencyWord(word="quiet")
+
+    async with open_call(agent(generate)) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert [e.content for e in caller.events(AgentGenerationComplete)] == [""]
+        assert caller.call.history.entries == ()
+
+
+async def test_text_mode_keeps_what_was_sent(autojump_clock):
+    """A cut in text mode leaves what was sent as heard, and nothing follows."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        for piece in ("One ", "two ", "three"):
+            yield AgentResponse(content=piece)
+            await trio.sleep(1)
+
+    async with open_call(agent(generate), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1.5)
+        caller.publish(UserStartedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "One two "
+        (record,) = caller.call.history.interruptions
+        assert (record.basis, record.phase, record.heard) == ("text", "running", "One two ")
+        assert not caller.events(AgentSpeechCut)
+        await caller.at(5)
+        assert len(caller.events(AgentResponse)) == 2
+
+
+# --- voices ---------------------------------------------------------------------------------------
+
+
+class Voice:
+    """A voice whose every act a test decides."""
+
+    def __init__(self, speak: object) -> None:
+        self.speak = speak
+
+    def open(self) -> object:
+        raise AssertionError("open_call() of an app loads nothing")
+
+    def attach(self, call: Call) -> None:
+        call.bridge(name="voice", is_agent=False).on(AgentResponse).stream(self.speak).broadcast()
+
+
+async def run_voice(speak: object, until_s: float) -> tuple[Player, Call, bool]:
+    player = Player()
+    said = False
+    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
+        with trio.move_on_after(until_s):
+            said = await call.say("Hello there")
+        return player, call, said
+
+
+async def test_a_voice_that_fails_on_its_piece(autojump_clock):
+    """The failure is told, the text counts as unheard, and say() returns."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        raise RuntimeError("engine")
+        yield
+
+    player, call, said = await run_voice(speak, 60)
+    assert said is False
+    assert trio.current_time() == pytest.approx(VOICE_S)
+    messages = [e.message for e in player.of(AgentError)]
+    assert messages[0] == "RuntimeError in .stream(speak)"
+    assert "no audio for utterance 1" in messages[1]
+    assert call.history.entries[0].heard == ""
+
+
+async def test_a_voice_that_breaks_off(autojump_clock):
+    """What was played is heard, the rest is not, and the speech counts as cut short."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(1000), 1000, "Hello ", utterance=1)
+
+    player, call, said = await run_voice(speak, 60)
+    assert said is False
+    assert call.history.entries[0].heard == "Hello "
+    assert [e.cut for e in player.of(AgentStoppedSpeaking)] == [True]
+    assert player.of(AgentSpeechCut) == []
+
+
+async def test_audio_of_a_wrong_rate_is_refused_and_told_once(autojump_clock):
+    """The message names both rates; nothing of it is played."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        for _ in range(3):
+            yield AgentAudio(bytes(320), 16_000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    with structlog.testing.capture_logs() as logs:
+        player, _, said = await run_voice(speak, 60)
+    assert said is False
+    assert player.played_ms == {}
+    errors = [e.message for e in player.of(AgentError)]
+    assert errors == ["'voice' gave audio at 16000 Hz; this call plays 1000 Hz"]
+    (told, *_) = [entry for entry in logs if entry["event"] == "audio_of_wrong_rate"]
+    assert (told["got_hz"], told["needed_hz"]) == (16_000, 1000)
+
+
+async def test_an_agent_may_bring_its_own_audio(autojump_clock):
+    """Audio without a number belongs to the newest utterance of the run that gives it."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(200), 1000, "lost: no text was given yet")
+        yield AgentResponse(content="Ding dong")
+        yield AgentAudio(bytes(1800), 1000, "Ding dong")
+        yield AgentAudioComplete(utterance=1)
+        await trio.sleep(3)
+        yield AgentAudio(bytes(1800), 1000, "too late")
+
+    player = Player()
+    async with App(agent(generate)).open_call(player) as call:  # type: ignore[arg-type]
+        call.publish(UserStoppedSpeaking())
+        await trio.sleep(5)
+        assert player.played_ms == {1: 900}
+        assert call.history.entries[0].heard == "Ding dong"
+
+
+async def test_a_player_that_reports(autojump_clock):
+    """Through the call: the flush report decides what was heard, and the record is edited."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    player = Player()
+    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
+        call.nursery.start_soon(call.say, "Hello there")
+        await trio.sleep(0.1)
+        call.report_playback(1, 0, "start")
+        await trio.sleep(0.4)
+        call.report_playback(1, 380, "position")
+        await trio.sleep(0.2)
+        call.report_playback(1, 480, "position")
+        call.publish(UserStartedSpeaking())
+        assert player.cleared == [1]
+        assert call.history.interruptions[0].heard == ""
+        assert not player.of(AgentSpeechCut)
+        call.report_playback(1, 560, "flushed")
+        (record,) = call.history.interruptions
+        assert (record.heard, record.basis) == ("Hello", "reported")
+        (cut,) = player.of(AgentSpeechCut)
+        assert (cut.heard, cut.unheard, cut.at_ms) == ("Hello", " there", 560)
+        assert call.speaking.utterance(1) is None
+
+
+async def test_silence_waits_for_the_flush(autojump_clock):
+    """What was said is over once what was heard of it is settled."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    async with App(silent, speech=Voice(speak)).open_call(Player()) as call:  # type: ignore[arg-type]
+        call.nursery.start_soon(call.say, "Hello there")
+        await trio.sleep(0.1)
+        call.report_playback(1, 100, "position")
+        call.publish(EmergencyStop())
+        await call.speaking.silence()
+        assert trio.current_time() == pytest.approx(0.25)
+
+
+async def test_what_one_agent_hears_of_another(autojump_clock):
+    """An event of the playout is a fact: it reaches routes although its run was cut."""
+    seen: list[tuple[str, bool]] = []
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="One two three")
+
+    async def answer(call: Call) -> None:
+        await agent(generate)(call)  # type: ignore[operator]
+        listener = call.bridge(name="listener")
+        listener.on(AgentStoppedSpeaking).map(lambda m: seen.append((m.source, m.event.cut)))
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.5)
+        caller.publish(UserStartedSpeaking())
+        assert seen == [("agent", True)]
+
+
+async def test_a_history_read_in_mid_speech_is_up_to_date(autojump_clock):
+    """Reading the history brings it up to this very moment."""
+    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
+        nursery.start_soon(caller.call.say, "a b c d e f g")
+        for at_s, heard in ((0.05, ""), (0.1, "a"), (0.27, "a"), (0.3, "a b"), (1.3, None)):
+            await caller.at(at_s)
+            expected = "a b c d e f g" if heard is None else heard
+            assert caller.heard == expected
+
+
+class EmergencyWord(AgentStartedSpeaking):
+    """An event of the tests' own, that one route sends to the next."""
+
+    utterance: int = 0
+    word: str

@@ -1,0 +1,387 @@
+"""`LocalChat` with the real model in its real worker process."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import structlog
+import trio
+
+import nodes.llm
+from nodes.llm import (
+    ChatModel,
+    ChatModelError,
+    ChatModelExtraError,
+    LocalChat,
+    TextDelta,
+    Usage,
+)
+from nodes.models import path_of
+
+SYSTEM = {"role": "system", "content": "You are a barista."}
+ASK = [SYSTEM, {"role": "user", "content": "Hello, who are you?"}]
+STORY = [{"role": "user", "content": "Tell me a very long story about the sea."}]
+LIMIT_S = 60.0
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+@pytest.fixture(scope="module")
+def path() -> Path:
+    """The model's file, fetched if need be."""
+    return path_of("smollm2-135m", fetch=True)
+
+
+@pytest.fixture
+async def model(path: Path) -> AsyncIterator[LocalChat]:
+    """An open model that always says the same."""
+    chat = LocalChat(path, max_tokens=24, options={"temperature": 0, "repeat_penalty": None})
+    with trio.fail_after(LIMIT_S):
+        async with chat.open():
+            yield chat
+
+
+async def collect(answer) -> list:
+    """All pieces of an answer."""
+    return [piece async for piece in answer]
+
+
+def text_of(pieces) -> str:
+    """The text of an answer."""
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+
+
+def workers() -> list[int]:
+    """The worker processes of this process, by /proc."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes()
+                parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            except OSError:
+                continue
+            if b"_local_child.py" in command and int(parent) == os.getpid():
+                found.append(int(entry.name))
+    return found
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+async def test_streams_text_then_usage(model) -> None:
+    """An answer is its text, token by token, and one Usage; the same again costs less to read."""
+    assert isinstance(model, ChatModel)
+    first = await collect(model.stream(ASK))
+    again = await collect(model.stream(ASK))
+    assert len(first) > 5
+    assert text_of(first) == text_of(again) != ""
+    usage = again[-1]
+    assert isinstance(usage, Usage)
+    assert usage.output_tokens is not None
+    assert 0 < usage.output_tokens <= 24
+    assert usage.finish_reason in ("stop", "length")
+    assert usage.cached_tokens == usage.input_tokens - 1  # type: ignore[operator]
+
+
+async def test_model_from_the_store(path) -> None:
+    """Without a path the store's model answers, and without `open` it loads with the question."""
+    with trio.fail_after(LIMIT_S):
+        assert text_of(await collect(LocalChat(max_tokens=4).stream(ASK)))
+
+
+async def test_warm_messages_are_read_ahead(path) -> None:
+    """What every conversation begins with costs the first question nothing."""
+    with trio.fail_after(LIMIT_S):
+        chat = LocalChat(path, warm=[SYSTEM], max_tokens=2)
+        async with chat.open():
+            usage = (await collect(chat.stream(ASK)))[-1]
+            assert usage.cached_tokens >= 8
+            await chat.prewarm(STORY)
+            usage = (await collect(chat.stream(STORY)))[-1]
+            assert usage.cached_tokens == usage.input_tokens - 1
+            await chat.prewarm()
+
+
+async def test_questions_take_turns(model) -> None:
+    """Questions asked at once are answered one after the other, each with its own answer."""
+    alone = text_of(await collect(model.stream(ASK)))
+    texts: list[str] = []
+
+    async def ask() -> None:
+        texts.append(text_of(await collect(model.stream(ASK))))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask)
+    assert texts == [alone] * 3
+
+
+async def test_loop_stays_free(model) -> None:
+    """While the model writes, the event loop turns on."""
+    turns = 0
+    async with trio.open_nursery() as nursery:
+
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                await trio.sleep(0.01)
+                turns += 1
+
+        nursery.start_soon(turn)
+        start = trio.current_time()
+        await collect(model.stream(STORY))
+        elapsed_s = trio.current_time() - start
+        nursery.cancel_scope.cancel()
+    assert turns > elapsed_s / 0.01 / 4
+
+
+# --- cut ------------------------------------------------------------------------------------------
+
+
+async def test_cancel_frees_the_model(path) -> None:
+    """A cancelled answer ends for its reader at once, and for the model within a few tokens."""
+    with trio.fail_after(LIMIT_S):
+        chat = LocalChat(path, max_tokens=2000, options={"ignore_eos": True})
+        async with chat.open():
+            with trio.CancelScope() as scope:
+                async for piece in chat.stream(STORY):
+                    if isinstance(piece, TextDelta):
+                        scope.cancel()
+            assert scope.cancelled_caught
+            start = trio.current_time()
+            async for _ in chat.stream(ASK):
+                break  # which cuts this one as well
+            await anext(chat.stream(ASK))
+            # 2,000 tokens take 20 s and more; a cut one is over before a short prompt is read.
+            assert trio.current_time() - start < 10
+
+
+async def test_cancel_before_the_first_token(model) -> None:
+    """A question may be cut while its prompt is read or while it waits; the next is answered."""
+    long = [{"role": "user", "content": "word " * 400}]
+    for pause_s in (0, 0.01, 0.1):
+        with trio.move_on_after(pause_s):
+            await collect(model.stream(long))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(collect, model.stream(STORY))
+        nursery.start_soon(collect, model.stream(ASK))
+        await trio.sleep(0.2)
+        nursery.cancel_scope.cancel()
+    assert text_of(await collect(model.stream(ASK)))
+
+
+async def test_leaving_in_every_way(model) -> None:
+    """A loop that is left and an iterator that is closed free the model without a warning."""
+    async for _ in model.stream(STORY):
+        break
+    answer = model.stream(STORY)
+    await anext(answer)
+    await answer.aclose()
+    gc.collect()
+    assert text_of(await collect(model.stream(ASK)))
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+async def test_too_long(model) -> None:
+    """Messages that do not fit are refused, and the next question is answered."""
+    with pytest.raises(ChatModelError, match="context size") as caught:
+        await collect(model.stream([{"role": "user", "content": "x " * 5000}]))
+    assert (caught.value.status, caught.value.retryable) == (400, False)
+    with pytest.raises(ChatModelError, match="refuses the messages"):
+        await collect(model.stream([{"role": "user"}]))
+    assert text_of(await collect(model.stream(ASK)))
+
+
+@linux_only
+async def test_worker_that_dies(model) -> None:
+    """A worker that dies ends its answer with an error; the next question starts another."""
+    (old,) = workers()
+    answer = model.stream(STORY)
+    await anext(answer)
+    os.kill(old, signal.SIGKILL)
+    with structlog.testing.capture_logs() as logs:
+        with pytest.raises(ChatModelError, match="worker process ended") as caught:
+            await collect(answer)
+        assert text_of(await collect(model.stream(ASK)))
+    assert caught.value.retryable
+    assert [entry["event"] for entry in logs] == ["llm_worker_replaced"]
+    (new,) = workers()
+    assert new != old
+    os.kill(new, signal.SIGKILL)  # also one that dies while nobody asks
+    await trio.to_thread.run_sync(os.waitid, os.P_PID, new, os.WEXITED | os.WNOWAIT)
+    assert text_of(await collect(model.stream(ASK)))
+
+
+@linux_only
+async def test_worker_that_hangs(path) -> None:
+    """A worker that is silent for too long is an error, and is replaced."""
+    with trio.fail_after(LIMIT_S):
+        chat = LocalChat(path, max_tokens=24, silence_timeout_s=5)
+        async with chat.open():
+            answer = chat.stream(STORY)
+            await anext(answer)
+            (old,) = workers()
+            os.kill(old, signal.SIGSTOP)
+            with pytest.raises(ChatModelError, match="silence_timeout_s"):
+                await collect(answer)
+            assert text_of(await collect(chat.stream(ASK)))
+            await trio.sleep(1)
+            assert len(workers()) == 1
+            assert old not in workers()
+
+
+@pytest.mark.parametrize("content", [b"this is no model", b""])
+async def test_file_that_is_no_model(tmp_path, content) -> None:
+    """A file that is no model is an error that names it, and leaves no process."""
+    file = tmp_path / "odd.gguf"
+    file.write_bytes(content)
+    with trio.fail_after(LIMIT_S), pytest.raises(ChatModelError, match=r"'odd'.*cannot be loaded"):
+        async with LocalChat(file).open():
+            pytest.fail("opened what is no model")
+
+
+async def test_no_file() -> None:
+    """A path without a file is an error that names it."""
+    with pytest.raises(ChatModelError, match=r"'/nowhere/m\.gguf'"):
+        await anext(LocalChat("/nowhere/m.gguf").stream(ASK))
+
+
+async def test_loading_that_takes_too_long(path) -> None:
+    """A model that is not loaded in time is an error, and leaves no process."""
+    with pytest.raises(ChatModelError, match="start_timeout_s"):
+        async with LocalChat(path, start_timeout_s=0.01).open():
+            pytest.fail("opened in no time")
+
+
+async def test_extra_is_missing(path, monkeypatch) -> None:
+    """Without xllamacpp the error names the extra that brings it."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ChatModelExtraError, match=r'pip install "bargein\[local\]"') as caught:
+        await LocalChat(path).prewarm()
+    assert isinstance(caught.value, ImportError)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "threads", "batch_threads", "context_tokens"])
+def test_numbers_must_be_positive(name) -> None:
+    """A number below one is an error when the model is made."""
+    with pytest.raises(ValueError, match=f"{name} is 0"):
+        LocalChat(**{name: 0})
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+def tcp_listeners(pid: int) -> set[str]:
+    """Inodes of the listening TCP sockets that a process has open."""
+    listening = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":
+                listening.add(f"socket:[{fields[9]}]")
+    opened = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that reads the folder
+            opened.add(os.readlink(fd))
+    return listening & opened
+
+
+@linux_only
+async def test_no_tcp_listener(model) -> None:
+    """The worker listens on no port, only on a socket in a folder that is ours alone."""
+    (pid,) = workers()
+    assert tcp_listeners(pid) == set()
+    arguments = command_of(pid).split(b"\0")
+    socket = trio.Path(json.loads(arguments[-2])["socket"])
+    assert await socket.is_socket()
+    assert (await socket.parent.stat()).st_mode & 0o077 == 0
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")  # the check itself can see one
+    try:
+        assert len(tcp_listeners(os.getpid())) >= 1
+    finally:
+        await listeners[0].aclose()
+
+
+@linux_only
+async def test_nothing_is_left(path) -> None:
+    """Leaving the block ends the process and removes its folder, also when it is cut."""
+    before = {folder for folder in os.listdir(tempfile.gettempdir()) if "bargein-" in folder}
+    with trio.fail_after(LIMIT_S):
+        chat = LocalChat(path)
+        async with chat.open():
+            answer = chat.stream(STORY)
+            await anext(answer)
+            await answer.aclose()
+            assert len(workers()) == 1
+        assert workers() == []
+        with trio.move_on_after(0.3):
+            async with chat.open():
+                await trio.sleep_forever()
+        while workers():  # noqa: ASYNC110 (processes tell nobody)
+            await trio.sleep(0.05)
+    after = {folder for folder in os.listdir(tempfile.gettempdir()) if "bargein-" in folder}
+    assert after <= before
+
+
+@linux_only
+async def test_worker_ends_with_its_parent(path) -> None:
+    """A worker whose parent is killed ends by itself, and the terminal sees nothing of it."""
+    code = (
+        "import sys, trio\n"
+        "from nodes.llm import LocalChat\n"
+        "async def main():\n"
+        f"    async with LocalChat({str(path)!r}).open():\n"
+        "        print('ready', flush=True)\n"
+        "        await trio.sleep_forever()\n"
+        "trio.run(main)\n"
+    )
+    root = str(Path(nodes.llm.__file__).parents[2])
+    folder = tempfile.mkdtemp(prefix="b")
+
+    def is_ours(command: bytes) -> bool:
+        return folder.encode() in command
+
+    try:
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": root, "TMPDIR": folder},
+        )
+        async with process.stdout, process.stderr:
+            with trio.fail_after(LIMIT_S):
+                assert await process.stdout.receive_some() == b"ready\n"
+                process.kill()
+                await process.wait()
+                assert await process.stderr.receive_some() == b""
+                while any(map(is_ours, all_commands())):  # noqa: ASYNC110 (processes tell nobody)
+                    await trio.sleep(0.05)
+    finally:
+        shutil.rmtree(folder)
+
+
+def command_of(pid: int) -> bytes:
+    """The command line of a process, empty if it is over."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def all_commands() -> list[bytes]:
+    """The command lines of all processes."""
+    return [command_of(int(name)) for name in os.listdir("/proc") if name.isdigit()]

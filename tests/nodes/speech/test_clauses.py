@@ -1,0 +1,142 @@
+"""Streamed text is cut into pieces that can be spoken, and nothing of it is lost."""
+
+# ruff: noqa: RUF001 (the marks of other scripts are what this is about)
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nodes.speech._clauses import ClauseSplitter, clauses
+
+TEXTS = st.text(st.sampled_from("ab .,!?\n\"'1。，「」Dr…—🙂é") | st.characters(codec="utf-8"))
+
+
+def split(text: str, **kwargs) -> list[str]:
+    """The pieces of a text that comes letter by letter."""
+    splitter = ClauseSplitter(**kwargs)
+    pieces = [piece for letter in text for piece in splitter.feed(letter)]
+    return pieces + splitter.flush()
+
+
+@given(st.lists(TEXTS), st.integers(1, 4), st.integers(1, 12), st.integers(1, 40))
+@example(["x" * 100], 2, 8, 40)
+@example([" " * 100], 2, 8, 40)
+@example(["e.g", ". a b. ", "c"], 2, 8, 40)
+def test_pieces_are_the_text(bits, first, clause, longest) -> None:
+    """The pieces, joined, are the text to the character, none empty, however the text arrives."""
+    numbers = {"first_words": first, "clause_words": clause, "max_characters": longest}
+    splitter = ClauseSplitter(**numbers)
+    pieces = [piece for bit in bits for piece in splitter.feed(bit)] + splitter.flush()
+    text = "".join(bits)
+    assert "".join(pieces) == text
+    assert all(pieces)
+    assert pieces == split(text, **numbers)
+    assert all(len(piece) <= longest + 1 for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "That is $3.50 in all|",
+        "We have 3,000 points, |and more. |",
+        "We open at 7:30 tomorrow|",
+        "Ask Dr. Smith or Mrs. Jones about it|",
+        "Some pastry, |e.g. a muffin, i.e. a cake. |",
+        "We close at 5 p.m. today and at 6 a.m. tomorrow|",
+        "Ask J. R. Ewing about the U.S. market|",
+        "See https://cafe.example/menu?x=1,2;y for all of it|",
+        "Write to me@cafe.example or www.cafe.example today|",
+        "Well... I do not know… maybe|",
+        "Version 2.0.1 of it|",
+        "1. Latte and milk. |2. Mocha|",
+        "I don't know the dogs' names|",
+    ],
+)
+def test_marks_that_end_nothing(text) -> None:
+    """Numbers, abbreviations, addresses and pauses hold marks that do not end a piece."""
+    assert split(text.replace("|", "")) == [piece for piece in text.split("|") if piece]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sure thing, |one latte. |Anything else? |Great! Bye now.|",
+        "Sure! What size would you like? |Small or large?|",
+        "No. We are out of it. |Sorry about that.|",
+        'He said "go now!" |Then he (and she) left.) |Done.|',
+        "First line\n|\nsecond line\n|third|",
+        "One two three — |four five.|",
+        "Really so?! |No way at all!! |Yes way!|",
+        "Plan two: |we wait.|",
+        "您好，|请问要什么？|我们有拿铁。|「好的。」|谢谢|",
+        "コーヒーを、|二つください。|はい！|わ|",
+        "क्या हाल है। |ठीक है|",
+        "ما اسمك؟ |أنا بخير|",
+    ],
+)
+def test_marks_that_end_a_piece(text) -> None:
+    """Sentences end a piece in many scripts, with the quotes and brackets that close them."""
+    expected = [piece for piece in text.split("|") if piece]
+    assert split("".join(expected)) == expected
+
+
+def test_commas_count_early_and_late() -> None:
+    """The first piece ends at its first comma; later ones only once they are long enough."""
+    text = "Well then, a latte, a tea, two large muffins and a cake, please, and that is all."
+    assert split(text) == [
+        "Well then, ",
+        "a latte, a tea, two large muffins and a cake, ",
+        "please, and that is all.",
+    ]
+
+
+def test_long_text_without_marks() -> None:
+    """A piece that grows too long is cut at a space, or where there is none, all the same."""
+    assert split("aaa bbb ccc ddd", max_characters=9) == ["aaa bbb ", "ccc ddd"]
+    assert split("abcdefghijkl", max_characters=5) == ["abcde", "fghij", "kl"]
+
+
+def test_piece_comes_with_the_character_after_it() -> None:
+    """A piece is out as soon as the space behind its mark is there, and not before."""
+    splitter = ClauseSplitter()
+    assert splitter.feed("One latte.") == []
+    assert splitter.feed(" ") == ["One latte. "]
+    assert splitter.feed("Two.") == []
+    assert splitter.flush() == ["Two."]
+    assert splitter.flush() == []
+
+
+def test_flush_begins_a_new_text() -> None:
+    """After a flush the first piece comes early again."""
+    splitter = ClauseSplitter()
+    assert splitter.feed("One two, x") == ["One two, "]
+    splitter.flush()
+    assert splitter.feed("One two, x") == ["One two, "]
+
+
+@pytest.mark.parametrize("name", ["first_words", "clause_words", "max_characters"])
+def test_numbers_must_be_positive(name) -> None:
+    """A number below one is an error when the splitter is made."""
+    with pytest.raises(ValueError, match="1 or more"):
+        ClauseSplitter(**{name: 0})
+
+
+async def test_clauses() -> None:
+    """The async form yields each piece as soon as it is complete, and the rest at the end."""
+    taken: list[str] = []
+
+    async def texts() -> AsyncIterator[str]:
+        for text in ("Sure", " thing,", " one", " latte", "."):
+            taken.append(text)
+            await trio.lowlevel.checkpoint()
+            yield text
+
+    pieces = clauses(texts())
+    assert await anext(pieces) == "Sure thing, "
+    assert taken == ["Sure", " thing,", " one"]
+    assert [piece async for piece in pieces] == ["one latte."]

@@ -1,0 +1,110 @@
+"""Whisper on real speech."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from nodes.models import path_of
+from nodes.speech import (
+    EspeakVoice,
+    PiperVoice,
+    SpeechEngineError,
+    SpeechNotOpenError,
+    SpeechToText,
+    TextToSpeech,
+    WhisperTiny,
+)
+from nodes.speech._stt import without_repetition
+
+Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
+MENU = "Welcome to the café. Latte, cappuccino, espresso, mocha, blueberry muffin, croissant."
+
+
+async def test_understands_both_voices(speech_of: Say) -> None:
+    """Plain sentences of both voices are transcribed to the word, with high certainty."""
+    async with WhisperTiny(hint=MENU).open() as ears:
+        assert isinstance(ears, SpeechToText)
+        async with PiperVoice().open() as voice:
+            heard = await ears.transcribe(await speech_of(voice, "Where are you going today?"))
+            assert heard.text == "Where are you going today?"
+            assert heard.avg_logprob > -0.6
+        async with EspeakVoice("en-us+m3", words_per_minute=150, word_gap=1).open() as voice:
+            heard = await ears.transcribe(
+                await speech_of(voice, "Hi, can I get a large latte and a blueberry muffin please.")
+            )
+            assert "large latte and a blueberry muffin" in heard.text
+
+
+async def test_silence_is_no_speech() -> None:
+    """Silence and noise have no text, and next to no audio is not even decoded."""
+    noise = random.Random(1)
+    hiss = struct.pack("<32000h", *(noise.randint(-800, 800) for _ in range(32_000)))
+    for hint in ("", MENU):
+        async with WhisperTiny(hint=hint).open() as ears:
+            for quiet in (await ears.transcribe(bytes(32_000)), await ears.transcribe(hiss)):
+                assert quiet.text == ""
+                assert quiet.no_speech_prob > 0.8
+            nothing = await ears.transcribe(bytes(320))
+    assert nothing.text == ""
+    assert nothing.no_speech_prob == 1
+
+
+@pytest.mark.parametrize("seconds", [12, 25, 40])
+async def test_long_utterances_get_a_longer_window(speech_of: Say, seconds: int) -> None:
+    """Utterances of more than 8, 16 and 30 s are heard too; of the longest, the end."""
+    async with WhisperTiny().open() as ears, PiperVoice().open() as voice:
+        last = await speech_of(voice, "Where are you going today?")
+        speech = bytes(32_000 * seconds - len(last)) + last
+        assert "going today" in (await ears.transcribe(speech)).text
+
+
+async def test_cancel_returns_at_once() -> None:
+    """A cancel leaves without waiting for the thread, and the next use works."""
+    async with WhisperTiny().open() as ears:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await ears.transcribe(bytes(64_000))
+        assert scope.cancelled_caught
+        assert (await ears.transcribe(bytes(64_000))).no_speech_prob > 0.5
+
+
+async def test_outside_of_open() -> None:
+    """Use outside of open raises."""
+    with pytest.raises(SpeechNotOpenError, match="WhisperTiny is not open"):
+        await WhisperTiny().transcribe(b"")
+
+
+async def test_a_hint_needs_the_tokenizer(tmp_path: Path) -> None:
+    """A model folder without tokenizer.json works, unless a hint is given."""
+    for file in path_of("whisper-tiny.en").iterdir():
+        if file.name != "tokenizer.json":
+            (tmp_path / file.name).symlink_to(file)
+    async with WhisperTiny(tmp_path).open() as ears:
+        assert (await ears.transcribe(bytes(32_000))).no_speech_prob > 0.5
+    with pytest.raises(SpeechEngineError, match=r"tokenizer\.json"):
+        async with WhisperTiny(tmp_path, hint="latte").open():
+            pass
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "kept"),
+    [
+        ("What does it cost? What does", 3, "What does it cost?"),
+        ("A latte? Hi. A latte? A lot of", 1, "A latte? Hi."),
+        ("Yes please. Yes please, with milk.", 1.2, "Yes please."),
+        ("I want a latte. I want a muffin", 3, "I want a latte. I want a muffin"),
+        ("No. No.", 2, "No. No."),
+        ("Thank you. Goodbye!", 1.2, "Thank you. Goodbye!"),
+        ("One", 1, "One"),
+        ("", 1, ""),
+    ],
+)
+def test_loops_of_the_decoder_are_cut(text: str, seconds: float, kept: str) -> None:
+    """Sentences that begin again are cut if they stop short, or come too fast to be said."""
+    assert without_repetition(text, seconds) == kept

@@ -1,0 +1,140 @@
+"""What a node knows, and how a model is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bridge import Call, Message
+from bridge.events import (
+    AgentResponse,
+    AgentSpeechSent,
+    DTMFInput,
+    ToolCall,
+    ToolResult,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.testing import Caller, open_call
+from nodes import ConversationContext
+
+
+async def answer(call: Call) -> None:
+    """Count to four whenever the caller stops speaking."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="One two three four")
+
+    chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+    chain.stream(generate).broadcast()
+
+
+def following(caller: Caller, prompt: str = "") -> ConversationContext:
+    context = ConversationContext(prompt)
+    context.follow(caller.call)
+    return context
+
+
+async def test_it_takes_bare_events_and_messages(autojump_clock):
+    """Transcripts are said, interim ones are not, texts and other events are notes."""
+    context = ConversationContext()
+    context.add(UserTranscriptionReceived(content="lat", final=False))
+    context.add(UserTranscriptionReceived(content="latte"))
+    context.add(Message(DTMFInput(button="5"), id=3))
+    context.add("The shop is closed.")
+    context.add(AgentSpeechSent(content="Hi", utterance=1))
+    assert [(entry.role, entry.content) for entry in context] == [
+        ("user", "latte"),
+        ("note", "DTMFInput(type='user.dtmf', button='5')"),
+        ("note", "The shop is closed."),
+    ]
+    assert context.events == context.entries
+    assert repr(context) == "<ConversationContext of 3 entries>"
+
+
+async def test_a_copy_does_not_change(autojump_clock):
+    """A snapshot stays as it was, and cannot be added to."""
+    context = ConversationContext("Be brief.")
+    context.add("one")
+    copy = context.copy()
+    context.add("two")
+    context.clear()
+    assert [entry.content for entry in copy] == ["one"]
+    assert copy.system_prompt == "Be brief."
+    assert len(context) == 0
+    with pytest.raises(TypeError, match="snapshot"):
+        copy.add("three")
+    assert [entry.content for entry in copy.copy()] == ["one"]
+
+
+async def test_the_agent_stands_as_it_was_heard(autojump_clock):
+    """A chat model sees heard words only; a turn that nobody heard is left out."""
+    async with open_call(answer, chars_per_s=10) as caller:
+        context = following(caller, "You count.")
+        await caller.says("count", takes_s=0.1)
+        await caller.at(0.95)
+        await caller.says("again", takes_s=0)
+        caller.publish(UserStartedSpeaking())
+        await caller.says("once more", takes_s=0)
+        await caller.quiet()
+        assert context.as_chat() == [
+            {"role": "system", "content": "You count."},
+            {"role": "user", "content": "count"},
+            {"role": "assistant", "content": "One two"},
+            {"role": "user", "content": "again"},
+            {"role": "user", "content": "once more"},
+            {"role": "assistant", "content": "One two three four"},
+        ]
+
+
+async def test_a_tool_call_is_shown_with_its_result(autojump_clock):
+    """One without a result yet is not shown; ids tie the two together."""
+    context = ConversationContext()
+    context.add(ToolCall(name="look", arguments={"for": "décaf"}, id="7"))
+    assert context.as_chat() == []
+    context.add(ToolResult(name="look", id="7", content="found"))
+    call, result = context.as_chat()
+    assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "7"
+    assert call["tool_calls"][0]["function"] == {
+        "name": "look",
+        "arguments": '{"for": "d\\u00e9caf"}',
+    }
+    assert result["content"] == "found"
+    bare = ConversationContext()
+    bare.add(ToolCall(name="look"))
+    bare.add(ToolResult(name="look", content="x"))
+    assert bare.as_chat()[1]["tool_call_id"] == "call_look"
+
+
+async def test_notes_are_told_as_the_developers(autojump_clock):
+    """A note is no word of the user's."""
+    context = ConversationContext()
+    context.add("The shop is closed.")
+    assert context.as_chat() == [{"role": "system", "content": "The shop is closed."}]
+
+
+async def test_what_the_user_said_last(autojump_clock):
+    """All that was said since an agent was last heard, in order."""
+    async with open_call(answer, chars_per_s=10) as caller:
+        context = following(caller)
+        assert context.last_user_text == ""
+        await caller.says("a large", takes_s=0)
+        caller.publish(UserStartedSpeaking())  # before a word of the answer was heard
+        await caller.says(" latte ", takes_s=0.1)
+        assert context.last_user_text == "a large latte"
+        await caller.quiet()
+        assert context.last_user_text == ""
+        await caller.says("thanks", takes_s=0)
+        assert context.last_user_text == "thanks"
+
+
+async def test_following_the_same_call_again_forgets_nothing_anew(autojump_clock):
+    """What was cleared stays cleared."""
+    async with open_call(answer) as caller:
+        context = following(caller)
+        await caller.says("a", takes_s=0)
+        context.clear()
+        context.follow(caller.call)
+        assert [entry.role for entry in context if entry.role == "user"] == []

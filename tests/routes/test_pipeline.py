@@ -1,0 +1,587 @@
+"""How stages become code that runs."""
+
+from typing import Literal
+
+import pytest
+import trio
+
+from routes import Event, StageTimeout, open_router
+
+
+class Go(Event):
+    type: Literal["pl.go"] = "pl.go"
+    n: int = 0
+
+
+class Hold(Event):
+    type: Literal["pl.hold"] = "pl.hold"
+
+
+class Free(Event):
+    type: Literal["pl.free"] = "pl.free"
+
+
+class Out(Event):
+    type: Literal["pl.out"] = "pl.out"
+    value: object = None
+
+
+def out(value):
+    return Out(value=value)
+
+
+async def aout(value):
+    return Out(value=value)
+
+
+async def run_through(build, *, count=1):
+    """Carry `count` triggers through a chain; return what came out, when, and what failed."""
+    got, failures = [], []
+    start_s = trio.current_time()
+    async with open_router() as router:
+        router.add_sink(lambda m: got.append((trio.current_time() - start_s, m.event.value)), Out)
+        router.on_failure = lambda run, route, stage, error: failures.append((stage, error))
+        build(router.on(Go))
+        for n in range(count):
+            router.publish(Go(n=n))
+        await trio.sleep(100)
+    return got, failures
+
+
+def values(got):
+    return [value for _, value in got]
+
+
+async def agen(message):
+    yield 1
+    yield None
+    yield 2
+
+
+def gen(message):
+    yield 1
+    yield None
+    yield 2
+
+
+async def gives_list(message):
+    return [1, 2]
+
+
+async def gives_agen(message):
+    return agen(message)
+
+
+class AsyncIterable:
+    """Has `__aiter__` and no `__anext__`, as streams of some clients do."""
+
+    async def __aiter__(self):
+        yield 1
+        yield 2
+
+
+SOURCES = {
+    "async generator": agen,
+    "generator": gen,
+    "function giving a list": lambda m: [1, 2],
+    "function giving a tuple": lambda m: (1, 2),
+    "async function giving a list": gives_list,
+    "async function giving an async generator": gives_agen,
+    "lambda giving a coroutine": lambda m: gives_list(m),
+    "lambda giving an async generator": lambda m: agen(m),
+    "function giving an iterator": lambda m: iter([1, 2]),
+    "function giving an async iterable": lambda m: AsyncIterable(),
+    "list": [1, 2],
+    "iterator": lambda m: iter([1, 2]),
+    "function of nothing": lambda: [1, 2],
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("extra", [False, True], ids=["alone", "with a waiting stage"])
+async def test_stream_takes_everything(source, extra, autojump_clock):
+    """`.stream()` takes functions, generators and iterators of all kinds, alone or in a row."""
+    build = lambda route: (  # noqa: E731 - reads as a table
+        route.stream(source).map(aout).broadcast()
+        if extra
+        else route.stream(source).map(out).broadcast()
+    )
+    got, failures = await run_through(build)
+    assert not failures
+    assert values(got) == [1, 2]
+
+
+async def test_an_iterator_and_a_single_value_are_streamed(autojump_clock):
+    """`.stream()` takes an iterator that exists already, and passes on a single value."""
+    got, _ = await run_through(lambda route: route.stream(iter([7, 8])).map(out).broadcast())
+    assert values(got) == [7, 8]
+    got, _ = await run_through(lambda route: route.stream(agen(0)).map(out).broadcast())
+    assert values(got) == [1, 2]
+    got, _ = await run_through(lambda route: route.stream(lambda m: 5).map(out).broadcast())
+    assert values(got) == [5]
+
+
+MAPS = {
+    "plain": (lambda v: v, [5]),
+    "nothing": (lambda v: None, []),
+    "a list stays whole": (lambda v: [v, v], [[5, 5]]),
+    "generator": (gen, [1, 2]),
+    "async generator": (agen, [1, 2]),
+    "lambda giving a generator": (lambda v: gen(v), [1, 2]),
+    "lambda giving an async generator": (lambda v: agen(v), [1, 2]),
+    "async, a list stays whole": (gives_list, [[1, 2]]),
+    "lambda giving a coroutine": (lambda v: gives_list(v), [[1, 2]]),
+    "function of nothing": (lambda: 9, [9]),
+}
+
+
+@pytest.mark.parametrize(("fn", "given"), MAPS.values(), ids=MAPS)
+@pytest.mark.parametrize("place", ["lead", "tail", "head", "head alone", "between"])
+async def test_map_takes_everything(fn, given, place, autojump_clock):
+    """`.map()` gives the same before, after and between stages that wait."""
+
+    async def five(message):
+        yield 5
+
+    async def same(value):
+        return value
+
+    builds = {
+        "lead": lambda route: route.map(lambda m: 5).map(fn).stream(lambda v: [v]),
+        "tail": lambda route: route.stream(five).map(fn),
+        "head": lambda route: route.stream(five).map(same).map(fn).map(same),
+        "head alone": lambda route: route.map(lambda m: 5).map(fn),
+        "between": lambda route: route.stream(five).map(fn).filter(lambda v: True).map(same),
+    }
+    got, failures = await run_through(lambda route: builds[place](route).map(out).broadcast())
+    assert not failures
+    assert values(got) == given
+
+
+async def odd(value):
+    return value % 2
+
+
+@pytest.mark.parametrize("fn", [lambda v: v % 2, odd, lambda v: odd(v)])
+@pytest.mark.parametrize("place", ["lead", "tail", "head"])
+async def test_filter_takes_everything(fn, place, autojump_clock):
+    """`.filter()` takes sync and async functions, and lambdas that give a coroutine."""
+
+    async def same(value):
+        return value
+
+    def build(route):
+        if place == "lead":
+            return route.map(lambda m: m.event.n).filter(fn).map(out)
+        route = route.stream(lambda m: range(m.event.n, m.event.n + 1)).filter(fn)
+        return (route.map(same) if place == "head" else route).map(out)
+
+    got, failures = await run_through(lambda route: build(route).broadcast(), count=4)
+    assert not failures
+    assert values(got) == [1, 3]
+
+
+async def test_through_gets_the_whole_stream(autojump_clock):
+    """`.through()` sees all values at once, in every form a stage may have."""
+
+    async def pairs(items):
+        held = []
+        async for item in items:
+            held.append(item)
+            if len(held) == 2:
+                yield tuple(held)
+                held = []
+        if held:
+            yield tuple(held)
+
+    async def later(items):
+        return pairs(items)
+
+    for fn in (pairs, lambda items: pairs(items), later):
+        got, failures = await run_through(
+            lambda route, fn=fn: route.stream(range(5)).through(fn).map(out).broadcast()
+        )
+        assert not failures
+        assert values(got) == [(0, 1), (2, 3), (4,)]
+    got, _ = await run_through(lambda route: route.through(lambda items: [1]).map(out).broadcast())
+    assert values(got) == [1]
+
+
+async def test_through_may_leave_early(autojump_clock):
+    """A function that takes only some values ends the run, and what came before is closed."""
+    ends = []
+
+    async def endless(message):
+        try:
+            while True:
+                yield 1
+        finally:
+            ends.append("closed")
+
+    async def first_two(items):
+        n = 0
+        async for item in items:
+            yield item
+            n += 1
+            if n == 2:
+                return
+
+    got, failures = await run_through(
+        lambda route: route.stream(endless).through(first_two).map(out).broadcast()
+    )
+    assert (values(got), ends, failures) == ([1, 1], ["closed"], [])
+
+
+async def produce(message):
+    for n in range(4):
+        await trio.sleep(1)
+        yield n
+
+
+async def consume(value):
+    await trio.sleep(2)
+    return value
+
+
+async def test_without_a_buffer_stages_take_turns(autojump_clock):
+    """Stages of one run work one after the other: the times add up."""
+    got, _ = await run_through(lambda r: r.stream(produce).map(consume).map(out).broadcast())
+    assert got == [(3, 0), (6, 1), (9, 2), (12, 3)]
+
+
+async def test_a_buffer_lets_both_sides_work_at_once(autojump_clock):
+    """With a buffer the slower side alone sets the pace, to the millisecond."""
+    got, _ = await run_through(
+        lambda r: r.stream(produce).buffer(1).map(consume).map(out).broadcast()
+    )
+    assert got == [(3, 0), (5, 1), (7, 2), (9, 3)]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+async def test_a_buffer_is_bounded(size, autojump_clock):
+    """The stages before a buffer are ahead by at most its size."""
+    made = []
+
+    def flood(message):
+        for n in range(20):
+            made.append(n)
+            yield n
+
+    async def slow(value):
+        if value == 0:
+            await trio.sleep(50)
+        return value
+
+    async def look():
+        await trio.sleep(25)
+        assert len(made) == 1 + size  # one in the hands of the slow stage
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(look)
+        got, _ = await run_through(
+            lambda r: r.stream(flood).buffer(size).map(slow).map(out).broadcast()
+        )
+    assert values(got) == list(range(20))
+
+
+async def test_a_chain_may_have_several_buffers(autojump_clock):
+    """Each buffer adds a task; values keep their order."""
+    got, _ = await run_through(
+        lambda r: (
+            r.stream(produce).buffer(2).map(consume).buffer(2).map(consume).map(out).broadcast()
+        )
+    )
+    assert got == [(5, 0), (7, 1), (9, 2), (11, 3)]
+
+
+async def test_what_follows_a_buffer_may_end_first(autojump_clock):
+    """When the stages after a buffer want no more, those before it are closed."""
+    ends = []
+
+    async def endless(message):
+        try:
+            while True:
+                yield 1
+        finally:
+            ends.append(1)
+
+    async def first(items):
+        async for item in items:
+            yield item
+            return
+
+    got, failures = await run_through(
+        lambda r: r.stream(endless).buffer(1).through(first).map(out).broadcast()
+    )
+    assert (values(got), ends, failures) == ([1], [1], [])
+
+
+async def test_timeout_bounds_each_value(autojump_clock):
+    """A value that takes too long fails the run with StageTimeout; those before it stay good."""
+
+    async def slower(message):
+        for n in range(5):
+            await trio.sleep(n)
+            yield n
+
+    got, failures = await run_through(lambda r: r.stream(slower).timeout(2.5).map(out).broadcast())
+    assert got == [(0, 0), (1, 1), (3, 2)]
+    ((stage, error),) = failures
+    assert stage == ".timeout(2.5)"
+    assert isinstance(error, StageTimeout)
+    assert isinstance(error, TimeoutError)
+    assert str(error) == (
+        "no value within 2.5 s before .timeout() in "
+        "bridge.on(Go).stream(slower).timeout(2.5).map(out).broadcast()"
+    )
+
+
+async def test_timeout_counts_only_the_stages_before_it(autojump_clock):
+    """Slow stages after a timeout are not its concern."""
+    got, failures = await run_through(
+        lambda r: r.stream(produce).timeout(1.5).map(consume).map(out).broadcast()
+    )
+    assert not failures
+    assert len(got) == 4
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["before it counts", "while it counts"])
+async def test_a_timeout_stands_still_while_a_run_is_paused(begun, autojump_clock):
+    """Time in which a run is paused does not count, wherever the pause falls."""
+    got, failures = [], []
+
+    async def after_three(message):
+        await trio.sleep(3)
+        yield 1
+        await trio.sleep(30)
+        yield 2
+
+    async def pass_on(value):
+        return value
+
+    async with open_router() as router:
+        router.add_sink(lambda m: got.append(trio.current_time()), Out)
+        router.on_failure = lambda run, route, stage, error: failures.append(trio.current_time())
+        (
+            router.on(Go)
+            .pause_on(Hold)
+            .resume_on(Free)
+            .stream(after_three)
+            .map(out)
+            .broadcast()
+            .map(pass_on)
+            .timeout(3.5)
+        )
+        router.publish(Go())
+        if begun:
+            await trio.sleep(1)
+        router.publish(Hold())
+        await trio.sleep(20)
+        router.publish(Free())
+        await trio.sleep(100)
+    # The value was ready at 3 s and held until the run was let go on; then 3.5 s for the next.
+    freed_s = 21 if begun else 20
+    assert got == [freed_s]
+    assert failures == [freed_s + 3.5]
+
+
+async def test_a_timeout_that_begins_in_a_pause_stands_too(autojump_clock):
+    """Behind a buffer the stages before go on in a pause; their time does not count either."""
+    failures = []
+
+    async def one_then_long(message):
+        yield 1
+        await trio.sleep(30)
+        yield 2
+
+    async with open_router() as router:
+        router.on_failure = lambda run, route, stage, error: failures.append(trio.current_time())
+        (
+            router.on(Go)
+            .pause_on(Hold)
+            .resume_on(Free)
+            .stream(one_then_long)
+            .timeout(2)
+            .buffer(3)
+            .map(out)
+            .broadcast()
+        )
+        router.publish(Go())
+        router.publish(Hold())
+        await trio.sleep(20)
+        assert failures == []
+        router.publish(Free())
+        await trio.sleep(20)
+    assert failures == [22]
+
+
+async def fails(value):
+    raise ValueError("async")
+
+
+async def fails_midway(message):
+    yield 1
+    raise ValueError("midway")
+
+
+def raises(value):
+    raise ValueError("sync")
+
+
+def gen_raises(value):
+    yield 1
+    raise ValueError("generator")
+
+
+async def through_raises(items):
+    async for _ in items:
+        raise ValueError("through")
+    yield
+
+
+FAILURES = {
+    "sync map in the lead": (lambda r: r.map(raises), ".map(raises)"),
+    "sync filter in the lead": (lambda r: r.filter(raises), ".filter(raises)"),
+    "sync map before a stream": (lambda r: r.map(raises).stream(agen), ".map(raises)"),
+    "async map": (lambda r: r.map(fails), ".map(fails)"),
+    "lambda": (lambda r: r.map(lambda m: fails(m)), ".map(<lambda>)"),
+    "async filter": (lambda r: r.filter(fails), ".filter(fails)"),
+    "lambda filter": (lambda r: r.filter(lambda m: fails(m)), ".filter(<lambda>)"),
+    "stream": (lambda r: r.stream(fails_midway), ".stream(fails_midway)"),
+    "sync stream": (lambda r: r.stream(gen_raises), ".stream(gen_raises)"),
+    "stream function": (lambda r: r.stream(raises), ".stream(raises)"),
+    "second stream": (lambda r: r.stream(agen).stream(fails_midway), ".stream(fails_midway)"),
+    "tail map": (lambda r: r.stream(agen).map(raises), ".map(raises)"),
+    "tail filter": (lambda r: r.stream(agen).filter(raises), ".filter(raises)"),
+    "async map after stream": (lambda r: r.stream(agen).map(fails), ".map(fails)"),
+    "async filter after stream": (lambda r: r.stream(agen).filter(fails), ".filter(fails)"),
+    "tail lambda": (lambda r: r.stream(agen).map(lambda v: fails(v)), ".map(<lambda>)"),
+    "through": (lambda r: r.stream(agen).through(through_raises), ".through(through_raises)"),
+    "through function": (lambda r: r.stream(agen).through(raises), ".through(raises)"),
+    "before a buffer": (lambda r: r.stream(fails_midway).buffer(2), ".stream(fails_midway)"),
+    "after a buffer": (lambda r: r.stream(agen).buffer(2).map(fails), ".map(fails)"),
+    "after a buffer, sync": (lambda r: r.stream(agen).buffer(2).map(raises), ".map(raises)"),
+    "before a through": (
+        lambda r: r.stream(fails_midway).through(lambda items: items),
+        ".stream(fails_midway)",
+    ),
+    "before a timeout": (lambda r: r.stream(fails_midway).timeout(5), ".stream(fails_midway)"),
+}
+
+
+@pytest.mark.parametrize(("build", "blamed"), FAILURES.values(), ids=FAILURES)
+async def test_the_right_stage_is_blamed(build, blamed, autojump_clock):
+    """Whichever stage fails, it is told by name with its own error, once per trigger."""
+    _, failures = await run_through(build, count=2)
+    assert [stage for stage, _ in failures] == [blamed, blamed]
+    assert all(type(error) is ValueError for _, error in failures)
+
+
+async def test_broadcasting_no_event_is_told(autojump_clock):
+    """`.broadcast()` of something that is no event fails the run, and says what to do."""
+    for build in (
+        lambda r: r.stream(agen).broadcast(),
+        lambda r: r.map(lambda m: 1).broadcast(),
+        lambda r: r.stream(agen).broadcast().map(fails),
+    ):
+        _, failures = await run_through(build)
+        ((stage, error),) = failures
+        assert stage == ".broadcast()"
+        assert "broadcast() publishes events, not int: 1; make an event of it" in str(error)
+
+
+async def test_a_message_is_published_anew(autojump_clock):
+    """`.broadcast()` of a message publishes its event, so that filters can forward."""
+    got = []
+    async with open_router() as router:
+        router.on(Out, name="relay", source="caller").filter(lambda m: m.event.value).broadcast()
+        router.add_sink(lambda m: got.append((m.source, m.event.value)), Out)
+        router.publish(Out(value=1), "caller")
+        router.publish(Out(value=0), "caller")
+    assert got == [("relay", 1), ("caller", 1), ("caller", 0)]
+
+
+async def test_broadcast_passes_the_value_on(autojump_clock):
+    """What was broadcast goes on to the next stage, sync or waiting."""
+    for last in (lambda event: Out(value=event.value * 10), lambda event: aout(event.value * 10)):
+        got, _ = await run_through(
+            lambda r, last=last: r.stream(agen).map(out).broadcast().map(last).broadcast()
+        )
+        assert values(got) == [1, 10, 2, 20]
+
+    async def ten(event):
+        return Out(value=event.value * 10)
+
+    got, _ = await run_through(lambda r: r.stream(agen).map(out).broadcast().map(ten).broadcast())
+    assert values(got) == [1, 10, 2, 20]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda r, flood: r.stream(flood),
+        lambda r, flood: r.stream(flood).filter(lambda v: False),
+        lambda r, flood: r.stream(flood).map(lambda v: None),
+        lambda r, flood: r.stream(flood).filter(no),
+        lambda r, flood: r.stream(flood).map(nothing),
+        lambda r, flood: r.stream(flood).through(swallow),
+        lambda r, flood: r.stream(flood).buffer(1).filter(no),
+        lambda r, flood: r.map(lambda m: flood(m)),
+    ],
+    ids=["bare", "filter", "map", "async filter", "async map", "through", "buffer", "lambda"],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_flood_leaves_room_for_others(build, is_async):
+    """A node that never waits cannot keep others from running, whatever swallows its values."""
+
+    def flood(message):
+        while True:
+            yield 1
+
+    async def aflood(message):
+        while True:
+            yield 1
+
+    async with open_router() as router:
+        route = build(router.on(Go).interrupt_on(Hold), aflood if is_async else flood)
+        router.publish(Go())
+        for _ in range(20):
+            await trio.lowlevel.checkpoint()
+        (run,) = router.runtime(route).runs
+        router.publish(Hold())
+        await run.finished()
+        assert run.outcome == "interrupted"
+
+
+async def no(value):
+    return False
+
+
+async def nothing(value):
+    return None
+
+
+async def swallow(items):
+    async for _ in items:
+        pass
+    yield
+
+
+async def test_the_usual_chain_has_no_layer_between():
+    """`.stream(generate).broadcast()` iterates the node's own generator in the run's one task."""
+    seen = {}
+
+    async def generate(message):
+        seen["task"] = trio.lowlevel.current_task()
+        seen["tasks"] = trio.lowlevel.current_statistics().tasks_living
+        yield Out()
+
+    async with open_router() as router:
+        route = router.on(Go).stream(generate).broadcast()
+        items = router.runtime(route).pipeline.open(None, None)
+        assert items.ag_code is generate.__code__
+        await items.aclose()
+        before = trio.lowlevel.current_statistics().tasks_living
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        assert seen["tasks"] == before + 1

@@ -1,0 +1,85 @@
+"""The benchmarks run, and their figures are computed from both sides; bounds are not judged."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bridge
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(tmp_path, *arguments):
+    paths = [str(Path(bridge.__file__).parents[1]), str(ROOT)]
+    return subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "figures"),
+    [
+        ("publish", 5),
+        ("stream", 1),
+        ("interrupt", 2),
+        ("leftovers", 4),
+        ("calls", 2),
+        ("memory", 2),
+        ("imports", 3),
+    ],
+)
+def test_a_load_gives_its_figures(tmp_path, load, figures):
+    """Each load runs and gives a positive figure of both sides for each of its rows."""
+    told = tmp_path / "told.json"
+    done = run(tmp_path, "--tiny", "--json", str(told), load)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(told.read_text())["rows"]
+    assert len(rows) == figures
+    for row in rows:
+        assert math.isfinite(row["value"])
+        assert row["bare"] > 0
+        if load == "leftovers":
+            assert row["ours"] == row["value"] == 0
+        else:
+            assert row["ours"] > 0
+            assert row["value"] > 0
+
+
+def test_an_unknown_load_is_refused(tmp_path):
+    """A load that does not exist is an error that names those that do."""
+    done = run(tmp_path, "--tiny", "speed")
+    assert done.returncode == 2
+    assert "'speed'" in done.stderr
+    assert "publish, stream" in done.stderr
+
+
+def test_a_broken_bound_is_the_exit_code(tmp_path):
+    """A figure beyond its bound ends the command with 1, and one within it with 0."""
+    code = (
+        "import sys\n"
+        "from tests.benchmarks import __main__ as command\n"
+        "from tests.benchmarks._measure import Row\n"
+        "row = Row('speed', 'us', 1.0, 1.0, 2.0, 2.0, value=2.0, bound=float(sys.argv[1]))\n"
+        "command.LOADS['publish'] = lambda size: [row]\n"
+        "sys.exit(command.main(['--quick', 'publish']))\n"
+    )
+    paths = [str(Path(bridge.__file__).parents[1]), str(ROOT)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    for bound, expected in (("1.9", 1), ("2.0", 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, bound],
+            capture_output=True, text=True, check=False, cwd=tmp_path, env=environment,
+        )  # fmt: skip
+        assert done.returncode == expected, done.stderr
+        assert ("FAIL" in done.stdout) == bool(expected)

@@ -1,0 +1,94 @@
+"""Imports point one way: nodes to bridge to routes; and the core stands on four packages."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bridge
+import nodes
+import routes
+
+ROOTS = {
+    package.__name__: Path(package.__file__ or "").parent for package in (routes, bridge, nodes)
+}
+MAY_IMPORT = {"routes": set(), "bridge": {"routes"}, "nodes": {"routes", "bridge"}}
+CORE = {"trio", "pydantic", "pydantic_core", "websockets", "structlog"}
+"""The four dependencies; pydantic_core is a part of pydantic that it re-exports its errors from."""
+
+FORBIDDEN = {"asyncio", "anyio"}
+
+
+def files(package: str) -> list[Path]:
+    found = sorted(ROOTS[package].rglob("*.py"))
+    assert found
+    return found
+
+
+def imports(path: Path, package: str) -> Iterator[tuple[str, bool, int]]:
+    """Yield the top package of each import, whether it runs on import, and its line."""
+    yield from _imports(ast.parse(path.read_text("utf-8")), package, at_once=True)
+
+
+def _imports(node: ast.AST, package: str, *, at_once: bool) -> Iterator[tuple[str, bool, int]]:
+    for child in ast.iter_child_nodes(node):
+        inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+        now = at_once and not inside and not _is_for_types(child)
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield alias.name.partition(".")[0], now, child.lineno
+        elif isinstance(child, ast.ImportFrom):
+            name = package if child.level else (child.module or "").partition(".")[0]
+            yield name, now, child.lineno
+        else:
+            yield from _imports(child, package, at_once=now)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+@pytest.mark.parametrize("package", ROOTS)
+def test_imports_point_one_way(package):
+    """No package imports one above it, not even inside a function or for its types."""
+    wrong = [
+        f"{path.name}:{line} imports {name}"
+        for path in files(package)
+        for name, _, line in imports(path, package)
+        if name in ROOTS and name not in {package, *MAY_IMPORT[package]}
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", ROOTS)
+def test_importing_needs_the_core_dependencies_only(package):
+    """What is imported at once is of the standard library or one of the four; extras come later."""
+    known = CORE | set(ROOTS) | set(sys.stdlib_module_names) | {"__future__"}
+    wrong = [
+        f"{path.relative_to(ROOTS[package])}:{line} imports {name}"
+        for path in files(package)
+        for name, at_once, line in imports(path, package)
+        if at_once and name not in known and not _runs_elsewhere(path)
+    ]
+    assert not wrong
+
+
+def _runs_elsewhere(path: Path) -> bool:
+    """Whether a file is the program of a worker process, or an example that the wheel carries."""
+    return "_child_" in path.name or "examples" in path.parts
+
+
+@pytest.mark.parametrize("package", ROOTS)
+def test_trio_is_the_only_event_loop(package):
+    """No asyncio and no anyio, anywhere."""
+    wrong = [
+        f"{path.name}:{line} imports {name}"
+        for path in files(package)
+        for name, _, line in imports(path, package)
+        if name in FORBIDDEN
+    ]
+    assert not wrong
