@@ -28,7 +28,7 @@ network (150 ms is plenty on most); what is sent too early has to be recalled at
 CHUNK_S = 0.04
 """How much audio is handed over at a time; two frames of 20 ms."""
 
-TICK_S = 0.1
+TICK_S = 0.2
 """How often what was heard is looked at while something plays."""
 
 START_REPORT_S = 0.3
@@ -84,6 +84,7 @@ class Playout:
         self._goes_on = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._wake = trio.Event()
+        self._looks_at_s = math.inf
 
     @property
     def utterances(self) -> tuple[Utterance, ...]:
@@ -115,8 +116,11 @@ class Playout:
         if not utterance.finished:
             for start in range(0, len(pcm), self._chunk_bytes):
                 utterance.waiting.append(pcm[start : start + self._chunk_bytes])
-            utterance.waits_since_s = trio.current_time()
-            self.wake()
+            is_first = not utterance.sent_ms
+            utterance.waits_since_s = now_s = trio.current_time()
+            # What is due goes at once: no scheduler step is spent on a chunk.
+            if self._send_due(now_s) < self._looks_at_s or is_first:
+                self.wake()
 
     def wake(self) -> None:
         """Have another look: something has changed."""
@@ -129,10 +133,8 @@ class Playout:
             now_s = trio.current_time()
             self.advance(now_s)
             next_s = self._send_due(now_s)
-            if self._utterances or self._settling:
-                with trio.move_on_at(min(next_s, self._next_look_s(now_s))):
-                    await self._wake.wait()
-            else:
+            self._looks_at_s = min(next_s, self._next_look_s(now_s))
+            with trio.move_on_at(self._looks_at_s):
                 await self._wake.wait()
 
     def report(self, number: int, kind: str, played_ms: float) -> None:

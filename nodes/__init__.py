@@ -1,7 +1,8 @@
 """What thinks, hears and speaks in a call."""
 
+from ._chat import ChatNode as ChatNode
 from ._context import ConversationContext as ConversationContext
 from ._node import Node as Node
 from ._reasoning import ReasoningNode as ReasoningNode
 
-__all__ = ["ConversationContext", "Node", "ReasoningNode"]
+__all__ = ["ChatNode", "ConversationContext", "Node", "ReasoningNode"]

@@ -2,7 +2,8 @@
 
 Rules of a publication, in this order:
 1. Nothing of a cut run gets further: a stale message is dropped and counted.
-2. Interrupt rules cut their runs, before anything else hears of the event.
+2. Interrupt rules cut their runs, before anything else hears of the event.  A run that is cut by
+   what it published itself is no longer the run of that message, which goes on all the same.
 3. Pause and resume rules hold and release.
 4. Chains are triggered; their sync stages run here and now.
 5. Sinks get the message.
@@ -264,6 +265,8 @@ class Router:
         try:
             for apply in plan.rules:
                 apply(message)
+            if plan.rules and run is not None and run.is_stale:
+                message.run = run = None  # cut by this very message, which happened all the same
             if plan.first:
                 hand_over(plan.first, message, "observer_failed")
             for trigger in plan.triggers:

@@ -63,9 +63,9 @@ class Run:
     """
 
     __slots__ = (
-        "_blocked", "_children", "_clocks", "_finished", "_gate", "_holds", "_nursery",
-        "_protected", "_rule", "_stop", "_token", "id", "interruption", "is_cut", "outcome",
-        "parent", "route", "scope", "started_at_s", "trigger",
+        "_blocked", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
+        "_interruption", "_nursery", "_protected", "_rule", "_stop", "_token", "id", "is_cut",
+        "outcome", "parent", "route", "scope", "started_at_s", "trigger",
     )  # fmt: skip
 
     def __init__(self, route: RouteRuntime, run_id: int, trigger: Message, now_s: float) -> None:
@@ -81,7 +81,8 @@ class Run:
         self.started_at_s = now_s
         self.scope = trio.CancelScope()
         self.is_cut = False
-        self.interruption: Interruption | None = None
+        self._cut_by: tuple[Message | None, str, Phase, float] | None = None
+        self._interruption: Interruption | None = None
         self._rule: Interrupt | None = None
         self._holds = 0
         self._protected = 0
@@ -169,9 +170,11 @@ class Run:
             return False
         self.is_cut = True
         self._rule = rule or self.route.telling
-        self.interruption = self._describe(cause, reason or str(rule or "cut"))
+        reason = reason or (rule.written if rule is not None else "cut")
+        phase: Phase = "running" if self.outcome is None else "delivered"
+        self._cut_by = (cause, reason, phase, trio.current_time())
         if self.outcome is None:
-            self.scope.cancel(reason=self.interruption.reason)
+            self.scope.cancel(reason=reason)
         if self._token is not None:
             self._token.request()
         self.route.was_cut(self)
@@ -179,19 +182,23 @@ class Run:
             child.cut(cause, reason="what it was caused by was cut")
         return True
 
-    def _describe(self, cause: Message | None, reason: str) -> Interruption:
-        phase: Phase = "running" if self.outcome is None else "delivered"
-        now_s = trio.current_time()
-        return Interruption(
-            run=self.id,
-            route=str(self.route.route),
-            source=self.source,
-            cause=cause,
-            reason=reason,
-            phase=phase,
-            at_s=now_s,
-            elapsed_s=now_s - self.started_at_s,
-        )
+    @property
+    def interruption(self) -> Interruption | None:
+        """What is told of the cut; ``None`` while it is not cut.  The same object each time."""
+        if self._interruption is None and self._cut_by is not None:
+            # Described when first asked for: nothing stands between an interrupt and its effect.
+            cause, reason, phase, at_s = self._cut_by
+            self._interruption = Interruption(
+                run=self.id,
+                route=str(self.route.route),
+                source=self.source,
+                cause=cause,
+                reason=reason,
+                phase=phase,
+                at_s=at_s,
+                elapsed_s=at_s - self.started_at_s,
+            )
+        return self._interruption
 
     def stop(self) -> None:
         """End this run after the value in hand; what it gave stays good."""

@@ -11,6 +11,7 @@ import structlog
 import trio
 
 from ._errors import Interrupted, PublishLoop
+from ._events import alias_of
 from ._flow import NOT_YET, carry_out, causes
 from ._message import Message
 from ._outcome import Decision, Verdict
@@ -58,7 +59,7 @@ class RouteRuntime:
         self.rules = route.rules
         self.pipeline = Pipeline(str(route), route.stages, self._publish)
         self.statistics = RouteStatistics()
-        self.decisions: deque[Decision] = deque(maxlen=DECISIONS_KEPT)
+        self._notes: deque[tuple[float, type, int, Verdict, str]] = deque(maxlen=DECISIONS_KEPT)
         self.suspended = False
         self.removed = False
         self._active: dict[Run, None] = {}
@@ -347,22 +348,24 @@ class RouteRuntime:
             return
         live = self._live()
         matters = rule.suspends or bool(live or self._pending)
-        if matters and not past_conditions and not self._allowed(rule, message):
+        asks = rule.condition is not None and matters and not past_conditions
+        if asks and not self._allowed(rule, message):
             return
         if rule.suspends:
             self.suspended = True
             self._note(message, "suspended", str(rule))
-        free = live if past_conditions else [run for run in live if not run.is_protected]
+        free = [run for run in live if past_conditions or not run._protected]
         if live and not free:
             self._note(message, "gated", f"{rule}: what is being said is not interruptible")
             return
         if not live and not self._pending:
             self._note(message, "idle", f"{rule}: nothing was running")
             return
-        self._forget_waiting(str(rule))
+        if self._pending:
+            self._forget_waiting(str(rule))
         for run in free:
             if run.cut(message, rule):
-                self._note(message, "cut", f"{rule}: run {run.id}")
+                self._note(message, "cut", f"{rule.written}: run {run.id}")
 
     def _live(self) -> list[Run]:
         return [run for run in (*self._active, *self._held) if not run.is_cut]
@@ -418,9 +421,11 @@ class RouteRuntime:
     def was_cut(self, run: Run) -> None:
         """Take note of a cut; called by the run, in the same step."""
         self.statistics.cut += 1
-        self.router.notify(self.router.on_cut, run)
+        router = self.router
+        if router.on_cut is not None:
+            router.notify(router.on_cut, run)
         if run.outcome is None:
-            self.router.watch(run, self.router.unwind_s, "unwinding")
+            router.watch(run, router.unwind_s, "unwinding")
             return
         run.outcome = "interrupted"
         self._held.pop(run, None)
@@ -451,10 +456,17 @@ class RouteRuntime:
             self.router.retire(self)
 
     @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The last lines of "why?", oldest first."""
+        return tuple(
+            Decision(at_s, alias_of(cls), message, verdict, why)
+            for at_s, cls, message, verdict, why in self._notes
+        )
+
+    @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that are running, or of which something is outstanding."""
         return (*self._active, *self._held)
 
     def _note(self, message: Message, verdict: Verdict, why: str) -> None:
-        decision = Decision(message.at_s, message.alias, message.id, verdict, why)
-        self.decisions.append(decision)
+        self._notes.append((message.at_s, type(message.event), message.id, verdict, why))

@@ -1,11 +1,16 @@
 """Hearing and speaking offline: engines behind four small protocols."""
 
+from ._clauses import ClauseSplitter as ClauseSplitter
+from ._clauses import clauses as clauses
+from ._ear import ListeningSettings as ListeningSettings
+from ._ear import SilenceOnly as SilenceOnly
 from ._end_of_turn import SmartTurn as SmartTurn
 from ._errors import SpeechEngineError as SpeechEngineError
 from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
+from ._local import LocalSpeech as LocalSpeech
 from ._protocols import EndOfTurn as EndOfTurn
 from ._protocols import SpeechPiece as SpeechPiece
 from ._protocols import SpeechToText as SpeechToText
@@ -23,10 +28,14 @@ from ._worker import WorkerPool as WorkerPool
 from ._worker import WorkerSettings as WorkerSettings
 
 __all__ = [
+    "ClauseSplitter",
     "EndOfTurn",
     "EspeakVoice",
+    "ListeningSettings",
+    "LocalSpeech",
     "PiperVoice",
     "Resampler",
+    "SilenceOnly",
     "SileroModel",
     "SileroVAD",
     "SmartTurn",
@@ -43,5 +52,6 @@ __all__ = [
     "WhisperTiny",
     "WorkerPool",
     "WorkerSettings",
+    "clauses",
     "resample",
 ]

@@ -31,7 +31,7 @@ class EspeakVoice:
         """Keep the settings; nothing is loaded before `open`.
 
         Args:
-            voice: A voice of espeak-ng, with ``+`` and a variant if wanted: "en-us", "en-gb+f3".
+            voice: A voice of espeak-ng, with ``+`` and a variant if wanted: "en-us", "en-us+f3".
             words_per_minute: Speed, 80 to 450.
             pitch: 0 to 100; None leaves it to the voice (50).
             pitch_range: 0 (monotone) to 100; None leaves it to the voice (50).

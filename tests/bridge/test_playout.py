@@ -339,9 +339,14 @@ async def test_nonsense_from_a_player_stays_possible(autojump_clock, deck, playo
 async def test_reports_of_what_is_unknown_are_ignored(autojump_clock, deck, playout):
     """Unknown numbers, and starts before anything was sent, change nothing."""
     playout.report(7, "done", 100)
-    utterance = add(playout, 1, "one", 300)
-    playout.report(1, "start", 0)  # the playout has not run yet: nothing was sent
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "one"
+    playout.add(utterance)
+    playout.report(1, "start", 0)  # nothing was sent
     assert deck.log == []
+    say(playout, utterance, "one", 300)
+    utterance.audio_complete = True
+    playout.text_complete(utterance)
     await trio.testing.wait_all_tasks_blocked()
     playout.report(1, "done", 300)
     assert utterance.finished
@@ -459,8 +464,8 @@ async def test_closing_settles_everything_now(autojump_clock, deck, playout):
 
 async def test_a_listener_may_cut_what_it_is_told_of(autojump_clock, deck, playout):
     """Cutting inside a notification neither loses nor repeats anything."""
-    utterance = add(playout, 1, "one two", 700)
     deck.utterance_started = lambda u: playout.cut(u, "at once")  # type: ignore[method-assign]
+    utterance = add(playout, 1, "one two", 700)
     await trio.sleep(1)
     assert deck.told("finished") == [(0, "finished", 1, "cut")]
     assert utterance.settled

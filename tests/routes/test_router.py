@@ -363,19 +363,41 @@ async def test_a_removed_chain_with_a_held_run_is_forgotten_when_released(autoju
 
 
 async def test_messages_that_became_stale_on_their_way_are_counted():
-    """A chunk whose own chain interrupts its run is kept from the sinks, and counted."""
+    """A chunk whose run an observer cuts is kept from the sinks, and counted."""
     got = []
 
     async def stream(message):
         yield Chunk()
 
     async with open_router() as router:
-        router.on(Go).interrupt_on(Chunk).stream(stream).broadcast()
+        router.on(Go).interrupt_on(Stop).stream(stream).broadcast()
+        router.observe(Chunk, lambda message: message.run.cut())
         router.add_sink(got.append, Chunk)
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
         assert got == []
         assert router.statistics.stale == 1
+
+
+async def test_an_event_that_cuts_its_own_run_is_not_lost():
+    """It goes on to chains and sinks, as an event of no run; what its run gives next does not."""
+    got = []
+
+    async def stream(message):
+        yield Chunk(n=1)
+        yield Stop()
+        yield Chunk(n=2)
+
+    async with open_router() as router:
+        route = router.on(Go).interrupt_on(Stop).stream(stream).broadcast()
+        router.on(Stop).map(lambda m: Chunk(n=3)).broadcast()
+        router.add_sink(lambda m: got.append((m.alias, m.run is None, m.is_stale)), Stop)
+        router.add_sink(lambda m: got.append(m.event.n), Chunk)
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        assert got == [1, 3, ("rr.stop", True, False)]
+        assert router.runtime(route).statistics.cut == 1
+        assert router.statistics.stale == 0
 
 
 async def test_leaving_ends_everything(autojump_clock):

@@ -1,0 +1,146 @@
+"""A café that takes orders by voice, and lets itself be interrupted.
+
+`python examples/cafe.py` lets a simulated caller order, talk over the agent to change the order,
+and leave; everything is recorded in demo-out/ and checked.  To order yourself, run
+`python -m bridge talk examples/cafe.py:app`.  The menu is typed and the grammar small, so that what
+is confirmed can be checked; `--model local` or `--model URL` puts a language model in its place.
+"""
+
+import argparse
+import functools
+import re
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+import trio
+
+from bridge import App, Call, UserEntry
+from bridge.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
+from nodes import ChatNode, ConversationContext, ReasoningNode
+from nodes.llm import ChatModel, LocalChat, OpenAIChat
+from nodes.speech import EspeakVoice, LocalSpeech
+
+DRINKS = {"latte": 4.50, "cappuccino": 4.25, "espresso": 3.00, "mocha": 4.75, "tea": 2.75}
+FOOD = {"blueberry muffin": 3.25, "croissant": 3.50, "cookie": 2.00}
+SIZES = ("small", "medium", "large")
+HINT = "Welcome to the café. Latte, cappuccino, espresso, mocha, tea, blueberry muffin, croissant."
+
+
+class Barista(ReasoningNode):
+    """Understands sizes, drinks and food, "instead", and goodbye."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: dict[str, str] = {}  # what kind of thing -> the thing, as it is called
+        self._read = 0
+
+    def understand(self, text: str) -> bool:
+        """Change the order by what was said; tell whether anything of it was on the menu."""
+        size = next((size for size in SIZES if size in text), "")
+        drink = next((drink for drink in DRINKS if drink in text), "")
+        food = next((food for food in FOOD if food.split()[-1] in text), "")
+        known = self.order.get("drink", "")
+        if drink or (size and known):
+            old_size = next((s for s in SIZES if s in known), "")
+            name = drink or known.split()[-1]
+            self.order["drink"] = f"{size or old_size} {name}".strip()
+        if food:
+            self.order["food"] = food
+        return bool(size or drink or food)
+
+    async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+        said = [entry.content for entry in context if isinstance(entry, UserEntry)]
+        text, self._read = " ".join(said[self._read :]).lower(), len(said)
+        items = " and ".join(f"one {item}" for item in self.order.values())
+        if not text:
+            yield AgentResponse(content="Sorry, I did not catch that. What would you like?")
+        elif self.understand(text):
+            items = " and ".join(f"one {item}" for item in self.order.values())
+            yield AgentResponse(content=f"Sure, {items}. ")
+            yield AgentResponse(content=f"That comes to {self.price()}. We bake everything here. ")
+            yield AgentResponse(content="Would you like anything else with that today?")
+        elif re.search(r"that's (all|it)|\bno\b|bye|nothing", text):
+            yield AgentResponse(content=f"Thank you! {items.capitalize()}, ready soon. Goodbye!")
+            yield EndCall()
+        else:
+            yield AgentResponse(content="We have coffee, tea and cakes. What would you like?")
+
+    def price(self) -> str:
+        """The price of the order, as it is said."""
+        prices = DRINKS | FOOD
+        cents = sum(round(100 * prices[n]) for i in self.order.values() for n in prices if n in i)
+        return f"{cents // 100} dollars and {cents % 100} cents"
+
+
+async def answer(call: Call, model: ChatModel | None = None) -> None:
+    """Answer a call."""
+    barista = Barista() if model is None else ChatNode(model, PROMPT, last_entries=3)
+    bridge = call.bridge(barista, name="barista")
+    (
+        bridge.on(UserStoppedSpeaking)
+        .interrupt_on(UserStartedSpeaking, handler=barista.on_interrupt_generate)
+        .stream(barista.generate)
+        .broadcast()
+    )
+    await call.say("Hi! What can I get you?")
+
+
+PROMPT = "You take orders at a small café. Answer in one short, friendly sentence."
+app = App(answer, speech=LocalSpeech(hint=HINT), name="the café")
+
+
+def confirmed(result: Any) -> tuple[bool, str]:
+    """Look whether the order as it was changed is the one that was confirmed."""
+    last = [entry["heard"] for entry in result.history if entry["role"] == "agent"][-1].lower()
+    right = "large cappuccino" in last and "blueberry muffin" in last and "latte" not in last
+    return right, last.strip()
+
+
+async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
+    """Let a simulated caller order, change the order and leave; return whether all went well."""
+    from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, rehearse
+    from nodes.speech import resample
+
+    speech = LocalSpeech(hint=HINT)
+    cafe = App(functools.partial(answer, model=model), speech=speech, name="the café")
+    caller = EspeakVoice("en-us+m3", words_per_minute=150, word_gap=1)
+
+    async def speak(text: str) -> bytes:
+        pcm = b"".join([piece.pcm async for piece in caller.synthesize(text)])
+        return resample(pcm, caller.sample_rate_hz, 16_000)
+
+    async def transcribe(pcm: bytes) -> str:
+        return (await speech.stt.transcribe(pcm)).text
+
+    script = (
+        Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
+        Line("No wait, I want a cappuccino instead.", agent_has_spoken(2.0), interrupts=True),
+        Line("No, that's all.", agent_falls_silent()),
+    )
+    checks = [] if model else [("the changed order is the one confirmed", confirmed)]
+    async with caller.open():
+        result = await rehearse(
+            cafe, script, voice=speak, out=out, transcribe=transcribe, checks=checks
+        )
+    print("\nTalk to it yourself: make talk, or python -m bridge talk examples/cafe.py:app")
+    return result.ok
+
+
+def command(argv: Sequence[str] | None = None) -> int:
+    """Run the café's rehearsal from the command line."""
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", help="'local', or the base URL of an OpenAI-compatible server")
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="where files go")
+    options = parser.parse_args(argv)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
+    model: ChatModel | None = None
+    if options.model:
+        local = options.model == "local"
+        model = LocalChat() if local else OpenAIChat(base_url=options.model)
+    return 0 if trio.run(rehearse_cafe, model, options.out) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(command())

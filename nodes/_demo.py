@@ -1,0 +1,29 @@
+"""``python -m bridge demo``: runs the café of the examples."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def command(argv: Sequence[str]) -> int:
+    """Let a simulated caller order at the café, talk over it, and check what came of it.
+
+    Args:
+        argv: The arguments after ``demo``; ``--help`` lists them.
+
+    Returns:
+        The exit code: 0 when every check holds.
+    """
+    here = Path(__file__).parent
+    # In an installed wheel the example lies inside the package, in a checkout beside it.
+    places = (here / "examples" / "cafe.py", here.parent / "examples" / "cafe.py")
+    cafe = next((place for place in places if place.is_file()), None)
+    if cafe is None:
+        places_tried = " nor ".join(str(place) for place in places)
+        sys.stderr.write(f"error: the example cafe.py is neither at {places_tried}\n")
+        return 1
+    code: int = runpy.run_path(str(cafe), run_name="cafe")["command"](argv)
+    return code

@@ -1,0 +1,133 @@
+"""Speaks for the agents of one call: text in, audio out, clause by clause.
+
+The first clause is synthesised while the rest is still thought.  The work on a clause ends in the
+step in which the answer that it belongs to is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from bridge.events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentResponse,
+    AgentTextComplete,
+    LogMetric,
+    UserStoppedSpeaking,
+)
+
+from ._clauses import ClauseSplitter
+from ._protocols import TextToSpeech
+from ._resample import resample
+
+if TYPE_CHECKING:
+    from bridge import Bridge, Message
+
+log = structlog.get_logger()
+
+CLAUSES_WAITING = 4096
+"""How many clauses may wait to be said; an answer of that length is half a day of speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A piece of an utterance that can be said on its own."""
+
+    utterance: int
+    text: str
+    last: bool = False
+    """Whether nothing follows it; such a clause has no text."""
+
+
+class Mouth:
+    """The voice of one call."""
+
+    def __init__(self, bridge: Bridge, voice: TextToSpeech) -> None:
+        """Declare the routes of speaking.
+
+        Args:
+            bridge: Where; no agent's.
+            voice: The engine, shared by all calls.
+        """
+        self._bridge = bridge
+        self._voice = voice
+        self._splitters: dict[int, ClauseSplitter] = {}
+        self._user_stopped_s: float | None = None
+        self._timed: set[str] = set()
+        call = bridge.call
+        bridge.on(UserStoppedSpeaking).map(self._note_stop)
+        bridge.on(AgentResponse, where=call.is_audible).map(self._take).map(iter).broadcast()
+        bridge.on(AgentTextComplete).map(self._finish).map(iter).broadcast()
+        bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say).broadcast()
+
+    def _note_stop(self, message: Message) -> None:
+        self._user_stopped_s = message.at_s
+        self._timed.clear()
+
+    def _take(self, message: Message) -> list[Clause] | None:
+        utterance = self._bridge.call.speaking.utterance_of(message)
+        if utterance is None:
+            return None
+        self._time("answer.first_text_s")
+        if utterance.number not in self._splitters:
+            # Utterances come in order: those before this one have all their text, or are cut.
+            self._splitters = {utterance.number: ClauseSplitter()}
+        splitter = self._splitters[utterance.number]
+        return [Clause(utterance.number, text) for text in splitter.feed(message.event.content)]
+
+    def _finish(self, message: Message) -> list[Clause]:
+        number = message.event.utterance
+        splitter = self._splitters.pop(number, None)
+        rest = splitter.flush() if splitter is not None else []
+        return [*(Clause(number, text) for text in rest), Clause(number, "", last=True)]
+
+    async def _say(self, message: Message) -> AsyncIterator[Any]:
+        clause: Clause = message.event
+        if clause.last:
+            yield AgentAudioComplete(utterance=clause.utterance)
+            return
+        if not clause.text.strip():
+            yield self._audio(b"", clause.text, (), clause.utterance, last=True)
+            return
+        began_s = trio.current_time()
+        async for audio in self._synthesize(clause):
+            if audio.pcm:
+                self._tell("speaking.first_piece_s", trio.current_time() - began_s)
+                self._time("answer.first_audio_s")
+            yield audio
+
+    async def _synthesize(self, clause: Clause) -> AsyncIterator[AgentAudio]:
+        # One piece is kept back, so that the last one can be marked as such.
+        text, kept = clause.text, None
+        async with aclosing(self._voice.synthesize(clause.text.strip())) as pieces:
+            async for piece in pieces:
+                if kept is not None:
+                    yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=False)
+                    text = ""
+                kept = piece
+        if kept is not None:
+            yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=True)
+
+    def _audio(
+        self, pcm: bytes, text: str, words: Any, utterance: int, *, last: bool
+    ) -> AgentAudio:
+        rate_hz = self._bridge.call.output_rate_hz
+        sound = resample(pcm, self._voice.sample_rate_hz, rate_hz) if pcm else b""
+        return AgentAudio(sound, rate_hz, text, tuple(words), last=last, utterance=utterance)
+
+    def _time(self, name: str) -> None:
+        """Tell once an answer how long the caller has waited since the end of their turn."""
+        if self._user_stopped_s is not None and name not in self._timed:
+            self._timed.add(name)
+            self._tell(name, trio.current_time() - self._user_stopped_s)
+
+    def _tell(self, name: str, value: float) -> None:
+        metric = LogMetric(name=name, value=round(value, 4), unit="s")
+        self._bridge.call.router.publish_detached(metric, self._bridge.name)
