@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test talk lint bench models clean
+.PHONY: demo test talk lint bench models wheel clean
 
 demo: $(VENV)/demo-installed
 	$(BIN)/python examples/cafe.py
@@ -14,7 +14,7 @@ talk: $(VENV)/demo-installed
 	$(BIN)/python -m bridge talk examples/cafe.py:app
 
 test: $(VENV)/dev-installed
-	$(BIN)/python -m nodes.models --fetch
+	$(BIN)/python -m bridge models --fetch
 	$(BIN)/python -m pytest tests
 
 lint: $(VENV)/dev-installed
@@ -30,6 +30,15 @@ bench: $(VENV)/dev-installed
 
 models: $(VENV)/demo-installed
 	$(BIN)/python -m bridge models --fetch
+
+# Builds the wheel, installs it alone into an environment of its own, and uses it in an empty folder.
+wheel: $(VENV)/dev-installed
+	rm -rf dist build/wheel-check
+	$(BIN)/python -m build --wheel --outdir dist . > /dev/null
+	$(PYTHON) -m venv build/wheel-check
+	build/wheel-check/bin/python -m pip install --quiet dist/*.whl
+	mkdir -p build/wheel-check/empty
+	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
 
 clean:
 	rm -rf $(VENV) build dist demo-out

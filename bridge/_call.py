@@ -74,7 +74,8 @@ class Call:
         self._history = History()
         self._ending: Message | None = None
         self._is_ending = False
-        router.add_sink(self._send)  # the first sink: what follows from an event is told after it
+        # The first sink: what follows from an event is told after it.
+        router.add_sink(self._send, unless=_NEVER_SENT)
         self.speaking = Speaking(self, transport)
         self._state = StateKeeper(self)
         router.on_failure = self._tell_failure
@@ -305,9 +306,8 @@ class Call:
         self.end(message.event.reason)
 
     def _send(self, message: Message) -> None:
-        kind = type(message.event)
-        unheard = kind is AgentResponse and self.speaking.utterance_of(message) is None
-        if kind not in _NEVER_SENT and not unheard:
+        is_text = type(message.event) is AgentResponse
+        if not is_text or self.speaking.utterance_of(message) is not None:
             self._transport.send(message)
 
     def _tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
@@ -339,12 +339,16 @@ async def open_bare_call(
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
     Args:
-        transport: The caller's side.
+        transport: The caller's side; told of the call, before any event of it, by
+            ``transport.attached(call)`` if it has such a method.
         call_id: Names the call in logs.
         caller: Who calls.
     """
     async with open_router() as router:
         call = Call(router, transport, call_id, caller)
+        attached = getattr(transport, "attached", None)
+        if callable(attached):
+            attached(call)
         with structlog.contextvars.bound_contextvars(call_id=call_id):
             if transport.audio:
                 router.nursery.start_soon(call.speaking.run, name="playout")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from .events import WordTiming
@@ -57,7 +58,13 @@ def _is_joined(text: str, start: int, offset: int) -> bool:
     return _EXTENDS.match(here) is not None
 
 
-def heard_length(text: str, words: Sequence[WordTiming], played_s: float, duration_s: float) -> int:
+def heard_length(
+    text: str,
+    words: Sequence[WordTiming],
+    played_s: float,
+    duration_s: float,
+    ends: Sequence[int] | None = None,
+) -> int:
     """Return how many characters of a text were heard.
 
     Args:
@@ -65,6 +72,7 @@ def heard_length(text: str, words: Sequence[WordTiming], played_s: float, durati
         words: Where its words lie in the audio; empty if that is not known.
         played_s: Seconds of the audio that were played.
         duration_s: Seconds of the whole audio, or of what is there of it so far.
+        ends: What ``word_ends(text)`` gives, if that is known; ``None`` has it looked for.
 
     Returns:
         0 to ``len(text)``, at the end of a word; with the audio played whole, all of the text.
@@ -75,12 +83,13 @@ def heard_length(text: str, words: Sequence[WordTiming], played_s: float, durati
         return len(text)
     if words:
         return _by_timings(text, words, played_s)
-    return _by_share(text, played_s / duration_s)
+    return _by_share(text, played_s / duration_s, ends)
 
 
-def _by_share(text: str, share: float) -> int:
-    reached = len(text) * share + 1e-6
-    return max((end for end in word_ends(text) if end <= reached), default=0)
+def _by_share(text: str, share: float, ends: Sequence[int] | None = None) -> int:
+    ends = word_ends(text) if ends is None else ends
+    before = bisect_right(ends, len(text) * share + 1e-6)
+    return ends[before - 1] if before else 0
 
 
 def _by_timings(text: str, words: Sequence[WordTiming], played_s: float) -> int:

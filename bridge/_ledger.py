@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ._heard import heard_length
+from ._heard import heard_length, word_ends
 from .events import AgentAudio, HeardBasis, WordTiming
 
 if TYPE_CHECKING:
@@ -42,6 +42,19 @@ class Segment:
     """So far; final once `complete`."""
     words: tuple[WordTiming, ...] = ()
     complete: bool = False
+    ends: list[int] | None = None
+    """Where its words end, once that was asked for."""
+
+    def heard_length(self, inside_s: float, span_s: float) -> int:
+        """Return how many of its characters were heard.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+            span_s: Seconds of its audio, as far as is known.
+        """
+        if self.ends is None and not self.words:
+            self.ends = word_ends(self.text)
+        return heard_length(self.text, self.words, inside_s, span_s, self.ends)
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +97,7 @@ class Utterance:
     _reported_s: float | None = None
     _reported_ms: float = 0.0
     _stalled: bool = False
+    _whole: Segment | None = None
 
     @property
     def heard(self) -> str:
@@ -116,11 +130,12 @@ class Utterance:
         if audio.text or not self.segments:
             self.segments.append(Segment(audio.text, self.audio_ms))
         segment = self.segments[-1]
-        before_s = segment.duration_ms / 1000
-        segment.words += tuple(
-            WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
-            for word in audio.words
-        )
+        if audio.words:
+            before_s = segment.duration_ms / 1000
+            segment.words += tuple(
+                WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
+                for word in audio.words
+            )
         segment.duration_ms += duration_ms
         segment.complete = audio.last
         self.audio_ms += duration_ms
@@ -224,7 +239,7 @@ class Utterance:
             whole = segment.complete and inside_s >= duration_s - 0.001
             if not whole:
                 span_s = duration_s if segment.complete else _expected_s(segment, inside_s)
-                chars += heard_length(segment.text, segment.words, inside_s, span_s)
+                chars += segment.heard_length(inside_s, span_s)
                 break
             chars += len(segment.text)
         before = self.heard_chars
@@ -246,7 +261,11 @@ class Utterance:
         if any(segment.text for segment in self.segments):
             return self.segments
         # The audio came without words: it says all that is to be said.
-        return [Segment(self.generated, 0.0, self.audio_ms, (), self.audio_complete)]
+        whole = self._whole
+        if whole is None or whole.text != self.generated:
+            whole = self._whole = Segment(self.generated, 0.0)
+        whole.duration_ms, whole.complete = self.audio_ms, self.audio_complete
+        return [whole]
 
     def _best_basis(self) -> HeardBasis:
         if any(segment.words for segment in self.segments):

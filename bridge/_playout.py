@@ -84,6 +84,7 @@ class Playout:
         self._goes_on = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._wake = trio.Event()
+        self._alarm = trio.CancelScope()
         self._looks_at_s = math.inf
 
     @property
@@ -113,14 +114,17 @@ class Playout:
 
     def add_audio(self, utterance: Utterance, pcm: bytes) -> None:
         """Queue audio of an utterance; PCM16 little-endian mono at the transport's rate."""
-        if not utterance.finished:
-            for start in range(0, len(pcm), self._chunk_bytes):
-                utterance.waiting.append(pcm[start : start + self._chunk_bytes])
-            is_first = not utterance.sent_ms
-            utterance.waits_since_s = now_s = trio.current_time()
-            # What is due goes at once: no scheduler step is spent on a chunk.
-            if self._send_due(now_s) < self._looks_at_s or is_first:
-                self.wake()
+        if utterance.finished:
+            return
+        is_first = not utterance.sent_ms
+        for start in range(0, len(pcm), self._chunk_bytes):
+            utterance.waiting.append(pcm[start : start + self._chunk_bytes])
+        utterance.waits_since_s = now_s = trio.current_time()
+        # What is due goes at once, and a look that is nearly due is taken now: a steady voice
+        # costs no scheduler step of its own.
+        soon_s = self._looks_at_s - CHUNK_S
+        if is_first or now_s >= soon_s or self._send_due(now_s) < self._looks_at_s:
+            self._look(now_s)
 
     def wake(self) -> None:
         """Have another look: something has changed."""
@@ -130,12 +134,15 @@ class Playout:
         """Send what is due and follow what is heard, until cancelled."""
         while True:
             self._wake = trio.Event()  # first, as those who are told below may wake it
-            now_s = trio.current_time()
-            self.advance(now_s)
-            next_s = self._send_due(now_s)
-            self._looks_at_s = min(next_s, self._next_look_s(now_s))
-            with trio.move_on_at(self._looks_at_s):
+            self._alarm = trio.CancelScope()
+            self._look(trio.current_time())
+            with self._alarm:
                 await self._wake.wait()
+
+    def _look(self, now_s: float) -> None:
+        self.advance(now_s)
+        next_s = self._send_due(now_s)
+        self._looks_at_s = self._alarm.deadline = min(next_s, self._next_look_s(now_s))
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports; positions of utterances that are over are ignored."""
@@ -305,8 +312,10 @@ class Playout:
         return next_s
 
     def _next_to_send(self) -> Utterance | None:
+        first = None
         for utterance in self._utterances:
-            if not self._may_send(utterance):
+            first = first or utterance
+            if first is not utterance and (not first.runs or first.runs != utterance.runs):
                 return None
             if utterance.waiting:
                 return utterance
@@ -323,12 +332,8 @@ class Playout:
         if not utterance.started:
             self._advance_one(utterance, now_s)
 
-    def _may_send(self, utterance: Utterance) -> bool:
-        first = self._utterances[0]
-        return first is utterance or (first.runs == utterance.runs and bool(first.runs))
-
     def _tell_queued(self) -> None:
         for utterance in self.utterances:
-            if utterance.is_all_sent and not utterance.queued_told:
+            if not utterance.queued_told and utterance.is_all_sent:
                 utterance.queued_told = True
                 self._listener.utterance_queued(utterance)

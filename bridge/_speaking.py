@@ -47,6 +47,7 @@ class Speaking:
     def __init__(self, call: Call, transport: Transport) -> None:
         self._call = call
         self._audio = transport.audio
+        self._rate_hz = transport.sample_rate_hz
         self._playout = Playout(transport, self)
         self._turns = Turns()
         self._utterances = 0
@@ -309,14 +310,14 @@ class Speaking:
         utterance = self._meant(audio.utterance, message)
         if utterance is None:
             return
-        if audio.sample_rate_hz != self._call.output_rate_hz:
+        if audio.sample_rate_hz != self._rate_hz:
             self._refuse_rate(message.source, audio.sample_rate_hz)
             return
         utterance.add_audio(audio)
         self._playout.add_audio(utterance, audio.pcm)
 
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
-        needed_hz = self._call.output_rate_hz
+        needed_hz = self._rate_hz
         log.error("audio_of_wrong_rate", source=source, got_hz=rate_hz, needed_hz=needed_hz)
         if (source, rate_hz) not in self._wrong_rates:  # once, not for every piece
             self._wrong_rates.add((source, rate_hz))

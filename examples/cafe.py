@@ -9,6 +9,7 @@ is confirmed can be checked; `--model local` or `--model URL` puts a language mo
 import argparse
 import functools
 import re
+import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bridge import App, Call, UserEntry
 from bridge.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
 from nodes import ChatNode, ConversationContext, ReasoningNode
 from nodes.llm import ChatModel, LocalChat, OpenAIChat
+from nodes.models import ProgressPrinter, fetch_models
 from nodes.speech import EspeakVoice, LocalSpeech
 
 DRINKS = {"latte": 4.50, "cappuccino": 4.25, "espresso": 3.00, "mocha": 4.75, "tea": 2.75}
@@ -76,7 +78,9 @@ class Barista(ReasoningNode):
 
 async def answer(call: Call, model: ChatModel | None = None) -> None:
     """Answer a call."""
-    barista = Barista() if model is None else ChatNode(model, PROMPT, last_entries=3)
+    barista = (
+        Barista() if model is None else ChatNode(model, PROMPT, examples=EXAMPLES, last_entries=3)
+    )
     bridge = call.bridge(barista, name="barista")
     (
         bridge.on(UserStoppedSpeaking)
@@ -87,7 +91,22 @@ async def answer(call: Call, model: ChatModel | None = None) -> None:
     await call.say("Hi! What can I get you?")
 
 
-PROMPT = "You take orders at a small café. Answer in one short, friendly sentence."
+PROMPT = (
+    "You take orders at a small coffee shop. Answer in one short, friendly sentence. "
+    "Repeat what the guest orders, then ask if they want anything else."
+)
+# A small model does as it is shown.  It still gets orders wrong: good for small talk only.
+SHOWN = (
+    ("I'd like a small cappuccino, please.", "A small cappuccino, lovely. Anything else?"),
+    ("Can I get two teas and a muffin?", "Two teas and a muffin, got it. Anything else?"),
+    ("Wait, make it one large tea instead.", "One large tea instead, no problem. Anything else?"),
+    ("That's all, thanks.", "Thank you! It will be ready soon."),
+)
+EXAMPLES = [
+    {"role": role, "content": text}
+    for pair in SHOWN
+    for role, text in zip(("user", "assistant"), pair, strict=True)
+]
 app = App(answer, speech=LocalSpeech(hint=HINT), name="the café")
 
 
@@ -120,6 +139,8 @@ async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
         Line("No, that's all.", agent_falls_silent()),
     )
     checks = [] if model else [("the changed order is the one confirmed", confirmed)]
+    if isinstance(model, LocalChat):
+        await fetch_models(["smollm2-135m"], ProgressPrinter(sys.stderr))
     async with caller.open():
         result = await rehearse(
             cafe, script, voice=speak, out=out, transcribe=transcribe, checks=checks
@@ -138,7 +159,8 @@ def command(argv: Sequence[str] | None = None) -> int:
     model: ChatModel | None = None
     if options.model:
         local = options.model == "local"
-        model = LocalChat() if local else OpenAIChat(base_url=options.model)
+        warm = [{"role": "system", "content": PROMPT}, *EXAMPLES]
+        model = LocalChat(warm=warm) if local else OpenAIChat(base_url=options.model)
     return 0 if trio.run(rehearse_cafe, model, options.out) else 1
 
 

@@ -34,6 +34,8 @@ class Matcher:
     """Event classes, alias patterns and predicates; one of them has to match."""
     checks: tuple[Predicate, ...] = ()
     """Further conditions; all of them have to hold."""
+    unless: tuple[type, ...] = ()
+    """Event classes that are never meant."""
 
     def for_class(self, cls: type) -> tuple[Predicate, ...] | None:
         """Return what is left to ask of a message whose event is of this class.
@@ -44,6 +46,8 @@ class Matcher:
         Returns:
             ``None`` if no such message is meant, else the conditions that all have to hold.
         """
+        if issubclass(cls, self.unless):
+            return None
         asked: list[Predicate] = []
         for spec in self.specs:
             if not isinstance(spec, (type, str)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -155,7 +155,12 @@ class Router:
         self._plans.clear()
 
     def add_sink(
-        self, fn: Callable[[Message], Any], event: object = None, *, limit: int = SINK_LIMIT
+        self,
+        fn: Callable[[Message], Any],
+        event: object = None,
+        *,
+        unless: tuple[type, ...] = (),
+        limit: int = SINK_LIMIT,
     ) -> QueuedSink | None:
         """Hand each message that is not stale to a function, after all chains.
 
@@ -163,6 +168,7 @@ class Router:
             fn: A plain function, called at once; or an async one, which gets a queue and a task:
                 a run whose messages fill the queue waits, and nobody else does.
             event: Which messages; ``None`` means all.
+            unless: Event classes of which it gets none, whatever `event` says.
             limit: How many messages may wait for an async function before runs wait, from 1.
 
         Returns:
@@ -179,7 +185,7 @@ class Router:
             queued = QueuedSink(fn, limit)
             self.nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
-        self._sinks.append((meant, queued or fn))
+        self._sinks.append((replace(meant, unless=unless), queued or fn))
         self._plans.clear()
         return queued
 

@@ -281,6 +281,13 @@ class Run:
                 self._finished = trio.Event()
             await self._finished.wait()
 
+    def _link_to_ancestors(self) -> None:
+        """End this run when any run that it descends from is cut."""
+        ancestor = self.parent
+        while ancestor is not None:
+            ancestor._link(self)
+            ancestor = ancestor.parent
+
     def _link(self, child: Run) -> None:
         if self._children is None:
             self._children = []

@@ -163,8 +163,8 @@ class RouteRuntime:
         self._active[run] = None
         self.statistics.started += 1
         self._note(message, "matched", f"run {run.id}")
-        if self.route.trigger.linked and message.run is not None:
-            message.run._link(run)
+        if self.route.trigger.linked:
+            run._link_to_ancestors()
         self.router.notify(self.router.on_run_start, run)
         return run
 

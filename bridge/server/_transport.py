@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, assert_never, final
+from typing import TYPE_CHECKING, assert_never, final
 
 import structlog
-from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 
-from routes import Message
+from routes import Event, Message
 
 from ..events import (
     AgentAudio,
@@ -102,16 +99,25 @@ class NativeTransport:
         self._newest = -1
         self._microphone = bytearray()
         self._muted = False
+        self._call: Call | None = None
+
+    def attached(self, call: Call) -> None:
+        """Keep the call, which tells what utterance a text belongs to."""
+        self._call = call
 
     # --- to the caller --------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
         """Tell the client of an event that reached the caller."""
-        wire = _wire_message(message.event, message.alias)
+        wire = _wire_message(message.event, message.alias, self._utterance_of(message))
         if isinstance(wire, ErrorMessage):
             self.refuse(wire.code, wire.message)
         elif wire is not None:
             self.tell(wire)
+
+    def _utterance_of(self, message: Message) -> int | None:
+        said = None if self._call is None else self._call.speaking.utterance_of(message)
+        return None if said is None else said.number
 
     def tell(self, message: ServerMessage) -> None:
         """Queue a message behind all that waits; nothing follows ``ended``."""
@@ -230,34 +236,26 @@ class NativeTransport:
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 
-def _wire_message(event: object, alias: str) -> ServerMessage | None:
+def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMessage | None:
     match event:
         case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
             return None  # audio goes by play(); the others are between the call and its voice
         case CallEnded():
             return None  # `ended` is the last message: whoever runs the call says it
         case AgentResponse(content=text):
-            return Transcript(role="agent", text=text, final=True)
+            return Transcript(role="agent", text=text, final=True, utterance=utterance)
         case UserTranscriptionReceived(content=text, final=final):
             return Transcript(role="user", text=text, final=final)
-        case AgentSpeechSent(content=text, utterance=utterance):
-            return Spoken(utterance=utterance, text=text)
-        case AgentSpeechCut(utterance=utterance, heard=heard, unheard=unheard, at_ms=at_ms):
-            return Cut(utterance=utterance, heard=heard, rest=unheard, at_ms=at_ms)
-        case AgentUtteranceQueued(utterance=utterance):
-            return UtteranceEnd(utterance=utterance)
+        case AgentSpeechSent(content=text, utterance=number):
+            return Spoken(utterance=number, text=text)
+        case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
+            return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
+        case AgentUtteranceQueued(utterance=number):
+            return UtteranceEnd(utterance=number)
         case StateChanged(state=state, number=number):
             return State(state=state, number=number)
         case AgentError(message=text):
             return ErrorMessage(code="agent_error", message=text)
-    return OtherEvent(name=alias, data=dict(_fields_of(event)))
-
-
-def _fields_of(event: object) -> Mapping[str, Any]:
-    """Return the fields of any event, as far as JSON can carry them."""
-    if isinstance(event, BaseModel):
-        return event.model_dump(exclude={"type"})
-    if is_dataclass(event):
-        values = {field.name: getattr(event, field.name) for field in fields(event)}
-        return {name: value for name, value in values.items() if not isinstance(value, bytes)}
-    return {}
+    if not isinstance(event, Event):
+        return None  # plain dataclasses and models are for the routes of the call alone
+    return OtherEvent(name=alias, data=event.model_dump(exclude={"type"}))

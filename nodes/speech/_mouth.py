@@ -63,30 +63,37 @@ class Mouth:
         self._timed: set[str] = set()
         call = bridge.call
         bridge.on(UserStoppedSpeaking).map(self._note_stop)
-        bridge.on(AgentResponse, where=call.is_audible).map(self._take).map(iter).broadcast()
-        bridge.on(AgentTextComplete).map(self._finish).map(iter).broadcast()
+        bridge.on(AgentResponse, where=call.is_audible).map(self._take)
+        bridge.on(AgentTextComplete).map(self._finish)
         bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say).broadcast()
 
     def _note_stop(self, message: Message) -> None:
         self._user_stopped_s = message.at_s
         self._timed.clear()
 
-    def _take(self, message: Message) -> list[Clause] | None:
+    def _take(self, message: Message) -> None:
         utterance = self._bridge.call.speaking.utterance_of(message)
         if utterance is None:
-            return None
+            return
         self._time("answer.first_text_s")
         if utterance.number not in self._splitters:
             # Utterances come in order: those before this one have all their text, or are cut.
             self._splitters = {utterance.number: ClauseSplitter()}
         splitter = self._splitters[utterance.number]
-        return [Clause(utterance.number, text) for text in splitter.feed(message.event.content)]
+        for text in splitter.feed(message.event.content):
+            self._ask(Clause(utterance.number, text), message)
 
-    def _finish(self, message: Message) -> list[Clause]:
+    def _finish(self, message: Message) -> None:
         number = message.event.utterance
         splitter = self._splitters.pop(number, None)
         rest = splitter.flush() if splitter is not None else []
-        return [*(Clause(number, text) for text in rest), Clause(number, "", last=True)]
+        for text in rest:
+            self._ask(Clause(number, text), message)
+        self._ask(Clause(number, "", last=True), message)
+
+    def _ask(self, clause: Clause, message: Message) -> None:
+        """Put a clause in line, as output of the run whose text it is."""
+        self._bridge.call.router.publish(clause, self._bridge.name, message.run)
 
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event

@@ -21,6 +21,10 @@ class Chunk(Event):
     n: int = 0
 
 
+class Said(Event):
+    type: Literal["run.said"] = "run.said"
+
+
 class Echo(Event):
     type: Literal["rn.echo"] = "rn.echo"
 
@@ -439,3 +443,22 @@ async def test_ancestry_does_not_grow(autojump_clock):
         await trio.sleep(10)
     assert len(depths) > 900
     assert max(depths) <= 3
+
+
+async def test_a_linked_run_ends_with_the_cause_of_its_cause(autojump_clock):
+    """`linked=True`: a run is cut with any run it descends from, not only with the nearest."""
+    async with open_router() as router:
+        cut = []
+        router.on_cut = lambda run: cut.append(str(run.route.route)[:20])
+
+        async def forever(_):
+            yield Chunk()
+            await trio.sleep_forever()
+
+        router.on(Go).interrupt_on(Stop).stream(forever).broadcast()
+        router.on(Chunk).map(lambda message: iter([Said()])).broadcast()
+        router.on(Said, linked=True).map(lambda _: trio.sleep_forever())
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        router.publish(Stop())
+        assert cut == ["bridge.on(Go).interr", "bridge.on(Said, link"]

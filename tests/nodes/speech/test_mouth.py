@@ -1,0 +1,118 @@
+"""Speaking, with a voice that makes silence of the right length, in virtual time."""
+
+from contextlib import asynccontextmanager
+
+import trio
+
+from bridge.events import (
+    AgentError,
+    AgentResponse,
+    AgentSpeechCut,
+    LogMetric,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from bridge.testing import App, Caller, _Line
+from nodes.speech import SpeechPiece
+from nodes.speech._mouth import Mouth
+
+
+class SlowVoice:
+    """A voice that takes 0.1 s to make a text, and 0.1 s of sound for each of its words."""
+
+    sample_rate_hz = 1000
+
+    def __init__(self, pieces=1, fails_on="never"):
+        self.said = []
+        self.cancelled = []
+        self.pieces, self.fails_on = pieces, fails_on
+
+    async def synthesize(self, text):
+        self.said.append(text)
+        try:
+            await trio.sleep(0.1)
+        except trio.Cancelled:
+            self.cancelled.append(text)
+            raise
+        if self.fails_on in text:
+            raise RuntimeError("no such sound")
+        for _ in range(self.pieces):
+            yield SpeechPiece(bytes(200 * len(text.split()) // self.pieces))
+
+
+class Speech:
+    """A stack with a mouth and no ears."""
+
+    def __init__(self, voice):
+        self.voice = voice
+
+    @asynccontextmanager
+    async def open(self):
+        yield
+
+    def attach(self, call):
+        Mouth(call.bridge(name="voice", is_agent=False), self.voice)
+
+
+@asynccontextmanager
+async def speaking(voice, words):
+    async def generate(message):
+        for word in words:
+            await trio.sleep(0.05)
+            yield AgentResponse(content=word)
+
+    async def answer(call):
+        bridge = call.bridge(name="agent")
+        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        on_stop.stream(generate).broadcast()
+
+    line = _Line(audio=True)
+    async with App(answer, speech=Speech(voice)).open_call(line, call_id="test") as call:
+        yield Caller(call, line, 15.0)
+
+
+async def test_the_first_clause_is_said_while_the_rest_is_thought(autojump_clock):
+    """Clauses go to the voice one by one, and what is heard is the text to the letter."""
+    voice = SlowVoice()
+    words = ["Sure thing, ", "one latte ", "for you. ", "Anything else today?"]
+    async with speaking(voice, words) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "".join(words)
+        assert len(voice.said) > 1
+        assert [e.name for e in caller.events(LogMetric)].count("answer.first_audio_s") == 1
+
+
+async def test_a_barge_in_ends_the_synthesis_at_once(autojump_clock):
+    """The clause under way is cancelled, those that wait are never made."""
+    voice = SlowVoice()
+    async with speaking(voice, ["One two three. ", "Four five six. ", "Seven eight. "]) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.17)
+        caller.publish(UserStartedSpeaking())
+        await caller.quiet()
+        await trio.sleep(1)
+    assert voice.cancelled == [voice.said[-1]]
+
+
+async def test_what_was_heard_of_a_cut_answer_is_a_prefix(autojump_clock):
+    """A cut in the middle leaves whole words."""
+    async with speaking(SlowVoice(pieces=2), ["One two three four five six. "]) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.5)
+        caller.publish(UserStartedSpeaking())
+        (cut,) = caller.events(AgentSpeechCut)
+        assert cut.heard + cut.unheard == "One two three four five six. "
+        assert cut.heard.split() == ["One", "two", "three"][: len(cut.heard.split())]
+        assert 0 < len(cut.heard.split()) <= 3
+
+
+async def test_a_clause_that_cannot_be_said_is_told_and_the_call_goes_on(autojump_clock):
+    """A failing voice costs its clause; what follows a gap does not count as heard."""
+    voice = SlowVoice(fails_on="four")
+    async with speaking(voice, ["One two three. ", "four five six. ", "Seven. "]) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert len(caller.events(AgentError)) == 1
+        assert caller.heard.startswith("One two three.")
+        assert "four" not in caller.heard

@@ -1,0 +1,223 @@
+"""The README and the pages of docs/ are true: their programs run, their commands are accepted.
+
+How a page is read:
+1. The Python blocks of a page run in order, in one namespace, so that a block may build on those
+   before it.  Async functions named ``test_…`` are then run, in virtual time.
+2. A block whose first line is ``# name.py`` is also a file of the reader's, loaded as one.
+3. Of a shell block, each command is looked at by what knows it: make's targets are in the Makefile,
+   pip's extras in pyproject.toml, and our own command line parses what is written.
+
+Every Python block is run; none is merely compiled.  Language models are fakes that the pages bring
+along.  Speech engines are made, and not opened: that needs their weights, and their own tests do it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import trio
+import trio.testing
+
+from bridge import App
+from bridge._cli import main
+from bridge._target import load_app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FILE = re.compile(r"# ([\w/]+\.py)\n")
+_TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
+
+
+def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    """Yield each block of a language with the number of its first line."""
+    text = page.read_text()
+    for match in _BLOCK.finditer(text):
+        if match[1] == language:
+            yield text.count("\n", 0, match.start(2)) + 1, match[2]
+
+
+def run_page(page: Path, module: ModuleType) -> int:
+    """Run the Python blocks of a page in a module; return how many tests of theirs ran."""
+    tests = 0
+    for line, source in blocks(page, "python"):
+        known = set(vars(module))
+        # Lines of a traceback are those of the page.
+        code = compile("\n" * (line - 1) + source, str(page), "exec")
+        exec(code, vars(module))
+        new = [name for name in vars(module) if name not in known and name.startswith("test_")]
+        for name in new:
+            run_test(vars(module)[name])
+        tests += len(new)
+    return tests
+
+
+def run_test(test: Callable[..., object]) -> None:
+    """Run an async test under a clock that jumps over every wait."""
+    assert inspect.iscoroutinefunction(test), f"{test!r} is no async function"
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    takes = inspect.signature(test).parameters
+    assert set(takes) <= {"autojump_clock"}, f"{test!r} takes {list(takes)}"
+    trio.run(test, *(clock for _ in takes), clock=clock)
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Return the commands of a page's shell blocks, as words."""
+    lines = (line for _, block in blocks(page, "sh") for line in block.splitlines())
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def files_of_reader(page: Path) -> dict[str, str]:
+    """Return the files that a page has its reader save; the last version of each."""
+    sources = (source for _, source in blocks(page, "python"))
+    return {match[1]: source for source in sources if (match := _FILE.match(source))}
+
+
+# --- what accepts a command ---------------------------------------------------------------------
+
+
+def check_make(words: list[str], page: Path) -> None:
+    targets = _TARGET.findall((ROOT / "Makefile").read_text())
+    assert set(words) <= set(targets), f"the Makefile has {targets}"
+
+
+def check_pip(words: list[str], page: Path) -> None:
+    assert words.pop(0) == "install"
+    requirement = words[-1]
+    assert words[:-1] in ([], ["-e"]), f"unknown options {words[:-1]}"
+    name, _, extras = requirement.rstrip("]").partition("[")
+    assert name in (".", PYPROJECT["project"]["name"])
+    known = set(PYPROJECT["project"]["optional-dependencies"])
+    assert set(filter(None, extras.split(","))) <= known, f"the extras are {sorted(known)}"
+
+
+def check_pytest(words: list[str], page: Path) -> None:
+    for word in words:
+        in_reach = (ROOT / word).exists() or word in files_of_reader(page)
+        assert word.startswith("-") or in_reach, f"there is no {word!r}"
+
+
+def check_bridge(words: list[str], page: Path) -> None:
+    plugins = PYPROJECT["project"]["entry-points"]["bargein.commands"]
+    if not words or words[0] in ("--help", "--version"):
+        assert quietly(lambda: main(words)) in (0, 2)
+        return
+    if words[0] in plugins:
+        check_plugin(plugins[words[0]], words[1:])
+        return
+    for target in (word for word in words[1:] if ".py" in word):
+        path = target.partition(":")[0]
+        assert path in files_of_reader(page) or (ROOT / path).is_file(), f"there is no {path!r}"
+    # In an empty folder the app cannot be found, which is told by 1; wrong usage by 2.
+    assert quietly(lambda: main(words)) == 1
+
+
+def check_plugin(entry: str, words: list[str]) -> None:
+    module, _, name = entry.partition(":")
+    # The wheel carries the demo at another place than the checkout.
+    module = "examples.cafe" if module == "nodes.examples.cafe" else module
+    if module == "examples.cafe":
+        check_options(ROOT / "examples/cafe.py", words)
+        return
+    command = getattr(import_module(module), name)
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.raises(SystemExit, match="0"):
+        command(["--help"])
+    told = out.getvalue()
+    assert all(word in told for word in words if word.startswith("-")), told
+
+
+def check_options(script: Path, words: list[str]) -> None:
+    source = script.read_text()
+    for option in (word for word in words if word.startswith("-")):
+        assert f'"{option}"' in source, f"{script.name} has no {option}"
+
+
+def check_python(words: list[str], page: Path) -> None:
+    if words[0] == "-m":
+        MODULES[words[1]](words[2:], page)
+        return
+    assert words[0] in files_of_reader(page) or (ROOT / words[0]).is_file(), words[0]
+    if (ROOT / words[0]).is_file():
+        check_options(ROOT / words[0], words[1:])
+
+
+def quietly(run: Callable[[], int]) -> int:
+    """Run what writes to the terminal, and return its exit code."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        return run()
+
+
+MODULES = {
+    "bridge": check_bridge,
+    "pip": check_pip,
+    "pytest": check_pytest,
+}
+PROGRAMS = {"make": check_make, "python": check_python, "bargein": check_bridge}
+
+
+# --- the tests ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_python_block_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each program of a page runs, and the tests that it shows pass."""
+    module = ModuleType("page_" + re.sub(r"\W", "_", name))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    page = ROOT / name
+    shown = sum(len(re.findall(r"^async def test_", b, re.M)) for _, b in blocks(page, "python"))
+    assert run_page(page, module) == shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_is_accepted(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each shell command of a page names targets, options, extras and files that there are."""
+    monkeypatch.chdir(tmp_path)
+    for words in commands(ROOT / name):
+        assert words[0] in PROGRAMS, f"nobody knows {words[0]!r} here"
+        PROGRAMS[words[0]](words[1:], ROOT / name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_of_the_reader_answers_calls(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each file that a page has its reader save is found by the command line as an app."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for file, source in files_of_reader(ROOT / name).items():
+        (tmp_path / file).write_text(source)
+        if not file.startswith("test_"):
+            assert isinstance(load_app(str(tmp_path / file)), App)
+            sys.modules.pop(Path(file).stem, None)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "CHANGELOG.md"])
+def test_every_link_leads_to_a_file(name: str) -> None:
+    """Each relative link of a page leads to a file of the repository."""
+    for link in _LINK.findall((ROOT / name).read_text()):
+        if "://" not in link:
+            target = (ROOT / name).parent / link.partition("#")[0]
+            assert target.exists(), f"{name} links to {link!r}"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "CONTRIBUTING.md"])
+def test_every_page_shows_something_that_runs(name: str) -> None:
+    """No page is prose only, so that what is read here cannot find nothing by mistake."""
+    assert any(blocks(ROOT / name, "python"))
