@@ -296,6 +296,9 @@ class Playout:
             if utterance.starts_at_s < math.inf:
                 starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
                 looks += [now_s + TICK_S, starts_s, starts_s + START_REPORT_S]
+                if not utterance.audio_complete:
+                    # A voice that is hardly ahead of what is heard moves its end with each chunk.
+                    ends_s = max(ends_s, now_s + TICK_S / 2)
                 looks += [ends_s, ends_s + DONE_REPORT_S]
         return min((look for look in looks if look > now_s), default=math.inf)
 

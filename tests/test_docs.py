@@ -8,7 +8,8 @@ How a page is read:
    pip's extras in pyproject.toml, and our own command line parses what is written.
 
 Every Python block is run; none is merely compiled.  Language models are fakes that the pages bring
-along.  Speech engines are made, and not opened: that needs their weights, and their own tests do it.
+along, and so are the speech engines of the one call with audio.  The real engines are made and not
+opened: that needs their weights, and tests of their own do it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -41,6 +43,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FILE = re.compile(r"# ([\w/]+\.py)\n")
+_MODULE = re.compile(r"python -m ([\w.]+)")
 _TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
 
 
@@ -92,8 +95,24 @@ def files_of_reader(page: Path) -> dict[str, str]:
 
 
 def check_make(words: list[str], page: Path) -> None:
-    targets = _TARGET.findall((ROOT / "Makefile").read_text())
+    makefile = (ROOT / "Makefile").read_text()
+    targets = _TARGET.findall(makefile)
     assert set(words) <= set(targets), f"the Makefile has {targets}"
+    for word in words:
+        for module in _MODULE.findall(_recipe(makefile, word)):
+            assert can_be_run(module), f"make {word}: python -m {module} does not run"
+
+
+def _recipe(makefile: str, target: str) -> str:
+    return makefile.partition(f"\n{target}:")[2].partition("\n\n")[0]
+
+
+def can_be_run(module: str) -> bool:
+    """Whether ``python -m module`` finds something to run."""
+    of_ours = ROOT.joinpath(*module.split("."))
+    if of_ours.is_dir():
+        return (of_ours / "__main__.py").is_file()
+    return of_ours.with_suffix(".py").is_file() or find_spec(module) is not None
 
 
 def check_pip(words: list[str], page: Path) -> None:

@@ -455,9 +455,12 @@ async def test_a_linked_run_ends_with_the_cause_of_its_cause(autojump_clock):
             yield Chunk()
             await trio.sleep_forever()
 
+        async def endless(_):
+            await trio.sleep_forever()
+
         router.on(Go).interrupt_on(Stop).stream(forever).broadcast()
         router.on(Chunk).map(lambda message: iter([Said()])).broadcast()
-        router.on(Said, linked=True).map(lambda _: trio.sleep_forever())
+        router.on(Said, linked=True).map(endless)
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
         router.publish(Stop())

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pydantic
 import pytest
+import trio
 
-from bridge import Message
+from bridge import App, Message
 from bridge.events import (
     AgentError,
     AgentResponse,
@@ -15,12 +16,14 @@ from bridge.events import (
     AgentTextComplete,
     AgentUtteranceQueued,
     CallEnded,
+    CallStarted,
     EmergencyStop,
     StateChanged,
     ToolCall,
     TransferCall,
     UserAudio,
     UserStartedSpeaking,
+    UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
 from bridge.server import Metrics
@@ -52,11 +55,11 @@ class FakeCall:
 class Line:
     """A transport and what it sends, once `flush` is called."""
 
-    def __init__(self):
+    def __init__(self, *, audio=True):
         self.sent = []
         self.metrics = Metrics()
         self.outbox = Outbox(self)
-        self.transport = NativeTransport(self.outbox, self.metrics, audio=True)
+        self.transport = NativeTransport(self.outbox, self.metrics, audio=audio)
 
     async def send(self, data):
         self.sent.append(decode_server(data))
@@ -145,6 +148,31 @@ async def test_an_event_has_its_message(event, message):
     line.send = keep
     await line.outbox.run()
     assert texts == [message]
+
+
+async def test_what_an_agent_says_carries_its_utterance():
+    """Where only text travels, each text comes with its number, before it counts as spoken."""
+    line = Line(audio=False)
+
+    async def two_texts(message):
+        yield AgentResponse(content="one ")
+        yield AgentResponse(content="two")
+
+    async def answer(call):
+        agent = call.bridge(name="agent")
+        agent.on(CallStarted).map(lambda _: AgentResponse(content="hello")).broadcast()
+        agent.on(UserStoppedSpeaking).stream(two_texts).broadcast()
+
+    async with App(answer).open_call(line.transport) as call:
+        call.publish(UserStoppedSpeaking())
+        await trio.testing.wait_all_tasks_blocked()
+    await line.flush()
+    said = [m for m in line.sent if m.type in ("transcript", "spoken")]
+    assert [(m.type, m.utterance, m.text) for m in said] == [
+        ("transcript", 1, "hello"), ("spoken", 1, "hello"),
+        ("transcript", 2, "one "), ("spoken", 2, "one "),
+        ("transcript", 2, "two"), ("spoken", 2, "two"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -21,17 +21,23 @@ Collect = Callable[[TextToSpeech, str], Awaitable[list[SpeechPiece]]]
 
 
 async def test_tells_a_finished_sentence_from_a_cut_one(pieces_of: Collect) -> None:
-    """A whole sentence is complete; the same sentence cut before its last words is not."""
+    """A whole sentence is complete; the same sentence cut before its last words is not.
+
+    The voice says a text a little differently each time, and the model is sometimes wrong: the
+    middle of five readings counts.
+    """
+    text = "I would like to have a large coffee with milk and sugar, and a muffin."
+    whole, part = [], []
     async with PiperVoice().open() as voice, SmartTurn().open() as turn:
         assert isinstance(turn, EndOfTurn)
-        text = "I would like to have a large coffee with milk and sugar, and a muffin."
-        (piece,) = await pieces_of(voice, text)
-        speech = resample(piece.pcm, voice.sample_rate_hz, 16_000)
-        cut = int(next(word.end_s for word in piece.words if word.text == "with") * 16_000)
-        whole = await turn.probability(speech + bytes(6400))
-        part = await turn.probability(speech[: 2 * cut] + bytes(6400))
-    assert whole > 0.5
-    assert part < 0.5
+        for _ in range(5):
+            (piece,) = await pieces_of(voice, text)
+            speech = resample(piece.pcm, voice.sample_rate_hz, 16_000)
+            cut = int(next(word.end_s for word in piece.words if word.text == "with") * 16_000)
+            whole.append(await turn.probability(speech + bytes(6400)))
+            part.append(await turn.probability(speech[: 2 * cut] + bytes(6400)))
+    assert sorted(whole)[2] > 0.5
+    assert sorted(part)[2] < 0.5
 
 
 async def test_cancel_returns_at_once() -> None:

@@ -280,6 +280,10 @@ async def test_what_the_process_prints_is_logged(pool_of: OpenPool) -> None:
     with capture_logs() as logs:
         async with pool.open():
             await say(pool, "one")
+            with trio.fail_after(20):
+                while sum(log["event"] == "speech_worker_stderr" for log in logs) < 2:  # noqa: ASYNC110 - a log has no event
+                    # The lines come through a pipe of their own, in their own time.
+                    await trio.sleep(0.01)
     lines = [log["pii_line"] for log in logs if log["event"] == "speech_worker_stderr"]
     assert sorted(lines) == ["a native library prints", "to stderr"]
 
