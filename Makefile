@@ -5,6 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Cancellation, scopes and nurseries.  Left out are those that fight the design: 109 (names of others),
+# 114 (startable functions of ours), 119 and 900 (every generator is closed by `closing`), 124 and
+# 91x (a checkpoint is never guaranteed where nothing waits: that is what makes publishing cheap).
+ASYNC_RULES := ASYNC100,ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
+
 .PHONY: demo test talk lint bench models wheel clean
 
 demo: $(VENV)/demo-installed
@@ -20,7 +25,7 @@ test: $(VENV)/dev-installed
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m flake8_async --enable=ASYNC --disable=ASYNC109,ASYNC114,ASYNC119,ASYNC124 \
+	$(BIN)/python -m flake8_async --enable=$(ASYNC_RULES) \
 	    $$(git ls-files 'routes/*.py' 'bridge/*.py' 'nodes/*.py' 'examples/*.py')
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_import_direction.py
