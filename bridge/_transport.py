@@ -16,6 +16,7 @@ class Transport(Protocol):
 
     What comes from the caller goes the other way: a transport publishes it with
     ``call.publish()``, and tells how far audio was played with ``call.report_playback()``.
+    A transport with a method ``attached(call)`` is told of its call before the first event.
     """
 
     @property
