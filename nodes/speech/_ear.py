@@ -5,7 +5,8 @@ Rules:
    a click.
 2. The first silence starts the recogniser and the end-of-turn model at once, both on what was said
    so far; if the caller goes on, their work is thrown away.
-3. A turn ends when the model hears that it is complete, at the latest after a second of silence.
+3. A turn ends when the model hears that it is complete; else after a silence that is the longer
+   the surer the model is that more will come, and a second at most.
 4. Each start is followed by exactly one stop, also when the microphone falls silent in mid-word.
 """
 
@@ -58,7 +59,8 @@ class ListeningSettings:
     complete_above: float = 0.5
     """A turn is complete from this probability on (Smart Turn's own threshold)."""
     longest_pause_s: float = 1.0
-    """Silence that ends a turn whatever the model says."""
+    """Silence that ends a turn which the model is sure is not complete; the less sure it is, the
+    shorter the wait, down to `pause_s`."""
     pre_roll_s: float = 0.35
     """Sound from before the onset that the recogniser gets too."""
 
@@ -214,12 +216,18 @@ class Ear:
         if probability < self._settings.complete_above:
             if text:
                 self._publish(UserTranscriptionReceived(content=text, final=False))
-            await trio.sleep_until(paused.since_s + self._settings.longest_pause_s)
+            await trio.sleep_until(paused.since_s + self._pause_for(probability))
         self._tell("listening.end_of_turn_s", turn_s)
         self._tell("listening.stt_s", stt_s)
         self._tell("listening.turn_complete", round(probability, 3), "")
         self._tell("listening.decided_s", trio.current_time() - paused.since_s)
         self._conclude(text)
+
+    def _pause_for(self, probability: float) -> float:
+        """Return the silence in seconds that ends a turn which does not sound complete."""
+        settings = self._settings
+        more_to_come = 1 - probability / settings.complete_above
+        return settings.pause_s + (settings.longest_pause_s - settings.pause_s) * more_to_come
 
     async def _transcribe(self, parts: tuple[bytes, ...], heard: list[Transcript]) -> None:
         for part in parts:
