@@ -191,7 +191,7 @@ class Ear:
                 log.info("microphone_lost", call_id=self._bridge.call.call_id)
                 if not self._paused:
                     self._pause()
-                return
+                lost_at_s = trio.current_time() + MICROPHONE_LOST_S  # it may come back, and go
             await trio.sleep_until(lost_at_s)
 
     # --- the end of a turn ----------------------------------------------------------------------
@@ -205,7 +205,7 @@ class Ear:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._transcribe, paused.parts, heard)
-                probability = await self._end_of_turn.probability(paused.parts[-1])
+                probability = await self._complete(paused.parts[-1])
                 turn_s = trio.current_time() - began_s
         except Exception:
             # The caller is waiting: better an empty turn than none.
@@ -222,6 +222,14 @@ class Ear:
         self._tell("listening.turn_complete", round(probability, 3), "")
         self._tell("listening.decided_s", trio.current_time() - paused.since_s)
         self._conclude(text)
+
+    async def _complete(self, pcm: bytes) -> float:
+        """Ask the model; one that fails must not cost the caller's words."""
+        try:
+            return await self._end_of_turn.probability(pcm)
+        except Exception:
+            log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
+            return 0.0
 
     def _pause_for(self, probability: float) -> float:
         """Return the silence in seconds that ends a turn which does not sound complete."""

@@ -6,7 +6,7 @@ step in which the answer that it belongs to is cut.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,11 +77,16 @@ class Mouth:
             return
         self._time("answer.first_text_s")
         if utterance.number not in self._splitters:
-            # Utterances come in order: those before this one have all their text, or are cut.
-            self._splitters = {utterance.number: ClauseSplitter()}
+            self._forget_cut()
+            self._splitters[utterance.number] = ClauseSplitter()
         splitter = self._splitters[utterance.number]
         for text in splitter.feed(message.event.content):
             self._ask(Clause(utterance.number, text), message)
+
+    def _forget_cut(self) -> None:
+        """Drop the rests of utterances that were cut: no end of their text is told."""
+        alive = self._bridge.call.speaking.utterance
+        self._splitters = {n: s for n, s in self._splitters.items() if alive(n) is not None}
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
@@ -104,13 +109,14 @@ class Mouth:
             yield self._audio(b"", clause.text, (), clause.utterance, last=True)
             return
         began_s = trio.current_time()
-        async for audio in self._synthesize(clause):
-            if audio.pcm:
-                self._tell("speaking.first_piece_s", trio.current_time() - began_s)
-                self._time("answer.first_audio_s")
-            yield audio
+        async with aclosing(self._synthesize(clause)) as pieces:
+            async for audio in pieces:
+                if audio.pcm:
+                    self._tell("speaking.first_piece_s", trio.current_time() - began_s)
+                    self._time("answer.first_audio_s")
+                yield audio
 
-    async def _synthesize(self, clause: Clause) -> AsyncIterator[AgentAudio]:
+    async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is kept back, so that the last one can be marked as such.
         text, kept = clause.text, None
         async with aclosing(self._voice.synthesize(clause.text.strip())) as pieces:

@@ -178,6 +178,31 @@ async def test_a_recogniser_that_fails_still_ends_the_turn(autojump_clock):
         assert len(times(caller, UserStoppedSpeaking)) == 1
 
 
+async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
+    """Without the model's word the turn ends after the longest pause, transcribed."""
+
+    class Broken:
+        async def probability(self, pcm):
+            raise RuntimeError("no model")
+
+    async with listening(Engines(), Broken()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        assert caller.events(UserTranscriptionReceived)[-1].content == "a latte"
+        assert times(caller, UserStoppedSpeaking) == [pytest.approx(1.608, abs=0.001)]
+
+
+async def test_a_microphone_that_comes_back_and_goes_ends_the_turn(autojump_clock):
+    """Frames that stop twice in one turn end it once, and not never."""
+    async with listening(Engines(complete=0.0, takes_s=0.6)) as caller:
+        await send(caller, VOICE, 0.64)
+        await trio.sleep(1.2)  # taken for lost at 1.608 s, and not decided yet
+        await send(caller, VOICE, 0.64)
+        await trio.sleep(4)
+        assert len(times(caller, UserStartedSpeaking)) == 1
+        assert len(times(caller, UserStoppedSpeaking)) == 1
+
+
 async def test_noise_without_words_is_a_turn_without_a_transcript(autojump_clock):
     """A start is followed by a stop also when no words were understood."""
     async with listening(Engines(text="")) as caller:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from bridge.events import (
+    AgentAudio,
     AgentError,
     AgentResponse,
     AgentSpeechCut,
@@ -116,3 +117,42 @@ async def test_a_clause_that_cannot_be_said_is_told_and_the_call_goes_on(autojum
         assert len(caller.events(AgentError)) == 1
         assert caller.heard.startswith("One two three.")
         assert "four" not in caller.heard
+
+
+async def test_what_two_speakers_say_at_once_is_said_whole(autojump_clock):
+    """A fixed text in the middle of an answer takes no word of the answer away."""
+    words = ["One two ", "three four ", "five six ", "seven eight. "]
+    async with speaking(SlowVoice(), words) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.12)
+        assert await caller.call.say("Just a moment please.")
+        await caller.quiet()
+        heard = [entry.heard for entry in caller.call.history.entries]
+        assert heard == ["One two three four five six seven eight. ", "Just a moment please."]
+
+
+async def test_a_cut_between_two_pieces_closes_the_voice(autojump_clock):
+    """A cut while a piece is handed on leaves no generator for the garbage collector."""
+    closed = []
+
+    class Piecewise(SlowVoice):
+        async def synthesize(self, text):
+            try:
+                for _ in range(100):
+                    yield SpeechPiece(bytes(20))
+            finally:
+                closed.append(text)
+
+    async with speaking(Piecewise(), ["One two three. "]) as caller:
+        pieces = []
+
+        def cut_at_the_third(message):
+            pieces.append(message)
+            if len(pieces) == 3:
+                caller.publish(UserStartedSpeaking())
+
+        caller.call.router.add_sink(cut_at_the_third, AgentAudio)
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert len(pieces) == 3
+        assert closed == ["One two three."]
