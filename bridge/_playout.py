@@ -112,14 +112,17 @@ class Playout:
         utterance.waits_since_s = max(utterance.waits_since_s, trio.current_time())
         self.wake()
 
-    def add_audio(self, utterance: Utterance, pcm: bytes) -> None:
+    def add_audio(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
         """Queue audio of an utterance; PCM16 little-endian mono at the transport's rate."""
         if utterance.finished:
             return
         is_first = not utterance.sent_ms
-        for start in range(0, len(pcm), self._chunk_bytes):
-            utterance.waiting.append(pcm[start : start + self._chunk_bytes])
-        utterance.waits_since_s = now_s = trio.current_time()
+        size = self._chunk_bytes
+        if len(pcm) > size:
+            utterance.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
+        elif pcm:
+            utterance.waiting.append(pcm)
+        utterance.waits_since_s = now_s
         # What is due goes at once, and a look that is nearly due is taken now: a steady voice
         # costs no scheduler step of its own.
         soon_s = self._looks_at_s - CHUNK_S
@@ -304,15 +307,18 @@ class Playout:
 
     def _send_due(self, now_s: float) -> float:
         """Send the audio whose time has come, and return when the next is due."""
-        next_s = math.inf
         while (utterance := self._next_to_send()) is not None:
-            over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
-            if over_s > _CLOSE_S:
-                next_s = now_s + over_s
-                break
-            self._send_one(utterance, utterance.waiting.popleft(), now_s)
+            waiting = utterance.waiting
+            while waiting:
+                over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
+                if over_s > _CLOSE_S:
+                    self._tell_queued()
+                    return now_s + over_s
+                self._send_one(utterance, waiting.popleft(), now_s)
+            if not utterance.audio_complete:
+                break  # its voice is not ready with it, and nothing may overtake it
         self._tell_queued()
-        return next_s
+        return math.inf
 
     def _next_to_send(self) -> Utterance | None:
         first = None
@@ -336,6 +342,8 @@ class Playout:
             self._advance_one(utterance, now_s)
 
     def _tell_queued(self) -> None:
+        if not (self._utterances and self._utterances[0].audio_complete):
+            return  # audio goes out in order
         for utterance in self.utterances:
             if not utterance.queued_told and utterance.is_all_sent:
                 utterance.queued_told = True

@@ -314,7 +314,7 @@ class Speaking:
             self._refuse_rate(message.source, audio.sample_rate_hz)
             return
         utterance.add_audio(audio)
-        self._playout.add_audio(utterance, audio.pcm)
+        self._playout.add_audio(utterance, audio.pcm, message.at_s)
 
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
         needed_hz = self._rate_hz

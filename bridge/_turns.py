@@ -130,11 +130,15 @@ class Turns:
 
     def of(self, run: Run | None) -> Turn | None:
         """Return the turn that a run belongs to, or ``None`` if it belongs to none."""
-        source = run.source if run is not None else ""
-        while run is not None and run.source == source:
-            if run in self._by_run:
-                return self._by_run[run]
+        source = None
+        while run is not None:
+            turn = self._by_run.get(run)
+            if turn is not None:
+                return turn
+            source = source or run.source
             run = run.parent
+            if run is not None and run.source != source:
+                return None
         return None
 
     def close(self, turn: Turn) -> None:

@@ -50,6 +50,7 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
     """Take each value of the head through the tail, at the pace of the sinks."""
     task = trio.lowlevel.current_task()
     tail = pipeline.tail
+    publish = tail.publish if tail.only_publishes else None
     async with closing(items) as iterator:
         while True:
             # Trio empties custom_sleep_data whenever it reschedules a task, so that the mark
@@ -67,7 +68,14 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
                 await run._gate.wait()
             if run.is_cut or run._stop:
                 return
-            if value is not None:
+            if value is None:
+                pass
+            elif publish is not None:  # the usual chain ends with .broadcast()
+                try:
+                    publish(value, run)
+                except Exception as error:
+                    raise StageError(".broadcast()", error) from error
+            else:
                 result = tail.push(value, run)
                 if type(result) is Pending:
                     await _go_on(pipeline, run, tail, result)

@@ -56,12 +56,12 @@ class Pending:
 class Steps:
     """A row of sync stages."""
 
-    __slots__ = ("_publish", "_steps", "publishes")
+    __slots__ = ("_steps", "only_publishes", "publish")
 
     def __init__(self, stages: tuple[Stage, ...], publish: Publish) -> None:
         self._steps = tuple((type(stage), getattr(stage, "fn", None), stage) for stage in stages)
-        self._publish = publish
-        self.publishes = any(kind is Broadcast for kind, _, _ in self._steps)
+        self.publish = publish
+        self.only_publishes = [kind for kind, _, _ in self._steps] == [Broadcast]
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -99,7 +99,7 @@ class Steps:
                     if not verdict:
                         return None
                 else:
-                    self._publish(value, run)
+                    self.publish(value, run)
         except Exception as error:
             raise StageError(str(stage), error) from error
         return Passed(value)
@@ -283,7 +283,7 @@ async def _published(
         async for value in upstream:
             if not await run._may_go_on():
                 return
-            pipeline.tail._publish(value, run)
+            pipeline.tail.publish(value, run)
             await run._room()
             yield value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from functools import wraps
 from typing import Any
 
@@ -27,6 +27,12 @@ class Plan:
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
+
+    may_cut: bool = field(init=False)
+    """Whether anything before the sinks could cut the run of the message itself."""
+
+    def __post_init__(self) -> None:
+        self.may_cut = bool(self.rules or self.first or self.triggers)
 
 
 NOTHING = Plan((), (), (), ())

@@ -11,6 +11,7 @@ Rules of a publication, in this order:
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -96,6 +97,7 @@ class Router:
         self._after: list[Callable[[], None]] = []
         self._watched: dict[Run, tuple[float, str]] = {}
         self._warden: trio.CancelScope | None = None
+        self._looks_at_s = math.inf
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -234,12 +236,12 @@ class Router:
         self._dispatch(message)
         return message
 
-    def broadcast(self, value: Any, source: str, run: Run | None) -> None:
+    def broadcast(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a chain gave.
 
         Args:
-            value: An event, or a message whose event is published anew.
             source: The bridge of the chain.
+            value: An event, or a message whose event is published anew.
             run: The run that gave it.
 
         Raises:
@@ -256,7 +258,7 @@ class Router:
 
     def _dispatch(self, message: Message) -> None:
         run = message.run
-        if run is not None and run.is_stale:
+        if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
             self.statistics.stale += 1
             return
         self.statistics.published += 1
@@ -278,10 +280,10 @@ class Router:
             for trigger in plan.triggers:
                 trigger(message)
             if plan.sinks:
-                if run is None or not run.is_stale:
-                    hand_over(plan.sinks, message, "sink_failed")
-                else:
+                if plan.may_cut and run is not None and run.is_stale:
                     self.statistics.stale += 1
+                else:
+                    hand_over(plan.sinks, message, "sink_failed")
         finally:
             self._depth -= 1
             if not self._depth:
@@ -323,9 +325,14 @@ class Router:
         for runtime in self._all:
             for rule in runtime.rules:
                 checks = rule.matcher.for_class(cls)
-                if checks is not None:
-                    apply = self._guarded(runtime, str(rule), checks, partial(runtime.apply, rule))
-                    (cuts if isinstance(rule, Interrupt) else gates).append(apply)
+                if checks is None:
+                    continue
+                if isinstance(rule, Interrupt):
+                    cut = partial(runtime.interrupt, rule)
+                    cuts.append(self._guarded(runtime, str(rule), checks, cut))
+                else:
+                    gate = partial(runtime.gate, rule)
+                    gates.append(self._guarded(runtime, str(rule), checks, gate))
             checks = runtime.route.trigger.matcher.for_class(cls)
             if checks is not None and runtime.route.stages and not runtime.removed:
                 written = runtime.route.trigger.written
@@ -422,11 +429,11 @@ class Router:
     def _all(self) -> tuple[RouteRuntime, ...]:
         return (*self._routes.values(), *self._retired)
 
-    def watch(self, run: Run, limit_s: float, what: str) -> None:
-        """Give a run a deadline for what it is doing."""
-        deadline = trio.current_time() + limit_s
+    def watch(self, run: Run, deadline: float, what: str) -> None:
+        """Give a run a deadline, in seconds of trio's clock, for what it is doing."""
         self._watched[run] = (deadline, what)
-        if self._warden is not None and deadline < self._warden.deadline:
+        if deadline < self._looks_at_s and self._warden is not None:
+            self._looks_at_s = deadline
             self._warden.deadline = deadline  # costs no scheduler step, unlike waking a task
 
     def unwatch(self, run: Run) -> None:
@@ -437,9 +444,10 @@ class Router:
         """Abandon runs that pass their deadline, until cancelled."""
         while True:
             with trio.CancelScope() as self._warden:
-                self._warden.deadline = min(
-                    (deadline for deadline, _ in self._watched.values()), default=float("inf")
+                self._looks_at_s = min(
+                    (deadline for deadline, _ in self._watched.values()), default=math.inf
                 )
+                self._warden.deadline = self._looks_at_s
                 await trio.sleep_forever()
             now_s = trio.current_time()
             for run, (deadline, what) in list(self._watched.items()):

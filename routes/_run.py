@@ -166,18 +166,19 @@ class Run:
         Returns:
             Whether it was cut by this call; False if it had been cut, or is over and done with.
         """
-        if self.is_cut or self.is_settled:
+        runs = self.outcome is None
+        if self.is_cut or not (runs or self._holds):
             return False
         self.is_cut = True
         self._rule = rule or self.route.telling
         reason = reason or (rule.written if rule is not None else "cut")
-        phase: Phase = "running" if self.outcome is None else "delivered"
-        self._cut_by = (cause, reason, phase, trio.current_time())
-        if self.outcome is None:
+        now_s = trio.current_time() if cause is None else cause.at_s
+        self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)
+        if runs:
             self.scope.cancel(reason=reason)
         if self._token is not None:
             self._token.request()
-        self.route.was_cut(self)
+        self.route.was_cut(self, now_s)
         for child in self._children or ():
             child.cut(cause, reason="what it was caused by was cut")
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -17,7 +18,7 @@ from ._message import Message
 from ._outcome import Decision, Verdict
 from ._pipeline import Passed, Pending, Pipeline, StageError
 from ._route import Route
-from ._rules import Gate, Interrupt, Rule
+from ._rules import Gate, Interrupt
 from ._run import Run, _current
 from ._values import Shape, shape_of
 
@@ -33,6 +34,7 @@ REENTRY_LIMIT = 32
 """How often a chain of sync stages may trigger itself again before it is stopped."""
 
 Waiting = tuple[Message, Any, "Pending | None"]
+Note = tuple[float, type, int, Verdict, str, int]
 
 
 @dataclass(slots=True)
@@ -57,14 +59,16 @@ class RouteRuntime:
         self.router = router
         self.source = route.source
         self.rules = route.rules
-        self.pipeline = Pipeline(str(route), route.stages, self._publish)
+        self.pipeline = Pipeline(str(route), route.stages, partial(router.broadcast, route.source))
         self.statistics = RouteStatistics()
-        self._notes: deque[tuple[float, type, int, Verdict, str]] = deque(maxlen=DECISIONS_KEPT)
+        self._notes: deque[Note] | None = (
+            None  # of 760 bytes; most routes of an idle call need none
+        )
         self.suspended = False
         self.removed = False
         self._active: dict[Run, None] = {}
         self._held: dict[Run, None] = {}
-        self._pending: deque[Waiting] = deque()
+        self._pending: list[Waiting] = []
         self._advancing = False
         self.telling: Interrupt | None = next(
             (r for r in self.rules if isinstance(r, Interrupt) and r.handler is not None), None
@@ -219,9 +223,6 @@ class RouteRuntime:
         if self._ended(run, error, reached_end=False):
             self._handle_soon(run)
 
-    def _publish(self, value: Any, run: Run | None) -> None:
-        self.router.broadcast(value, self.source, run)
-
     # --- how runs end -------------------------------------------------------------------------
 
     def _ended(self, run: Run, error: Exception | None, *, reached_end: bool) -> bool:
@@ -272,7 +273,7 @@ class RouteRuntime:
         assert rule.handler is not None
         assert run.interruption is not None
         limit_s = self.router.handler_s
-        self.router.watch(run, limit_s + 1.0, "handler")
+        self.router.watch(run, trio.current_time() + limit_s + 1.0, "handler")
         with trio.move_on_after(limit_s, shield=True) as scope:
             try:
                 result = rule.handler(run.interruption.cause, run.interruption)
@@ -300,7 +301,7 @@ class RouteRuntime:
         turns = len(self._pending) + REENTRY_LIMIT
         try:
             while self._pending and self._has_place and not self.router.closing:
-                message, value, pending = self._pending.popleft()
+                message, value, pending = self._pending.pop(0)
                 turns -= 1
                 if message.is_stale:
                     self._drop(message, pending, "what caused it was cut")
@@ -327,7 +328,7 @@ class RouteRuntime:
 
     def _forget_waiting(self, why: str) -> None:
         while self._pending:
-            message, _, pending = self._pending.popleft()
+            message, _, pending = self._pending.pop(0)
             self._drop(message, pending, why)
 
     def abandon(self, run: Run, what: str) -> None:
@@ -341,38 +342,35 @@ class RouteRuntime:
 
     # --- rules --------------------------------------------------------------------------------
 
-    def apply(self, rule: Rule, message: Message, *, past_conditions: bool = False) -> None:
-        """Do what a rule says for a message that it matches."""
-        if isinstance(rule, Gate):
-            self._gate(rule, message)
-            return
+    def interrupt(self, rule: Interrupt, message: Message) -> None:
+        """Cut the runs that a rule may cut, for a message that it matches."""
         live = self._live()
         matters = rule.suspends or bool(live or self._pending)
-        asks = rule.condition is not None and matters and not past_conditions
-        if asks and not self._allowed(rule, message):
+        if rule.condition is not None and matters and not self._allowed(rule, message):
             return
         if rule.suspends:
             self.suspended = True
             self._note(message, "suspended", str(rule))
-        free = [run for run in live if past_conditions or not run._protected]
-        if live and not free:
-            self._note(message, "gated", f"{rule}: what is being said is not interruptible")
-            return
         if not live and not self._pending:
             self._note(message, "idle", f"{rule}: nothing was running")
+            return
+        free = [run for run in live if not run._protected]
+        if live and not free:
+            self._note(message, "gated", f"{rule}: what is being said is not interruptible")
             return
         if self._pending:
             self._forget_waiting(str(rule))
         for run in free:
             if run.cut(message, rule):
-                self._note(message, "cut", f"{rule.written}: run {run.id}")
+                self._note(message, "cut", rule.written, run.id)
 
     def _live(self) -> list[Run]:
+        if not self._held:
+            return [run for run in self._active if not run.is_cut]
         return [run for run in (*self._active, *self._held) if not run.is_cut]
 
     def _allowed(self, rule: Interrupt, message: Message) -> bool:
-        if rule.condition is None:
-            return True
+        assert rule.condition is not None
         try:
             allowed = rule.condition(message)
             if shape_of(allowed) is Shape.AWAITABLE:
@@ -385,7 +383,8 @@ class RouteRuntime:
             self._note(message, "gated", f"{rule}: the condition was {allowed!r}")
         return bool(allowed)
 
-    def _gate(self, rule: Gate, message: Message) -> None:
+    def gate(self, rule: Gate, message: Message) -> None:
+        """Hold or release the runs, as a rule says for a message that it matches."""
         awakes = rule.opens and self.suspended
         if awakes:
             self.suspended = False
@@ -418,14 +417,14 @@ class RouteRuntime:
         for run in self.runs:
             run.scope.cancel(reason=outcome)
 
-    def was_cut(self, run: Run) -> None:
+    def was_cut(self, run: Run, now_s: float) -> None:
         """Take note of a cut; called by the run, in the same step."""
         self.statistics.cut += 1
         router = self.router
         if router.on_cut is not None:
             router.notify(router.on_cut, run)
         if run.outcome is None:
-            router.watch(run, router.unwind_s, "unwinding")
+            router.watch(run, now_s + router.unwind_s, "unwinding")
             return
         run.outcome = "interrupted"
         self._held.pop(run, None)
@@ -459,8 +458,8 @@ class RouteRuntime:
     def decisions(self) -> tuple[Decision, ...]:
         """The last lines of "why?", oldest first."""
         return tuple(
-            Decision(at_s, alias_of(cls), message, verdict, why)
-            for at_s, cls, message, verdict, why in self._notes
+            Decision(at_s, alias_of(cls), message, verdict, f"{why}: run {run}" if run else why)
+            for at_s, cls, message, verdict, why, run in self._notes or ()
         )
 
     @property
@@ -468,5 +467,7 @@ class RouteRuntime:
         """The runs that are running, or of which something is outstanding."""
         return (*self._active, *self._held)
 
-    def _note(self, message: Message, verdict: Verdict, why: str) -> None:
-        self._notes.append((message.at_s, type(message.event), message.id, verdict, why))
+    def _note(self, message: Message, verdict: Verdict, why: str, run: int = 0) -> None:
+        if self._notes is None:
+            self._notes = deque(maxlen=DECISIONS_KEPT)
+        self._notes.append((message.at_s, type(message.event), message.id, verdict, why, run))

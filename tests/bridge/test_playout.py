@@ -95,7 +95,7 @@ def add(
 def say(playout: Playout, utterance: Utterance, text: str, ms: int, *, last: bool = True) -> None:
     audio = AgentAudio(bytes(2 * ms), RATE, text, last=last)
     utterance.add_audio(audio)
-    playout.add_audio(utterance, audio.pcm)
+    playout.add_audio(utterance, audio.pcm, trio.current_time())
 
 
 async def test_audio_is_never_more_than_the_lead_ahead(autojump_clock, deck, playout):

@@ -810,20 +810,6 @@ async def test_the_log_is_bounded(autojump_clock):
         assert len(router.runtime(route).decisions) == 128
 
 
-async def test_the_strongest_cut_passes_conditions_and_protection(autojump_clock):
-    """`apply` past conditions cuts what neither a condition nor a protection lets go."""
-    async with open_router() as router:
-        route = router.on(Go).interrupt_on(Stop, condition=lambda m: False).stream(forever)
-        message = router.publish(Go())
-        runtime = router.runtime(route)
-        (run,) = runtime.runs
-        run.protect()
-        router.publish(Stop())
-        assert not run.is_cut
-        runtime.apply(runtime.rules[0], message, past_conditions=True)
-        assert run.is_cut
-
-
 async def test_only_routes_that_declare_the_event_are_cut(autojump_clock):
     """An interrupt reaches the runs of the routes that name it, and no others."""
     async with open_router() as router:

@@ -364,7 +364,7 @@ async def test_worker_ends_with_its_parent(path) -> None:
         )
         async with process.stdout, process.stderr:
             with trio.fail_after(LIMIT_S):
-                assert await process.stdout.receive_some() == b"ready\n"
+                assert await process.stdout.receive_some(5) == b"ready"
                 process.kill()
                 await process.wait()
                 assert await process.stderr.receive_some() == b""
