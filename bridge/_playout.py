@@ -83,6 +83,7 @@ class Playout:
         self._player_reports = False
         self._goes_on = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
+        self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
         self._wake = trio.Event()
         self._alarm = trio.CancelScope()
         self._looks_at_s = math.inf
@@ -113,21 +114,29 @@ class Playout:
         self.wake()
 
     def add_audio(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
-        """Queue audio of an utterance; PCM16 little-endian mono at the transport's rate."""
-        if utterance.finished:
-            return
-        is_first = not utterance.sent_ms
+        """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
+        utterance.waits_since_s = now_s
         size = self._chunk_bytes
+        # A look that is nearly due is taken now: a steady voice costs no scheduler step of its own.
+        looks = not utterance.sent_ms or now_s >= self._looks_at_s - CHUNK_S
+        if not looks and 0 < len(pcm) <= size and self._is_due_at_once(utterance, now_s):
+            self._send_one(utterance, pcm, now_s)
+            return
         if len(pcm) > size:
             utterance.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
         elif pcm:
             utterance.waiting.append(pcm)
-        utterance.waits_since_s = now_s
-        # What is due goes at once, and a look that is nearly due is taken now: a steady voice
-        # costs no scheduler step of its own.
-        soon_s = self._looks_at_s - CHUNK_S
-        if is_first or now_s >= soon_s or self._send_due(now_s) < self._looks_at_s:
+        if looks or self._send_due(now_s) < self._looks_at_s:
             self._look(now_s)
+
+    def _is_due_at_once(self, utterance: Utterance, now_s: float) -> bool:
+        """Whether audio that just came needs no queue: the usual case, and so a quick one."""
+        return (
+            utterance is self._utterances[0]
+            and not utterance.waiting
+            and not utterance.audio_complete
+            and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + _CLOSE_S
+        )
 
     def wake(self) -> None:
         """Have another look: something has changed."""
@@ -333,8 +342,8 @@ class Playout:
         return None
 
     def _send_one(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
-        duration_s = len(pcm) / 2 / self._transport.sample_rate_hz
-        plays_at_s = max(self._plays_until_s, now_s)
+        duration_s = len(pcm) * self._seconds_per_byte
+        plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
         self._transport.play(utterance.number, pcm)

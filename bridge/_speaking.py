@@ -308,7 +308,7 @@ class Speaking:
     def _audio_given(self, message: Message) -> None:
         audio: AgentAudio = message.event
         utterance = self._meant(audio.utterance, message)
-        if utterance is None:
+        if utterance is None or utterance.finished:
             return
         if audio.sample_rate_hz != self._rate_hz:
             self._refuse_rate(message.source, audio.sample_rate_hz)
@@ -326,7 +326,7 @@ class Speaking:
 
     def _audio_complete(self, message: Message) -> None:
         utterance = self._meant(message.event.utterance, message)
-        if utterance is not None:
+        if utterance is not None and not utterance.finished:
             utterance.audio_complete = True
             self._playout.wake()
 
@@ -334,8 +334,7 @@ class Speaking:
         if number:
             return self.utterance(number)
         turn = self._turns.of(message.run)
-        newest = turn.utterances[-1] if turn is not None and turn.utterances else None
-        return None if newest is None or newest.finished else newest
+        return turn.utterances[-1] if turn is not None and turn.utterances else None
 
     # --- what the playout tells -------------------------------------------------------------------
 
