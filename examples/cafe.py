@@ -124,7 +124,7 @@ async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
 
     speech = LocalSpeech(hint=HINT)
     cafe = App(functools.partial(answer, model=model), speech=speech, name="the café")
-    caller = EspeakVoice("en-us+m3", words_per_minute=150, word_gap=1)
+    caller = EspeakVoice("en-us+f3", words_per_minute=150, word_gap=1)
 
     async def speak(text: str) -> bytes:
         pcm = b"".join([piece.pcm async for piece in caller.synthesize(text)])
@@ -136,7 +136,7 @@ async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
     script = (
         Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
         Line("No wait, I want a cappuccino instead.", agent_has_spoken(2.0), interrupts=True),
-        Line("No, that's all.", agent_falls_silent()),
+        Line("No, that's all, thank you.", agent_falls_silent()),
     )
     checks = [] if model else [("the changed order is the one confirmed", confirmed)]
     if isinstance(model, LocalChat):
