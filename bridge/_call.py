@@ -17,7 +17,8 @@ from ._history import History
 from ._speaking import Speaking
 from ._state import StateKeeper
 from ._transport import Transport
-from ._turns import FixedText
+from ._turns import FixedText, Turn
+from .control._work import WorkRoom
 from .events import (
     AgentAudio,
     AgentError,
@@ -57,6 +58,7 @@ class Call:
         caller: Who calls, as the transport tells it; may be empty.
         router: The routes of all bridges.
         history: What was said, and what of it was heard.
+        work: The tools that run.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
@@ -78,6 +80,8 @@ class Call:
         router.add_sink(self._send, unless=_NEVER_SENT)
         self.speaking = Speaking(self, transport)
         self._state = StateKeeper(self)
+        self.work = WorkRoom()
+        self.work.on_change = self.touch_state
         router.on_failure = self._tell_failure
         router.on_run_start = self.speaking.run_started
         router.on_run_end = self.speaking.run_ended
@@ -230,6 +234,10 @@ class Call:
     def state(self) -> str:
         """What the call is doing: idle, listening, thinking, speaking, tool or closed."""
         return self._state.state
+
+    def turn_of(self, run: Run | None) -> Turn | None:
+        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        return self.speaking.turn_of(run)
 
     def touch_state(self) -> None:
         """Have the state worked out anew, once the publication under way is over."""

@@ -83,6 +83,10 @@ class Speaking:
         """Whether something was generated and waits to be heard."""
         return bool(self._playout.utterances)
 
+    def turn_of(self, run: Run | None) -> Turn | None:
+        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        return self._turns.of(run)
+
     def utterance_of(self, message: Message) -> Utterance | None:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
 

@@ -15,6 +15,7 @@ import trio
 from routes import Interruption, Outcome, Run
 
 from ._history import InterruptionRecord
+from .control._verbs import TurnPhase
 from .events import EmergencyStop, HeardBasis
 
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ class Turn:
     """What cut it; ``None`` if nothing did."""
     over: trio.Event = field(default_factory=trio.Event)
     """Set once it was heard to its end, or cut."""
+    phase: TurnPhase = "thinking"
+    """What it is at; nodes set it, and call ``call.touch_state()``."""
+    step: int = 0
+    """The step it is at, from 1: a call of the model, or a tool; 0 before the first."""
+    steps: int | None = None
+    """How many steps it will have; ``None`` where nobody knows."""
+    label: str = ""
+    """What it is doing, in a few words for a person."""
+    capped: str = ""
+    """Which cap has ended it; empty if none did."""
 
     @property
     def generated(self) -> str:

@@ -14,6 +14,8 @@ from pydantic import Field
 
 from routes import Event, register
 
+from .control._verbs import ToolOutcome, TurnPhase, Verb
+
 Outcome = Literal[
     "completed",
     "interrupted",
@@ -26,7 +28,19 @@ Outcome = Literal[
 ]
 """How a turn ended: one word per turn."""
 
-CallState = Literal["idle", "listening", "thinking", "speaking", "tool", "closed"]
+CallState = Literal[
+    "idle",
+    "listening",
+    "thinking",
+    "speaking",
+    "tool",
+    "waiting_permission",
+    "waiting_input",
+    "pausing",
+    "paused",
+    "stopping",
+    "closed",
+]
 """What the call is doing, seen by the caller."""
 
 HeardBasis = Literal["words", "reported", "clock", "text"]
@@ -245,6 +259,63 @@ class ToolResult(Event):
     content: str = ""
     """What the model is told."""
     error: bool = False
+    outcome: ToolOutcome = "completed"
+    ran_s: float = 0.0
+    """Seconds from its start to its end; 0 for a tool that never began."""
+
+
+class ToolProgress(Event):
+    """A tool tells how far it is."""
+
+    type: Literal["agent.tool_progress"] = "agent.tool_progress"
+    id: str
+    name: str
+    text: str = ""
+    fraction: float | None = Field(default=None, ge=0, le=1)
+    """0 to 1, or None where the tool cannot say."""
+
+
+class ToolOutput(Event):
+    """A tool wrote to its terminal."""
+
+    type: Literal["agent.tool_output"] = "agent.tool_output"
+    id: str
+    name: str
+    stream: Literal["stdout", "stderr", "tty"] = "stdout"
+    text: str
+
+
+class PermissionRequested(Event):
+    """A tool asks whether it may run; ``handle.respond()`` answers."""
+
+    type: Literal["agent.permission_requested"] = "agent.permission_requested"
+    id: str
+    """The id of the tool's call."""
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class PermissionAnswered(Event):
+    """A question for permission is closed."""
+
+    type: Literal["agent.permission_answered"] = "agent.permission_answered"
+    id: str
+    name: str
+    verdict: Literal["allowed", "denied", "withdrawn"]
+    """``withdrawn``: the turn was interrupted, and nobody said yes or no."""
+    remembered: bool = False
+    """Whether the answer holds for further calls of the tool in this conversation."""
+
+
+class JobFinished(Event):
+    """A background job has its result; published at the next boundary of the conversation."""
+
+    type: Literal["agent.job_finished"] = "agent.job_finished"
+    id: str
+    name: str
+    content: str
+    error: bool = False
+    outcome: ToolOutcome = "completed"
 
 
 class DTMFOutput(Event):
@@ -287,6 +358,47 @@ class TransferCall(Event):
 
     type: Literal["call.transfer"] = "call.transfer"
     target_phone_number: str
+
+
+class ControlRequested(Event):
+    """Somebody uses a verb on the work of the call; ``call.handle`` publishes it."""
+
+    type: Literal["call.control"] = "call.control"
+    verb: Verb
+    text: str = ""
+    """The new instruction of ``redirect``, the note of ``resume``; else empty."""
+
+
+class TurnEnded(Event):
+    """A turn is over: all of it was heard, or it was cut; exactly one for each turn."""
+
+    type: Literal["call.turn_ended"] = "call.turn_ended"
+    turn: int
+    agent: str
+    outcome: Outcome
+    generated: str = ""
+    heard: str = ""
+    capped: str = ""
+    """Which cap ended it, for the outcome ``capped``; else empty."""
+
+
+class CapWarning(Event):
+    """A turn has used four fifths of one of its caps; once for each cap of a turn."""
+
+    type: Literal["call.cap_warning"] = "call.cap_warning"
+    turn: int
+    which: str
+    used: float
+    limit: float
+
+
+class LongRunning(Event):
+    """A turn has been at work for a while; once for each turn."""
+
+    type: Literal["call.long_running"] = "call.long_running"
+    turn: int
+    elapsed_s: float
+    phase: TurnPhase
 
 
 class EmergencyStop(Event):

@@ -1,0 +1,16 @@
+"""Control over the work of a call: verbs, states, receipts, and the tools that run."""
+
+from ._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
+from ._work import StillRunning, Work, WorkRoom
+
+__all__ = [
+    "STRENGTH",
+    "VERBS",
+    "PolicyKind",
+    "StillRunning",
+    "ToolOutcome",
+    "TurnPhase",
+    "Verb",
+    "Work",
+    "WorkRoom",
+]

@@ -1,0 +1,107 @@
+"""The tools that run in a call, as whoever interrupts them sees them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import trio
+
+from routes import Run
+
+from ._verbs import PolicyKind, ToolOutcome, Verb
+
+
+@dataclass(frozen=True, slots=True)
+class StillRunning:
+    """A tool that an interrupt has not stopped."""
+
+    id: str
+    """The id of its call."""
+    tool: str
+    policy: PolicyKind
+    deadline_s: float = math.inf
+    """When it will be stopped if it has not ended by then, in seconds of trio's clock; infinite for
+    a tool that goes on as a background job."""
+
+
+class Work(Protocol):
+    """A tool at work; its task lives in the call's nursery, under a scope of its own."""
+
+    id: str
+    """The id of its call; unique within the conversation."""
+    name: str
+    policy: PolicyKind
+    run: Run | None
+    """The run that started it; ``None`` once it goes on in the background."""
+    started_at_s: float | None
+    """When it began, in seconds of trio's clock; ``None`` while it waits for permission or a place."""
+    done: trio.Event
+    """Set once it has its outcome and nothing of it is alive."""
+    outcome: ToolOutcome | None
+
+    def interrupt(self, verb: Verb) -> StillRunning | None:
+        """Do what its policy says, in this step; never waits.
+
+        Args:
+            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace but a commit section's;
+                a stronger verb may follow a weaker one, the same one again does nothing new.
+
+        Returns:
+            That it goes on, or ``None`` if its scope was cancelled or it never began.
+        """
+
+    def to_background(self) -> bool:
+        """Let it go on as a job of the call's own, the same task; False if it cannot."""
+
+    def consequence(self, verb: Verb) -> str:
+        """Say in a few words what ``interrupt(verb)`` would do now."""
+
+
+class WorkRoom:
+    """All tools that run in a call."""
+
+    def __init__(self) -> None:
+        self._works: dict[Work, None] = {}
+        self.on_change: Callable[[], None] | None = None
+        """Called whenever a tool begins or ends, or goes to the background."""
+
+    def __iter__(self) -> Iterator[Work]:
+        return iter(tuple(self._works))
+
+    def __len__(self) -> int:
+        return len(self._works)
+
+    def add(self, work: Work) -> None:
+        """Take in a tool that begins, or asks whether it may."""
+        self._works[work] = None
+        self.changed()
+
+    def remove(self, work: Work) -> None:
+        """Forget a tool that has its outcome."""
+        self._works.pop(work, None)
+        self.changed()
+
+    def changed(self) -> None:
+        """Tell that something about a tool has changed."""
+        if self.on_change is not None:
+            self.on_change()
+
+    def of(self, run: Run) -> tuple[Work, ...]:
+        """Return the tools that a run, or a run that descends from it, has started."""
+        return tuple(work for work in self._works if _descends(work.run, run))
+
+    @property
+    def jobs(self) -> tuple[Work, ...]:
+        """The tools that go on in the background."""
+        return tuple(work for work in self._works if work.run is None)
+
+
+def _descends(run: Run | None, ancestor: Run) -> bool:
+    while run is not None:
+        if run is ancestor:
+            return True
+        run = run.parent
+    return False
