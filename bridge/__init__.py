@@ -6,33 +6,45 @@ from routes import Message as Message
 from routes import RouteDefinitionError as RouteDefinitionError
 from routes import current_run as current_run
 
+from ._agent import open_agent as open_agent
 from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
 from ._history import AgentEntry as AgentEntry
 from ._history import History as History
 from ._history import InterruptionRecord as InterruptionRecord
+from ._history import JobEntry as JobEntry
 from ._history import NoteEntry as NoteEntry
 from ._history import ToolEntry as ToolEntry
+from ._history import ToolRecord as ToolRecord
 from ._history import UserEntry as UserEntry
 from ._transport import Speech as Speech
 from ._transport import Transport as Transport
+from .control._feed import Snapshot as Snapshot
+from .control._handle import Handle as Handle
+from .control._receipt import Receipt as Receipt
 
 __all__ = [
     "AgentEntry",
     "App",
     "Bridge",
     "Call",
+    "Handle",
     "History",
     "InterruptToken",
     "Interruption",
     "InterruptionRecord",
+    "JobEntry",
     "Message",
     "NoteEntry",
+    "Receipt",
     "RouteDefinitionError",
+    "Snapshot",
     "Speech",
     "ToolEntry",
+    "ToolRecord",
     "Transport",
     "UserEntry",
     "current_run",
+    "open_agent",
 ]

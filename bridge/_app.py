@@ -6,16 +6,40 @@ import inspect
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import trio
 
 from ._call import Call, open_bare_call
+from ._history import History
 from ._transport import Speech, Transport
 from .events import AgentError, CallStarted
 
+if TYPE_CHECKING:
+    from .thread import Thread, Threads
+
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What a call begins with, and where it is kept."""
+
+    history: History
+    thread: str
+    kept_in: Thread | None = None
+
+    def tell_trouble(self, call: Call) -> None:
+        """Let the caller's side know when the conversation cannot be saved."""
+        if self.kept_in is not None:
+            self.kept_in.on_trouble = lambda text: _publish_trouble(call, text)
+
+
+def _publish_trouble(call: Call, text: str) -> None:
+    call.router.publish_detached(AgentError(message=text), "call")
+
 
 Answer = Callable[[Call], Awaitable[Any]]
 
@@ -29,11 +53,17 @@ class App:
         answer: Called for each call; declares its routes and may speak first.
         speech: Ears and voice for calls with audio; ``None`` for an app that only reads and
             writes.
+        threads: Where conversations are kept; ``None`` for an app that forgets each with its call.
         name: Shown to callers.
     """
 
     def __init__(
-        self, answer: Answer, *, speech: Speech | None = None, name: str | None = None
+        self,
+        answer: Answer,
+        *,
+        speech: Speech | None = None,
+        threads: Threads | None = None,
+        name: str | None = None,
     ) -> None:
         """Make an application.
 
@@ -41,6 +71,7 @@ class App:
             answer: An async function that takes the call.  It declares routes and may speak; the
                 call goes on after it returns.
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
+            threads: Where conversations are kept, such as ``SqliteThreads("calls.db")``.
             name: Shown to callers; by default made of the module of `answer`.
 
         Raises:
@@ -54,6 +85,7 @@ class App:
             raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
         self.answer = answer
         self.speech = speech
+        self.threads = threads
         self.name = name or _name_of(answer)
 
     @asynccontextmanager
@@ -67,27 +99,66 @@ class App:
 
     @asynccontextmanager
     async def open_call(
-        self, transport: Transport, *, caller: str = "", call_id: str | None = None
+        self,
+        transport: Transport,
+        *,
+        caller: str = "",
+        call_id: str | None = None,
+        thread: str | None = None,
     ) -> AsyncIterator[Call]:
         """Answer one call; leaving the block ends it and all its tasks.
+
+        With ``threads=``, what is said is saved as it happens, before anything is told of it.  A
+        disk that cannot be written to is told as ``AgentError`` and tried again; the call goes on.
 
         Args:
             transport: The caller's side.
             caller: Who calls.
             call_id: Names the call in logs; by default random.
+            thread: Names the conversation, and goes on with the one of that name if there is one;
+                by default a new one under a random name.  ``call.thread`` is the name.
+
+        Raises:
+            ThreadBusyError: The conversation is going on in another call.
+            ThreadError: It was saved by a newer version.
+            ValueError: The name is empty or too long.
         """
         call_id = call_id or secrets.token_hex(8)
-        async with open_bare_call(transport, call_id=call_id, caller=caller) as call:
-            if transport.audio and self.speech is not None:
-                self.speech.attach(call)
-            call.nursery.start_soon(self._answer, call, name="answer")
-            for _ in range(2):
-                # After the second of these the answering task has had its first step, so that the
-                # routes it declares there hear of the start.
-                await trio.lowlevel.checkpoint()
-            started = CallStarted(call_id=call_id, caller=caller, audio=transport.audio)
-            call.router.publish_detached(started, "call")
+        async with (
+            self._open_memory(thread) as memory,
+            open_bare_call(
+                transport,
+                call_id=call_id,
+                caller=caller,
+                history=memory.history,
+                thread=memory.thread,
+            ) as call,
+        ):
+            await self._begin(call, transport)
+            memory.tell_trouble(call)
             yield call
+
+    @asynccontextmanager
+    async def _open_memory(self, thread: str | None) -> AsyncIterator[_Memory]:
+        name = secrets.token_hex(8) if thread is None else thread
+        if self.threads is None:
+            yield _Memory(History(), name)
+            return
+        async with self.threads.open_thread(name) as opened:
+            history = History(opened.entries)
+            history.on_change = opened.write
+            yield _Memory(history, name, opened)
+
+    async def _begin(self, call: Call, transport: Transport) -> None:
+        if transport.audio and self.speech is not None:
+            self.speech.attach(call)
+        call.nursery.start_soon(self._answer, call, name="answer")
+        for _ in range(2):
+            # After the second of these the answering task has had its first step, so that the
+            # routes it declares there hear of the start.
+            await trio.lowlevel.checkpoint()
+        started = CallStarted(call_id=call.call_id, caller=call.caller, audio=transport.audio)
+        call.router.publish_detached(started, "call")
 
     async def _answer(self, call: Call) -> None:
         try:

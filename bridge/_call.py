@@ -18,6 +18,11 @@ from ._speaking import Speaking
 from ._state import StateKeeper
 from ._transport import Transport
 from ._turns import FixedText, Turn
+from .control._control import Control
+from .control._delivery import Delivery
+from .control._feed import Snapshot, Subscription, ToolView
+from .control._handle import Handle
+from .control._permissions import Permissions
 from .control._work import WorkRoom
 from .events import (
     AgentAudio,
@@ -25,9 +30,11 @@ from .events import (
     AgentHandoff,
     AgentResponse,
     CallEnded,
-    EmergencyStop,
+    CallState,
     EndCall,
+    JobFinished,
     Outcome,
+    PermissionRequested,
     ToolCall,
     ToolResult,
     UserAudio,
@@ -59,11 +66,23 @@ class Call:
         router: The routes of all bridges.
         history: What was said, and what of it was heard.
         work: The tools that run.
+        permissions: The questions whether a tool may run.
+        delivery: The results of background jobs that wait for their moment.
+        control: Does what the verbs say; ``call.handle`` is for everybody's use.
+        thread: Names the conversation in the thread store; empty without one.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
 
-    def __init__(self, router: Router, transport: Transport, call_id: str, caller: str) -> None:
+    def __init__(
+        self,
+        router: Router,
+        transport: Transport,
+        call_id: str,
+        caller: str,
+        history: History | None = None,
+        thread: str = "",
+    ) -> None:
         self.call_id = call_id
         self.caller = caller
         self.router = router
@@ -73,7 +92,8 @@ class Call:
         self._bridges: dict[str, Bridge] = {}
         self._floor: Bridge | None = None
         self._transport = transport
-        self._history = History()
+        self.thread = thread
+        self._history = History() if history is None else history
         self._ending: Message | None = None
         self._is_ending = False
         # The first sink: what follows from an event is told after it.
@@ -82,13 +102,19 @@ class Call:
         self._state = StateKeeper(self)
         self.work = WorkRoom()
         self.work.on_change = self.touch_state
+        self.permissions = Permissions(self)
+        self.delivery = Delivery(self)
+        self.control = Control(self)
+        self._token = trio.lowlevel.current_trio_token()
+        self._watchers: list[Subscription] = []
+        router.add_sink(self._watch, unless=_NEVER_SENT)
         router.on_failure = self._tell_failure
         router.on_run_start = self.speaking.run_started
         router.on_run_end = self.speaking.run_ended
-        router.on_cut = self.speaking.run_cut
+        router.on_cut = self._run_cut
         router.observe(UserTranscriptionReceived, self._remember_user)
         router.observe([ToolCall, ToolResult], self._remember_tool)
-        router.observe(EmergencyStop, self._stop_everything)
+        router.observe(JobFinished, self._remember_job)
         router.observe(AgentHandoff, self._hand_over)
         router.add_sink(self._note_end, EndCall)
 
@@ -221,6 +247,8 @@ class Call:
         self.router.publish_detached(CallEnded(reason=reason), "call")
         self.router.close(outcome)
         self.ended.set()
+        for watcher in tuple(self._watchers):
+            watcher.close()
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -231,9 +259,58 @@ class Call:
         return self._history
 
     @property
-    def state(self) -> str:
-        """What the call is doing: idle, listening, thinking, speaking, tool or closed."""
+    def handle(self) -> Handle:
+        """What people hold: the verbs, the input and the view of this call's agent."""
+        return Handle(self, self._token)
+
+    @property
+    def state(self) -> CallState:
+        """What the call is doing, as it was last told."""
         return self._state.state
+
+    @property
+    def current_state(self) -> CallState:
+        """What the call is doing at this very moment, also in the middle of a publication."""
+        return self._state.find()
+
+    def snapshot(self) -> Snapshot:
+        """Return what the call is doing, with all that a watcher shows."""
+        now_s = trio.current_time()
+        turn = self.control.target()
+        keeper = self._state
+        return Snapshot(
+            state=keeper.state,
+            number=keeper.number,
+            since_s=keeper.since_s,
+            elapsed_s=now_s - keeper.since_s,
+            turn=turn.number if turn else None,
+            phase=self.speaking.phase_of(turn) if turn else "idle",
+            step=turn.step if turn else 0,
+            steps=turn.steps if turn else None,
+            label=turn.label if turn else "",
+            text=turn.generated if turn else "",
+            active_s=turn.active_s(now_s) if turn else 0.0,
+            total_s=now_s - turn.started_at_s if turn else 0.0,
+            caps=turn.caps() if turn else {},
+            tools=tuple(
+                ToolView(w.id, w.name, w.policy, now_s - (w.started_at_s or now_s))
+                for w in self.work
+            ),
+            backgrounded=len(self.work.jobs) + self.speaking.turns_aside,
+            permissions=tuple(
+                PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments))
+                for q in self.permissions.pending
+            ),
+        )
+
+    def watch(self) -> Subscription:
+        """Return everything that happens from now on, behind a snapshot."""
+        watcher = Subscription(self.snapshot, self._watchers.remove)
+        if self.ended.is_set():
+            watcher.end()
+        else:
+            self._watchers.append(watcher)
+        return watcher
 
     def turn_of(self, run: Run | None) -> Turn | None:
         """Return the turn that a run works on; ``None`` if it works on none that is not over."""
@@ -242,6 +319,8 @@ class Call:
     def touch_state(self) -> None:
         """Have the state worked out anew, once the publication under way is over."""
         self.router.call_after(self._state.update)
+        if len(self.delivery):
+            self.router.call_after(self.delivery.look)
 
     @property
     def audio(self) -> bool:
@@ -260,12 +339,44 @@ class Call:
             self._history.add_user(message.event.content, message.id)
 
     def _remember_tool(self, message: Message) -> None:
+        history = self.history  # the text said so far is written first
         if isinstance(message.event, ToolCall):
-            self._history.add_tool_call(message.event, message.id)
+            turn = self.turn_of(message.run or self._run_of_tool(message.event.id))
+            history.add_tool_call(message.event, message.id, turn=turn.number if turn else 0)
         else:
-            self._history.add_tool_result(message.event, message.id)
+            history.add_tool_result(message.event, message.id)
 
-    def _stop_everything(self, message: Message) -> None:
+    def _run_of_tool(self, call_id: str) -> Run | None:
+        return next((work.run for work in self.work if work.id == call_id), None)
+
+    def _remember_job(self, message: Message) -> None:
+        self._history.add_job(message.event, message.id)
+
+    def _run_cut(self, run: Run) -> None:
+        self.speaking.run_cut(run)
+        self.control.run_cut(run)
+
+    def _watch(self, message: Message) -> None:
+        if self._watchers and self._is_heard(message):
+            for watcher in tuple(self._watchers):
+                watcher.put(message)
+
+    def _is_heard(self, message: Message) -> bool:
+        """Whether this is none of the words of an agent that nobody hears."""
+        is_text = type(message.event) is AgentResponse
+        return not is_text or self.speaking.utterance_of(message) is not None
+
+    def came_back(self, turn: Turn, outcome: Outcome) -> None:
+        """Take in the result of a turn that went on in the background; for the playback."""
+        said = "".join(turn.aside)
+        log.info("turn_came_back", turn=turn.number, outcome=outcome)
+        if outcome == "completed":
+            result = JobFinished(id=f"turn_{turn.number}", name=turn.agent, content=said)
+            self.delivery.put(result, turn.agent)
+        self.touch_state()
+
+    def stop_everything(self, message: Message) -> None:
+        """Silence every agent, past every condition; for the control of the call."""
         for bridge in [b.name for b in self._bridges.values() if b.is_agent] + ["call"]:
             self.router.cut_all("emergency stop", bridge, message)
         self.speaking.stop_all(message)
@@ -314,8 +425,7 @@ class Call:
         self.end(message.event.reason)
 
     def _send(self, message: Message) -> None:
-        is_text = type(message.event) is AgentResponse
-        if not is_text or self.speaking.utterance_of(message) is not None:
+        if self._is_heard(message):
             self._transport.send(message)
 
     def _tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
@@ -342,7 +452,12 @@ def _snake(name: str) -> str:
 
 @asynccontextmanager
 async def open_bare_call(
-    transport: Transport, *, call_id: str, caller: str = ""
+    transport: Transport,
+    *,
+    call_id: str,
+    caller: str = "",
+    history: History | None = None,
+    thread: str = "",
 ) -> AsyncIterator[Call]:
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
@@ -351,9 +466,11 @@ async def open_bare_call(
             ``transport.attached(call)`` if it has such a method.
         call_id: Names the call in logs.
         caller: Who calls.
+        history: What was said before, in the same conversation; ``None`` for nothing.
+        thread: Names the conversation in the thread store.
     """
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller)
+        call = Call(router, transport, call_id, caller, history, thread)
         attached = getattr(transport, "attached", None)
         if callable(attached):
             attached(call)

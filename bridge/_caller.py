@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import trio
 from websockets.exceptions import ConnectionClosed
 
 from ._loudspeaker import Heard, Loudspeaker, Report
+from .control._verbs import Verb
 from .events import Button
+from .server._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
 from .server._native import (
     AgentFrame,
     CallerAudio,
@@ -20,6 +22,7 @@ from .server._native import (
     Ended,
     HangUp,
     Hello,
+    Hold,
     KeyPress,
     Mute,
     Ping,
@@ -39,6 +42,12 @@ FRAME_BYTES = 640
 
 PING_EVERY_S = 10.0
 """So that a caller without a microphone is not taken for a silent one."""
+
+Frames: TypeAlias = Callable[[], bytes]
+"""Gives the next 20 ms of a microphone, PCM16 little-endian mono 16 kHz (640 bytes).
+
+It is called on the event loop once every 20 ms, late ones at once; it must neither wait nor raise.
+"""
 
 M = TypeVar("M", bound=ServerMessage)
 
@@ -66,6 +75,17 @@ class Received(Generic[M]):
     message: M
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A piece of the agent's audio as it came from the network."""
+
+    at_s: float
+    """In seconds of trio's clock."""
+    utterance: int
+    length: int
+    """In samples."""
+
+
 @dataclass(slots=True)
 class Spoke:
     """What the caller said without a break."""
@@ -83,25 +103,37 @@ class Caller:
     Attributes:
         hello: The server's first message.
         received: All messages but audio, in order.
-        spoke: What was said through the microphone.
+        arrivals: All audio that came, in order, played or not.
+        spoke: What was said with ``speak``.
         ended: Set once the call is over.
         reason: Why it is over; None before.
     """
 
-    def __init__(self, outbox: Outbox, hello: Hello, *, microphone: bool, buffer_s: float) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        hello: Hello,
+        *,
+        has_audio: bool,
+        microphone: Frames | None,
+        buffer_s: float,
+    ) -> None:
         """Set up a caller whose connection others run; use ``open_caller``."""
         self.hello = hello
         self.received: list[Received[Any]] = [Received(trio.current_time(), 0, hello)]
+        self.arrivals: list[Arrival] = []
         self.spoke: list[Spoke] = []
         self.ended = trio.Event()
         self.reason: str | None = None
         self._outbox = outbox
-        self._has_microphone = microphone
+        self._can_speak = has_audio and microphone is None
+        self._next_frame = microphone or self._spoken_frame
         self._speaker = Loudspeaker(buffer_s=buffer_s)
         self._news = trio.Event()
         self._played = trio.Event()
-        self._microphone = bytearray()
+        self._to_say = bytearray()
         self._all_said = trio.Event()
+        self._requests = 0
 
     # --- doing ----------------------------------------------------------------------------------
 
@@ -116,21 +148,24 @@ class Caller:
 
         Raises:
             CallOver: The call ended before all was said.
-            RuntimeError: The call has no microphone, or somebody is speaking already.
+            RuntimeError: The call has no microphone or one of its own, or somebody is speaking
+                already.
         """
-        if not self._has_microphone:
-            raise RuntimeError("this caller has no microphone: open_caller(url, mode='audio')")
-        if self._microphone:
+        if not self._can_speak:
+            raise RuntimeError(
+                "speak() has no microphone here: open_caller(url, mode='audio', microphone=None)"
+            )
+        if self._to_say:
             raise RuntimeError("this caller is speaking already; wait for speak() to return")
         if not pcm:
             await trio.lowlevel.checkpoint()
             return
         self._all_said = trio.Event()
-        self._microphone += pcm
+        self._to_say += pcm
         try:
             await self._all_said.wait()
         finally:
-            self._microphone.clear()
+            self._to_say.clear()
         if self.reason is not None:
             raise CallOver(self.reason, "the end of what was said")
 
@@ -153,6 +188,47 @@ class Caller:
     def stop(self) -> None:
         """Press the Stop key."""
         self._send(Stop())
+
+    def control(self, verb: Verb, text: str = "") -> int:
+        """Use a verb on the agent's work.
+
+        Args:
+            verb: The verb.
+            text: The instruction of ``redirect``, the note of ``resume``.
+
+        Returns:
+            The ``request`` of the ``VerbReceipt``, or error, and the ``VerbSettled`` to come.
+        """
+        request = self._next_request()
+        self._send(UseVerb(verb=verb, text=text, request=request))
+        return request
+
+    def respond(self, permission: str, allow: bool, remember: bool = False) -> int:
+        """Answer the question whether a tool may run.
+
+        Args:
+            permission: The id of the question.
+            allow: Whether it may.
+            remember: Whether that holds for further calls of the tool in this conversation.
+
+        Returns:
+            The ``request`` of the error that comes if nobody waits for the answer any more.
+        """
+        request = self._next_request()
+        self._send(AnswerPermission(id=permission, allow=allow, remember=remember, request=request))
+        return request
+
+    def ask_description(self, verb: Verb) -> int:
+        """Ask what a verb would do now; returns the ``request`` of the ``Description``."""
+        request = self._next_request()
+        self._send(DescribeVerb(verb=verb, request=request))
+        return request
+
+    def ask_snapshot(self) -> int:
+        """Ask what the call is doing; returns the ``request`` of the ``SnapshotMessage``."""
+        request = self._next_request()
+        self._send(AskSnapshot(request=request))
+        return request
 
     def ping(self, t: float = 0.0) -> None:
         """Ask for a ``Pong`` with the same ``t``."""
@@ -232,7 +308,7 @@ class Caller:
             self._over(reason)
 
     async def run_microphone(self) -> None:
-        """Send a frame each 20 ms, of speech or of silence, on an exact grid."""
+        """Send a frame of the microphone each 20 ms, on an exact grid."""
         at_s = trio.current_time()
         while not self.ended.is_set():
             self._outbox.put(encode(CallerAudio(self._next_frame())))
@@ -255,8 +331,9 @@ class Caller:
             await trio.sleep(PING_EVERY_S)
             self.ping()
 
-    def _next_frame(self) -> bytes:
-        frame = bytes(self._microphone[:FRAME_BYTES])
+    def _spoken_frame(self) -> bytes:
+        """Return the next frame of what ``speak`` was given, or silence."""
+        frame = bytes(self._to_say[:FRAME_BYTES])
         if not frame:
             return bytes(FRAME_BYTES)
         now = trio.current_time()
@@ -266,8 +343,8 @@ class Caller:
             last = Spoke(now, bytearray())
             self.spoke.append(last)
         last.pcm += frame
-        del self._microphone[:FRAME_BYTES]
-        if not self._microphone:
+        del self._to_say[:FRAME_BYTES]
+        if not self._to_say:
             self._all_said.set()
         return frame.ljust(FRAME_BYTES, b"\0")
 
@@ -275,11 +352,16 @@ class Caller:
         now = trio.current_time()
         match message:
             case AgentFrame(utterance, pcm):
+                self.arrivals.append(Arrival(now, utterance, len(pcm) // 2))
                 self._speaker.feed(utterance, pcm, now)
                 self._played.set()
                 return
             case Clear(utterance=fence, request=request):
                 self._report(self._speaker.clear(fence, now), request)
+            case Hold(on=on):
+                held_at = self._speaker.hold(on, now)
+                if held_at is not None:
+                    self._report(held_at)
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
         self._played.set()
@@ -298,6 +380,10 @@ class Caller:
                 request=request,
             )
         )
+
+    def _next_request(self) -> int:
+        self._requests += 1
+        return self._requests
 
     def _send(self, message: ClientMessage) -> None:
         self._outbox.put(encode(message))

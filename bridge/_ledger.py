@@ -155,6 +155,18 @@ class Utterance:
         self._stalled = False
         self.sent_ms += duration_ms
 
+    def stand(self, now_s: float) -> None:
+        """Take note that its player holds at the sample that is being heard."""
+        if self._anchor_s is not None:
+            self._anchor_s, self._anchor_ms = now_s, self.position_ms(now_s)
+            self._stalled = True
+
+    def go_on(self, now_s: float) -> None:
+        """Take note that its player goes on where it was held."""
+        if self._anchor_s is not None:
+            self._anchor_s = now_s
+            self._stalled = False
+
     def begins_at(self, plays_at_s: float) -> None:
         """Take note that what is in front of it takes longer, or less long, than was thought."""
         if not self.started and self._anchor_s is not None:

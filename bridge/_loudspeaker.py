@@ -1,7 +1,8 @@
 """A loudspeaker made of arithmetic: what is heard, and when, to the sample.
 
 It plays nothing.  Each piece of audio gets its start when it arrives, so that everything else (how
-far an utterance was played, what a cut leaves) is computed from the time it is asked at.
+far an utterance was played, what a cut leaves) is computed from the time it is asked at.  Its own
+time stands still while it is held; only what it tells others is in the time of the clock.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Literal, final
 
 POSITION_EVERY_S = 0.05
 """Time between two reports of the position."""
+
+_CLOSE_S = 1e-9
+"""What differences of times are off by; nothing that is heard."""
 
 ReportKind = Literal["start", "position", "done", "underrun", "flushed"]
 
@@ -67,6 +71,9 @@ class Loudspeaker:
         self._current: Heard | None = None
         self._starved: int | None = None
         self._next_position_s = math.inf
+        self._holds: list[tuple[float, float]] = []
+        self._held_at_s: float | None = None
+        self._behind_s = 0.0
 
     def feed(self, utterance: int, pcm: bytes, now_s: float) -> None:
         """Take audio, to be played behind all that is there.
@@ -81,6 +88,7 @@ class Loudspeaker:
             return
         if not pcm:
             return
+        now_s = self._own_s(now_s)
         last = self._heard[-1] if self._heard else None
         start_s = self._free_at_s
         if start_s <= now_s:
@@ -107,6 +115,7 @@ class Loudspeaker:
         Returns:
             What was played of the utterance that was cut, or of the fence's if none was.
         """
+        told_s, now_s = now_s, self._own_s(now_s)
         self._fence = max(self._fence, fence)
         cut = self._speaking_below(fence)
         queued = self._queued_bytes(now_s, fence)
@@ -117,7 +126,39 @@ class Loudspeaker:
         self._untold = deque(span for span in self._untold if span.utterance > fence)
         self.dropped_bytes += queued
         self._free_at_s = self._end_of(self._heard[-1]) if self._heard else -math.inf
-        return Report("flushed", cut, self.played_ms(cut, now_s), self._ms(queued))
+        return Report("flushed", cut, self.played_ms(cut, told_s), self._ms(queued))
+
+    def hold(self, on: bool, now_s: float) -> Report | None:
+        """Stop at the sample that is being heard and lose nothing, or go on with it.
+
+        Args:
+            on: False: go on.
+            now_s: The time.
+
+        Returns:
+            Where it was stopped; None if nothing was being heard, or it goes on.
+        """
+        if on == (self._held_at_s is not None):
+            return None
+        own_s = self._own_s(now_s)
+        if not on:
+            assert self._held_at_s is not None  # it is held
+            self._behind_s = now_s - own_s
+            self._holds.append((own_s, self._behind_s))
+            self._held_at_s = None
+            return None
+        heard = next(
+            (span for span in self._heard if span.at_s <= own_s < self._end_of(span)), None
+        )
+        if heard is None:
+            self._held_at_s = own_s
+            return None
+        # Between two samples it has no place to stop.
+        played = self._played_bytes(heard, own_s)
+        self._held_at_s = heard.at_s + played / 2 / self._rate
+        queued = self._queued_bytes(own_s, heard.utterance)
+        played_ms = self.played_ms(heard.utterance, now_s)
+        return Report("position", heard.utterance, played_ms, self._ms(queued))
 
     def _speaking_below(self, fence: int) -> int:
         """Return the utterance that a fence cuts, and forget that it was being played."""
@@ -133,15 +174,17 @@ class Loudspeaker:
         Args:
             now_s: The time.
         """
+        now_s = self._own_s(now_s)
         spans = []
         for span in self._heard:
             length = self._played_bytes(span, now_s)
             if length:
-                spans.append(Heard(span.at_s, span.utterance, span.pcm[:length]))
+                spans += self._between_holds(Heard(span.at_s, span.utterance, span.pcm[:length]))
         return spans
 
     def played_ms(self, utterance: int, now_s: float) -> float:
         """Return how much of an utterance was heard until now, in milliseconds."""
+        now_s = self._own_s(now_s)
         spans = (span for span in self._heard if span.utterance == utterance)
         return self._ms(sum(self._played_bytes(span, now_s) for span in spans))
 
@@ -153,15 +196,19 @@ class Loudspeaker:
         Args:
             now_s: The time; never before that of an earlier call.
         """
+        own_s = self._own_s(now_s)
         due: list[Report] = []
-        while (step := self._next_step(now_s)) is not None and step[0] <= now_s:
+        while (step := self._next_step(own_s)) is not None and step[0] <= own_s + _CLOSE_S:
             due.append(self._tell(*step, now_s))
         return due
 
     def next_report_s(self, now_s: float) -> float:
         """Return when the next report is due if nothing else comes, or infinity."""
-        step = self._next_step(now_s)
-        return math.inf if step is None else step[0]
+        own_s = self._own_s(now_s)
+        step = self._next_step(own_s)
+        if step is None or (self._held_at_s is not None and step[0] > own_s + _CLOSE_S):
+            return math.inf
+        return step[0] + self._behind_s if self._held_at_s is None else now_s
 
     def _next_step(self, now_s: float) -> tuple[float, ReportKind, int] | None:
         if self._current is None:
@@ -193,10 +240,28 @@ class Loudspeaker:
                 self._current = self._untold.popleft()
                 self._starved = None
             self._next_position_s = at_s + POSITION_EVERY_S
-        queued = self._queued_bytes(now_s, utterance)
+        queued = self._queued_bytes(self._own_s(now_s), utterance)
         return Report(kind, utterance, self.played_ms(utterance, now_s), self._ms(queued))
 
     # --- arithmetic -----------------------------------------------------------------------------
+
+    def _own_s(self, now_s: float) -> float:
+        """Return a time by the player's own clock, which has stood still while it was held."""
+        return now_s - self._behind_s if self._held_at_s is None else self._held_at_s
+
+    def _between_holds(self, span: Heard) -> list[Heard]:
+        """Return a span in the parts in which it was heard, at the times of the caller's clock."""
+        parts, behind_s = [], 0.0
+        for held_at_s, then_behind_s in self._holds:
+            before = self._played_bytes(span, held_at_s)
+            if before:
+                part = Heard(span.at_s + behind_s, span.utterance, span.pcm[:before])
+                parts.append(part)
+                span = Heard(held_at_s, span.utterance, span.pcm[before:])
+            behind_s = then_behind_s
+        if span.pcm:
+            parts.append(Heard(span.at_s + behind_s, span.utterance, span.pcm))
+        return parts
 
     def _end_of(self, span: Heard) -> float:
         return span.at_s + len(span.pcm) / 2 / self._rate

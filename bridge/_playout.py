@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -87,6 +88,8 @@ class Playout:
         self._wake = trio.Event()
         self._alarm = trio.CancelScope()
         self._looks_at_s = math.inf
+        self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
+        self._paused = False
 
     @property
     def utterances(self) -> tuple[Utterance, ...]:
@@ -133,6 +136,7 @@ class Playout:
         """Whether audio that just came needs no queue: the usual case, and so a quick one."""
         return (
             utterance is self._utterances[0]
+            and not self._paused
             and not utterance.waiting
             and not utterance.audio_complete
             and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + _CLOSE_S
@@ -156,6 +160,37 @@ class Playout:
         next_s = self._send_due(now_s)
         self._looks_at_s = self._alarm.deadline = min(next_s, self._next_look_s(now_s))
 
+    def pause(self) -> None:
+        """Hold the audio at the very sample that is being heard; nothing of it is lost.
+
+        A transport without a method ``hold()`` plays what it has, at most ``LEAD_S``, and no more.
+        """
+        if self._paused:
+            return
+        now_s = trio.current_time()
+        self.advance(now_s)
+        self._paused = True
+        if self._holds_player is not None:
+            for utterance in self._utterances:
+                utterance.stand(now_s)
+            self._holds_player(True)
+        self.wake()
+
+    def resume(self) -> None:
+        """Let the audio go on with the sample at which it was held."""
+        if not self._paused:
+            return
+        now_s = trio.current_time()
+        self._paused = False
+        for utterance in self._utterances:
+            utterance.waits_since_s = now_s
+            if self._holds_player is not None:
+                utterance.go_on(now_s)
+        if self._holds_player is not None:
+            self._holds_player(False)
+        self._line_up(now_s)
+        self.wake()
+
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports; positions of utterances that are over are ignored."""
         if not played_ms >= 0:
@@ -164,7 +199,8 @@ class Playout:
         for index, utterance in enumerate(self._utterances):
             if utterance.number == number and utterance.sent_ms:
                 self._player_reports = True
-                utterance.report(played_ms, now_s, stalled=kind == "underrun")
+                stalled = kind == "underrun" or (self._paused and self._holds_player is not None)
+                utterance.report(played_ms, now_s, stalled=stalled)
                 if kind == "done" and utterance.is_all_sent:
                     utterance.done_reported = True
                 for earlier in self._utterances[:index]:
@@ -235,14 +271,14 @@ class Playout:
 
     def advance(self, now_s: float) -> None:
         """Take note of what was heard by now."""
-        for utterance in list(self._utterances):
+        for utterance in () if self._paused else self.utterances:
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):
             if now_s >= deadline_s:
                 self._settle(utterance, utterance.position_ms(now_s))
 
     def _advance_one(self, utterance: Utterance, now_s: float) -> None:
-        if utterance.finished or utterance is not self._utterances[0]:
+        if self._paused or utterance.finished or utterance is not self._utterances[0]:
             return  # players play in order
         self._give_up_voice(utterance, now_s)
         if not utterance.started and self._has_started(utterance, now_s):
@@ -303,7 +339,7 @@ class Playout:
 
     def _next_look_s(self, now_s: float) -> float:
         looks = list(self._settling.values())
-        for utterance in self._utterances:
+        for utterance in () if self._paused else self._utterances:
             looks.append(self._voice_until_s(utterance))
             if utterance.starts_at_s < math.inf:
                 starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
@@ -330,6 +366,8 @@ class Playout:
         return math.inf
 
     def _next_to_send(self) -> Utterance | None:
+        if self._paused:
+            return None
         first = None
         for utterance in self._utterances:
             first = first or utterance

@@ -17,7 +17,8 @@ from routes import Interruption, Message, Run
 from ._ledger import Utterance
 from ._playout import Playout
 from ._transport import Transport
-from ._turns import FixedText, Turn, Turns, lineage, outermost, record_of
+from ._turns import FixedText, Turn, Turns, lineage, outermost, record_of, verb_of
+from .control._verbs import TurnPhase
 from .events import (
     AgentAudio,
     AgentAudioComplete,
@@ -31,7 +32,9 @@ from .events import (
     AgentTextComplete,
     AgentUtteranceQueued,
     EmergencyStop,
+    JobFinished,
     Outcome,
+    TurnEnded,
     UserStartedSpeaking,
 )
 
@@ -49,7 +52,7 @@ class Speaking:
         self._audio = transport.audio
         self._rate_hz = transport.sample_rate_hz
         self._playout = Playout(transport, self)
-        self._turns = Turns()
+        self._turns = Turns(after=call._history.last_turn)
         self._utterances = 0
         self._silent = trio.Event()
         self._newest: tuple[int, Utterance] | None = None
@@ -57,6 +60,7 @@ class Speaking:
         self._closed = False
         self._wrong_rates: set[tuple[str, int]] = set()
         self.turns_cut = 0
+        self._ends_as: Outcome | None = None
         router = call.router
         router.observe(AgentResponse, self._response)
         router.add_sink(self._response_passed, AgentResponse)
@@ -100,6 +104,65 @@ class Speaking:
     def utterance(self, number: int) -> Utterance | None:
         """Return the utterance with this number, if it is not over."""
         return next((u for u in self._playout.utterances if u.number == number), None)
+
+    @property
+    def turns_aside(self) -> int:
+        """How many turns go on in the background."""
+        return self._turns.aside
+
+    def current_turn(self, agents: tuple[str, ...]) -> Turn | None:
+        """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
+        found = None
+        for turn in self._turns:
+            if turn.agent in agents and turn.interruption is None and not turn.is_delivered:
+                found = turn
+        return found
+
+    def phase_of(self, turn: Turn) -> TurnPhase:
+        """Return what a turn is at, as whoever interrupts it sees it."""
+        if turn.outcome is not None:
+            return "speaking"
+        talks = turn.phase in ("text", "thinking")
+        if talks and any(u.started and not u.finished for u in turn.utterances):
+            return "speaking"
+        if turn.phase == "thinking" and not turn.step and turn.generated:
+            return "text"  # its node tells nothing of its steps
+        return turn.phase
+
+    def pause(self) -> None:
+        """Hold what is being said at the sample that is being heard."""
+        self._playout.pause()
+
+    def note_pause(self, turn: Turn, message: Message) -> None:
+        """Put down that a turn was paused."""
+        elapsed_s = message.at_s - turn.started_at_s
+        run = turn.run.id if turn.run is not None else 0
+        self._record(
+            turn,
+            Interruption(run, "", turn.agent, message, "pause", "running", message.at_s, elapsed_s),
+        )
+
+    def resume(self) -> None:
+        """Go on with the sample at which it was held."""
+        self._playout.resume()
+
+    def ending_as(self, outcome: Outcome) -> None:
+        """Let turns that are cut from now on end with this outcome."""
+        self._ends_as = outcome
+
+    def set_aside(self, turn: Turn) -> None:
+        """Let a turn go on in the background: unheard, and holding up nobody."""
+        turn.is_aside = True
+        turn.outcome = "backgrounded"
+        self._turns.set_aside(turn)
+        for utterance in turn.utterances:
+            if not utterance.finished:
+                self._playout.cut(utterance, "moved to the background")
+        for run in tuple(turn.active):
+            run.set_aside()
+        self._call.history.add_note(f"turn {turn.number} was moved to the background")
+        self._tell_ended(turn)
+        self._close_if_over(turn)
 
     async def run(self) -> None:
         """Play what is said, until cancelled."""
@@ -168,10 +231,18 @@ class Speaking:
         if turn is None or run not in turn.active or run.outcome is None:
             return
         self._turns.leave(turn, run)
+        if turn.is_aside:
+            if not turn.active:
+                self._tell_complete(turn, run.outcome)
+                self._turns.close(turn)
+                self._call.came_back(turn, run.outcome)
+            return
         if turn.result in (None, "completed"):
             turn.result = run.outcome
+        if turn.capped:
+            turn.result = "capped"
         if turn.interruption is not None:
-            turn.result = "interrupted"
+            turn.result = self._outcome_of_cut(turn)
         if not turn.active or (turn.interruption is not None and run is turn.run):
             self._finish(turn, turn.result)
 
@@ -196,16 +267,22 @@ class Speaking:
         delivered = turn.outcome is not None and turn.is_heard_whole
         if by is not None and turn.interruption is None and not delivered:
             turn.interruption = by
+            turn.verb = verb_of(by)
             self.turns_cut += 1
             self._record(turn, by)
             if turn.run is None or not turn.run.is_running:
-                self._finish(turn, "interrupted")  # what others still do for it nobody will hear
+                # What others still do for it nobody will hear.
+                self._finish(turn, self._outcome_of_cut(turn))
         self._close_if_over(turn)
+
+    def _outcome_of_cut(self, turn: Turn) -> Outcome:
+        return self._ends_as or ("redirected" if turn.verb == "redirect" else "interrupted")
 
     def _finish(self, turn: Turn, outcome: Outcome) -> None:
         if turn.outcome is None:
             turn.outcome = outcome
             self._complete_text(turn)
+            self._remember_if_begun(turn)
             if not turn.is_said:
                 self._tell_complete(turn, outcome)
         self._close_if_over(turn)
@@ -213,15 +290,38 @@ class Speaking:
 
     def _open_turn(self, run: Run | None, agent: str) -> Turn:
         turn = self._turns.open(run, agent)
+        self._call.control.turn_opened(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
             trigger.turn.append(turn)
             turn.is_said = True
+        elif isinstance(trigger, JobFinished):
+            self._call.delivery.began(turn, trigger)
         return turn
 
     def _tell_complete(self, turn: Turn, outcome: Outcome) -> None:
         event = AgentGenerationComplete(outcome=outcome, content=turn.generated, turn=turn.number)
         self._call.router.publish_detached(event, turn.agent)
+
+    def _tell_ended(self, turn: Turn) -> None:
+        if turn.is_told or turn.outcome is None:
+            return
+        turn.is_told = True
+        self._call.control.turn_over(turn)
+        outcome = turn.outcome
+        if turn.interruption is not None and outcome == "completed":
+            outcome = self._outcome_of_cut(turn)
+        self._remember_if_begun(turn)  # what is told of a turn is written down before
+        event = TurnEnded(
+            turn=turn.number,
+            agent=turn.agent,
+            outcome=outcome,
+            generated=turn.generated,
+            heard=turn.heard,
+            capped=turn.capped,
+        )
+        self._call.router.publish_detached(event, turn.agent)
+        self._call.delivery.ended(turn)
 
     def _complete_text(self, turn: Turn) -> None:
         for utterance in turn.utterances:
@@ -233,7 +333,10 @@ class Speaking:
 
     def _close_if_over(self, turn: Turn) -> None:
         if turn.is_delivered:
-            self._turns.close(turn)
+            if not turn.is_aside:
+                self._turns.close(turn)
+            if all(utterance.settled for utterance in turn.utterances):
+                self._tell_ended(turn)
         if not self.is_generating and self._playout.is_idle:
             self._silent.set()
             self._silent = trio.Event()
@@ -247,6 +350,9 @@ class Speaking:
         response: AgentResponse = message.event
         run = message.run
         turn = self._turns.of(run)
+        if turn is not None and turn.is_aside:
+            turn.aside.append(response.content)
+            return
         if turn is None or turn.outcome is not None:
             turn = self._open_turn(outermost(run), message.source)
         self._turns.join(turn, run)
@@ -348,7 +454,7 @@ class Speaking:
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
         """Remember and tell what was heard."""
-        self._unwritten.add(utterance.turn)
+        self._remember(utterance.turn)  # a word that is told is written down
         self._tell(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 
     def utterance_queued(self, utterance: Utterance) -> None:
@@ -389,12 +495,17 @@ class Speaking:
 
     # --- memory -----------------------------------------------------------------------------------
 
+    def _remember_if_begun(self, turn: Turn) -> None:
+        if turn.generated:
+            self._remember(turn)
+
     def _remember(self, turn: Turn) -> None:
         history = self._call._history
         history.set_agent(turn.number, turn.agent, turn.generated, turn.heard, turn.basis)
 
     def _record(self, turn: Turn, interruption: Interruption) -> None:
-        self._call._history.set_interruption(record_of(turn, interruption), turn.agent)
+        record = record_of(turn, interruption, self.phase_of(turn))
+        self._call._history.set_interruption(record, turn.agent)
 
 
 def _as_response(message: Message) -> AgentResponse:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+import trio
+
 from routes import Message
 
+from .control._states import IllegalStep, check_step
 from .events import (
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
@@ -22,17 +26,23 @@ if TYPE_CHECKING:
     from ._call import Call
 
 
+log = structlog.get_logger()
+
+
 class StateKeeper:
     """Follows a call's state.
 
-    The states are exclusive; of several that hold, the first of ``closed, speaking, listening,
-    tool, thinking, idle`` is the state.
+    The states are exclusive; of several that hold, the first of ``closed, paused, pausing,
+    speaking, waiting_permission, waiting_input, tool, thinking, stopping, listening, idle`` is
+    the state.
     """
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self.state: CallState = "idle"
         self.number = 0
+        self.since_s = trio.current_time()
+        self.illegal_steps = 0
         self._user_speaks = False
         self._tools: list[Message] = []
         self._closed = False
@@ -63,24 +73,47 @@ class StateKeeper:
 
     def update(self) -> None:
         """Work out the state, and tell it if it has changed."""
-        state = self._find()
-        if state != self.state:
-            self.state = state
-            self.number += 1
-            changed = StateChanged(state=state, number=self.number)
-            self._call.router.publish_detached(changed, "call")
+        state = self.find()
+        if state == self.state:
+            return
+        try:
+            check_step(self.state, state, self._call.control.under_way or "")
+        except IllegalStep:
+            self.illegal_steps += 1
+            log.exception("illegal_step")
+        self.state = state
+        self.since_s = trio.current_time()
+        self.number += 1
+        changed = StateChanged(state=state, number=self.number)
+        self._call.router.publish_detached(changed, "call")
 
-    def _find(self) -> CallState:
-        speaking = self._call.speaking
+    def find(self) -> CallState:
+        """Work out the state as it is at this moment."""
+        control, speaking = self._call.control, self._call.speaking
         if self._closed:
             return "closed"
+        if control.is_paused:
+            turn = control.target()
+            works = any(work.outcome is None for work in control.works(turn))
+            return "pausing" if works and control.pause_tools == "finish" else "paused"
         if speaking.is_audible_now:
             return "speaking"
-        if self._user_speaks:
-            return "listening"
-        self._tools = [call for call in self._tools if not call.is_stale]
-        if self._tools and speaking.is_generating:
-            return "tool"
-        if speaking.is_generating or speaking.is_pending:
+        if speaking.is_generating:
+            return self._at_work()
+        if speaking.is_pending:
             return "thinking"
-        return "idle"
+        if control.under_way == "redirect":
+            return "thinking"  # about what is next, once the step that was cut has unwound
+        if control.is_stopping:
+            return "stopping"
+        return "listening" if self._user_speaks else "idle"
+
+    def _at_work(self) -> CallState:
+        turn = self._call.control.target()
+        phase = "thinking" if turn is None else turn.phase
+        if phase == "permission":
+            return "waiting_permission"
+        if phase == "input":
+            return "waiting_input"
+        self._tools = [call for call in self._tools if not call.is_stale]
+        return "tool" if phase == "tool" or self._tools else "thinking"

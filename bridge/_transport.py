@@ -16,7 +16,9 @@ class Transport(Protocol):
 
     What comes from the caller goes the other way: a transport publishes it with
     ``call.publish()``, and tells how far audio was played with ``call.report_playback()``.
-    A transport with a method ``attached(call)`` is told of its call before the first event.
+    A transport with a method ``attached(call)`` is told of its call before the first event.  One
+    with a method ``hold(on)`` is told to hold its player at the sample that is being heard, and to
+    go on from there; without one, what the player has already, at most 0.4 s, plays on.
     """
 
     @property

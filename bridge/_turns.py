@@ -14,9 +14,9 @@ import trio
 
 from routes import Interruption, Outcome, Run
 
-from ._history import InterruptionRecord
-from .control._verbs import TurnPhase
-from .events import EmergencyStop, HeardBasis
+from ._entries import InterruptionRecord, directive_of
+from .control._verbs import TurnPhase, Verb
+from .events import ControlRequested, EmergencyStop, HeardBasis
 
 if TYPE_CHECKING:
     from ._ledger import Utterance
@@ -53,6 +53,35 @@ class Turn:
     """What it is doing, in a few words for a person."""
     capped: str = ""
     """Which cap has ended it; empty if none did."""
+    verb: Verb | None = None
+    """The verb that cut it; ``None`` if none did."""
+    is_aside: bool = False
+    """Whether it goes on in the background."""
+    aside: list[str] = field(default_factory=list)
+    """What it has generated in the background."""
+    is_told: bool = False
+    """Whether its end was told."""
+    caps: Callable[[], dict[str, tuple[float, float]]] = dict
+    """Gives each of its caps: what is used, and what is allowed; nodes set it."""
+    paused_s: float = 0.0
+    """For how long it was paused, up to the last time it went on."""
+    _paused_at_s: float | None = None
+
+    def pause(self, now_s: float) -> None:
+        """Take note that its time stands still."""
+        if self._paused_at_s is None:
+            self._paused_at_s = now_s
+
+    def go_on(self, now_s: float) -> None:
+        """Take note that its time goes on."""
+        if self._paused_at_s is not None:
+            self.paused_s += now_s - self._paused_at_s
+            self._paused_at_s = None
+
+    def active_s(self, now_s: float) -> float:
+        """Return for how long it was worked on; pauses do not count."""
+        standing_s = 0.0 if self._paused_at_s is None else now_s - self._paused_at_s
+        return now_s - self.started_at_s - self.paused_s - standing_s
 
     @property
     def generated(self) -> str:
@@ -104,10 +133,17 @@ class FixedText:
 class Turns:
     """The turns of a call that are not over."""
 
-    def __init__(self) -> None:
+    def __init__(self, after: int = 0) -> None:
+        """Count from a number on.
+
+        Args:
+            after: The last turn of the conversation so far.
+        """
+        self.aside = 0
+        """How many turns go on in the background."""
         self._open: dict[Turn, None] = {}
         self._by_run: dict[Run, Turn] = {}
-        self._count = 0
+        self._count = after
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(list(self._open))
@@ -154,6 +190,8 @@ class Turns:
 
     def close(self, turn: Turn) -> None:
         """Forget a turn that is over."""
+        if turn.is_aside and not turn.over.is_set():
+            self.aside -= 1
         self._open.pop(turn, None)
         for run in (turn.run, *turn.active):
             self._forget(run, turn)
@@ -165,7 +203,15 @@ class Turns:
 
     def generating(self, is_audible: Callable[[str], bool]) -> bool:
         """Whether any turn of an agent that the caller hears is still being generated."""
-        return any(turn.outcome is None and is_audible(turn.agent) for turn in self._open)
+        return any(
+            turn.outcome is None and turn.interruption is None and is_audible(turn.agent)
+            for turn in self._open
+        )
+
+    def set_aside(self, turn: Turn) -> None:
+        """Let a turn go on in the background: it is none of the open ones any more."""
+        if self._open.pop(turn, "none") is None:
+            self.aside += 1
 
 
 def outermost(run: Run | None) -> Run | None:
@@ -184,19 +230,31 @@ def lineage(run: Run | None) -> Iterator[Run]:
         run = run.parent
 
 
-def record_of(turn: Turn, interruption: Interruption) -> InterruptionRecord:
+def verb_of(interruption: Interruption) -> Verb:
+    """Return the verb that a cut comes of; a route's own rule is a barge-in."""
+    match interruption.cause.event if interruption.cause is not None else None:
+        case EmergencyStop():
+            return "emergency_stop"
+        case ControlRequested() as control:
+            return control.verb
+    return "barge_in"
+
+
+def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> InterruptionRecord:
     """Return what is put down of the cut of a turn."""
     cause = interruption.cause
-    stopped = cause is not None and isinstance(cause.event, EmergencyStop)
+    verb = verb_of(interruption)
     return InterruptionRecord(
         turn=turn.number,
-        verb="emergency_stop" if stopped else "barge_in",
+        verb=verb,
         by=cause.source if cause else "",
         cause=cause.alias if cause else interruption.reason,
-        phase=interruption.phase,
+        phase=phase,
         at_s=interruption.at_s,
         elapsed_s=interruption.elapsed_s,
         generated=turn.generated,
         heard=turn.heard,
         basis=turn.basis,
+        step=turn.step,
+        directive=directive_of(verb),
     )

@@ -18,8 +18,10 @@ from websockets.trio.client import connect
 from websockets.typing import Origin
 
 from ._caller import FRAME_S as FRAME_S
+from ._caller import Arrival as Arrival
 from ._caller import Caller as Caller
 from ._caller import CallOver as CallOver
+from ._caller import Frames as Frames
 from ._caller import Received as Received
 from ._caller import Spoke as Spoke
 from ._loudspeaker import Heard as Heard
@@ -41,6 +43,7 @@ from .server._socket import Outbox, SafeClient
 
 __all__ = [
     "AgentFrame",
+    "Arrival",
     "CallOver",
     "Caller",
     "Clear",
@@ -48,6 +51,7 @@ __all__ = [
     "Ended",
     "ErrorMessage",
     "FRAME_S",
+    "Frames",
     "Heard",
     "Hello",
     "OtherEvent",
@@ -73,27 +77,33 @@ async def open_caller(
     mode: Literal["audio", "text"] = "audio",
     token: str | None = None,
     origin: str | None = None,
+    microphone: Frames | None = None,
     buffer_s: float = 0.06,
     ssl: ssl_module.SSLContext | None = None,
     stream: trio.abc.Stream | None = None,
 ) -> AsyncIterator[Caller]:
     """Call a server; leaving the block hangs up.
 
-    In audio mode the microphone is open all the time: it sends silence where nothing is said.
+    In audio mode the microphone is open all the time.
 
     Args:
         url: The server's address, ``ws://host:port/ws`` or the ``http://host:port/`` of its page.
         mode: ``text`` for a caller who reads and types.
         token: The server's bearer token, if it asks for one.
         origin: Origin header to send; None sends none, as programs do.
+        microphone: Gives each frame that is sent.  None means one that sends what
+            ``Caller.speak`` is given, and silence where nothing is said.
         buffer_s: Seconds between the first audio of an utterance and its first sound.
         ssl: Context for TLS; None takes the default for ``wss://`` and ``https://``.
         stream: A connection to use instead of opening one.
 
     Raises:
+        ValueError: `url` is none of a call, or a microphone was given in text mode.
         OSError: The server cannot be reached.
         ConnectionError: It refused the call; the text has the status and the server's reason.
     """
+    if microphone is not None and mode != "audio":
+        raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
     connecting = connect(
         _call_url(url, mode),
         stream=stream,
@@ -110,7 +120,9 @@ async def open_caller(
     error: Exception | None = None
     async with trio.open_nursery() as nursery:
         try:
-            caller: Caller = await nursery.start(_hold_line, connecting, scope, mode, buffer_s)
+            caller: Caller = await nursery.start(
+                _hold_line, connecting, scope, mode, microphone, buffer_s
+            )
             try:
                 yield caller
             finally:
@@ -129,6 +141,7 @@ async def _hold_line(
     connecting: connect,
     scope: trio.CancelScope,
     mode: str,
+    microphone: Frames | None,
     buffer_s: float,
     task_status: trio.TaskStatus[Caller],
 ) -> None:
@@ -138,7 +151,13 @@ async def _hold_line(
                 assert isinstance(connection, SafeClient)  # by create_connection
                 hello = await _greeting(connection)
                 outbox = Outbox(connection)
-                caller = Caller(outbox, hello, microphone=mode == "audio", buffer_s=buffer_s)
+                caller = Caller(
+                    outbox,
+                    hello,
+                    has_audio=mode == "audio",
+                    microphone=microphone,
+                    buffer_s=buffer_s,
+                )
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(outbox.run)
                     nursery.start_soon(caller.listen, connection)

@@ -8,16 +8,18 @@ is confirmed can be checked; `--model local` or `--model URL` puts a language mo
 
 import argparse
 import functools
+import os
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import structlog
 import trio
 
-from bridge import App, Call, UserEntry
+from bridge import App, Call, Message, UserEntry
 from bridge.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
 from nodes import ChatNode, ConversationContext, ReasoningNode
 from nodes.llm import ChatModel, LocalChat, OpenAIChat
@@ -60,7 +62,7 @@ class Barista(ReasoningNode):
             yield AgentResponse(content="Sorry, I did not catch that. What would you like?")
         elif self.understand(text):
             items = " and ".join(f"one {item}" for item in self.order.values())
-            yield AgentResponse(content=f"Sure, {items}. ")
+            yield AgentResponse(content=f"Of course, {items}. ")
             yield AgentResponse(content=f"That comes to {self.price()}. We bake everything here. ")
             yield AgentResponse(content="Would you like anything else with that today?")
         elif re.search(r"that's (all|it)|\bno\b|bye|nothing", text):
@@ -88,7 +90,20 @@ async def answer(call: Call, model: ChatModel | None = None) -> None:
         .stream(barista.generate)
         .broadcast()
     )
+    if isinstance(model, LocalChat):
+        read_ahead(call, model, barista.context)
     await call.say("Hi! What can I get you?")
+
+
+def read_ahead(call: Call, model: LocalChat, context: ConversationContext) -> None:
+    """Let the model read what was said before while the caller still speaks."""
+    before = ChatNode(model, PROMPT, examples=EXAMPLES, last_entries=2)
+
+    async def read(message: Message) -> None:
+        await model.prewarm(before.messages(context))
+
+    reader = call.bridge(name="reader", is_agent=False)
+    reader.on(UserStartedSpeaking, overlap="drop").map(read)
 
 
 PROMPT = (
@@ -97,10 +112,19 @@ PROMPT = (
 )
 # A small model does as it is shown.  It still gets orders wrong: good for small talk only.
 SHOWN = (
-    ("I'd like a small cappuccino, please.", "A small cappuccino, lovely. Anything else?"),
-    ("Can I get two teas and a muffin?", "Two teas and a muffin, got it. Anything else?"),
-    ("Wait, make it one large tea instead.", "One large tea instead, no problem. Anything else?"),
-    ("That's all, thanks.", "Thank you! It will be ready soon."),
+    (
+        "I'd like a small cappuccino, please.",
+        "Of course, a small cappuccino. Would you like anything else?",
+    ),
+    (
+        "Can I get two teas and a muffin?",
+        "Of course, two teas and a muffin. Would you like anything else?",
+    ),
+    (
+        "Wait, make it one large tea instead.",
+        "No problem, one large tea instead. Would you like anything else?",
+    ),
+    ("That's all, thanks.", "Thank you! Your order will be ready soon."),
 )
 EXAMPLES = [
     {"role": role, "content": text}
@@ -117,7 +141,7 @@ def confirmed(result: Any) -> tuple[bool, str]:
     return right, last.strip()
 
 
-async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
+async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path) -> bool:
     """Let a simulated caller order, change the order and leave; return whether all went well."""
     from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, rehearse
     from nodes.speech import resample
@@ -135,13 +159,20 @@ async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
 
     script = (
         Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
-        Line("No wait, I want a cappuccino instead.", agent_has_spoken(2.0), interrupts=True),
+        Line(
+            "No wait, I want a cappuccino instead.",
+            agent_has_spoken(1.5 if model else 2.0),
+            interrupts=True,
+        ),
         Line("No, that's all, thank you.", agent_falls_silent()),
     )
     checks = [] if model else [("the changed order is the one confirmed", confirmed)]
-    if isinstance(model, LocalChat):
-        await fetch_models(["smollm2-135m"], ProgressPrinter(sys.stderr))
-    async with caller.open():
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(caller.open())
+        if isinstance(model, LocalChat):
+            await fetch_models(["smollm2-135m"], ProgressPrinter(sys.stderr))
+        if model is not None:  # loaded before the phone rings, not with the first question
+            await stack.enter_async_context(model.open())
         result = await rehearse(
             cafe, script, voice=speak, out=out, transcribe=transcribe, checks=checks
         )
@@ -152,16 +183,27 @@ async def rehearse_cafe(model: ChatModel | None, out: Path) -> bool:
 def command(argv: Sequence[str] | None = None) -> int:
     """Run the café's rehearsal from the command line."""
     parser = argparse.ArgumentParser(prog="demo", description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", help="'local', or the base URL of an OpenAI-compatible server")
+    parser.add_argument(
+        "--model",
+        type=model_named,
+        metavar="local|URL",
+        help="let a language model answer: a small one that runs here, or an OpenAI-compatible "
+        "server at this base URL (with its model OPENAI_MODEL and key OPENAI_API_KEY)",
+    )
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="where files go")
     options = parser.parse_args(argv)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    model: ChatModel | None = None
-    if options.model:
-        local = options.model == "local"
-        warm = [{"role": "system", "content": PROMPT}, *EXAMPLES]
-        model = LocalChat(warm=warm) if local else OpenAIChat(base_url=options.model)
-    return 0 if trio.run(rehearse_cafe, model, options.out) else 1
+    return 0 if trio.run(rehearse_cafe, options.model, options.out) else 1
+
+
+def model_named(name: str) -> LocalChat | OpenAIChat:
+    """Return the model that the command line names."""
+    if name == "local":
+        return LocalChat(warm=[{"role": "system", "content": PROMPT}, *EXAMPLES])
+    if name.startswith(("http://", "https://")):
+        # Servers with one model look at no name; those with several need OPENAI_MODEL.
+        return OpenAIChat(os.environ.get("OPENAI_MODEL", "default"), base_url=name)
+    raise argparse.ArgumentTypeError(f"{name!r} is neither 'local' nor an http:// or https:// URL")
 
 
 if __name__ == "__main__":

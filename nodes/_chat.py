@@ -1,23 +1,38 @@
-"""The node that lets a language model answer."""
+"""The node that lets a language model answer, and call tools."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from bridge.events import AgentResponse, ToolCall
+from bridge._render import last_messages
+from bridge.control._caps import Caps
+from bridge.events import AgentResponse, JobFinished, UserStartedSpeaking
 
 from ._context import ConversationContext
+from ._jobs import Job, Jobs, bring
 from ._reasoning import ReasoningNode
-from .llm import ChatModel, TextDelta, ToolCallRequest
+from ._tool_loop import LoopPlan, ToolLoop
+from .llm import ChatModel, Usage
+from .tools import Tool, ToolDefinitionError, ToolRunner, current_tool, tool
+
+if TYPE_CHECKING:
+    from bridge import Bridge
+
+NO_CAPS = Caps()
+
+DEFAULT_CAPS = Caps(steps=100)
+"""Far more than an answer takes; it ends a model that calls tools in circles."""
 
 
 class ChatNode(ReasoningNode):
     """Answers each turn with what a language model makes of the conversation as it was heard.
 
-    Text is passed on token by token.  A tool call is published as ``ToolCall``; whoever carries it
-    out publishes a ``ToolResult`` with the same id.
+    Text is passed on token by token.  Tools run as the model asks for them, each under its policy,
+    and the model is asked again with their results, until it asks for no more.  A tool that goes on
+    in the background gives its result later, of which the node tells by itself.
     """
 
     def __init__(
@@ -27,7 +42,11 @@ class ChatNode(ReasoningNode):
         *,
         examples: Sequence[Mapping[str, str]] = (),
         last_entries: int | None = None,
-        tools: Sequence[Mapping[str, Any]] = (),
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        caps: Caps = DEFAULT_CAPS,
+        job_caps: Caps = NO_CAPS,
+        parallel_tools: bool = True,
+        cost_of: Callable[[Usage], float] | None = None,
     ) -> None:
         """Make a node.
 
@@ -35,46 +54,112 @@ class ChatNode(ReasoningNode):
             model: The model, shared by all calls.
             system_prompt: What the model is told first.
             examples: Chat messages that stand before the conversation, to show a small model how.
-            last_entries: How many messages of the conversation the model sees; None means all.
-            tools: What the model may call, in the form that ``ChatModel.stream`` takes.
+            last_entries: How many messages of the conversation up to the turn the model sees; None
+                means all.
+            tools: What the model may call: tools, or functions to make tools of.
+            caps: How much one turn may take; by default 100 steps.
+            job_caps: How much each background job may take, besides counting to its turn.
+            parallel_tools: Whether tools that the model asks for in one step run side by side;
+                otherwise one after the other, in the order of their calls.
+            cost_of: What a call of the model has cost, of what it tells of it, for ``caps.cost``.
+
+        Raises:
+            ToolDefinitionError: `tools` holds something else, such as the schema of a tool, or two
+                of one name.
+            ValueError: There is a cap on cost, and nobody tells the cost.
         """
         super().__init__(system_prompt)
-        self._model = model
+        if cost_of is None and (caps.cost, job_caps.cost) != (None, None):
+            raise ValueError("a cap on cost needs cost_of=, a function that tells what was spent")
+        self._plan = LoopPlan(model, self.messages, caps, parallel_tools, cost_of)
         self._examples = tuple(dict(example) for example in examples)
         self._last_entries = last_entries
-        self._tools = tuple(tools)
+        self._tools = _as_tools(tools)
+        self._job_caps = job_caps
+        self._runner: ToolRunner | None = None
+        self._jobs: Jobs | None = None
 
-    def messages(self, context: ConversationContext) -> list[dict[str, Any]]:
-        """Return what the model is asked.
+    def attached(self, bridge: Bridge) -> None:
+        """Take one's place in a call; ``call.bridge(node)`` calls this.
+
+        The node declares a route of its own there, which tells what went on in the background.
 
         Args:
-            context: What the node knows.
+            bridge: The place.
+        """
+        super().attached(bridge)
+        if self._runner is None:
+            self._runner = ToolRunner(bridge.call, self._tools, source=bridge.name)
+            self._jobs = Jobs(bridge.call, self._runner, self._job_caps)
+            finished = bridge.on(JobFinished, source=bridge.name)
+            finished.interrupt_on(UserStartedSpeaking).stream(self.generate).broadcast()
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The background jobs of this node, those that have ended too, in their order."""
+        return () if self._jobs is None else self._jobs.all
+
+    def messages(self, context: ConversationContext) -> list[dict[str, Any]]:
+        """Return what the model is asked; the steps of the turn under way are put behind it.
+
+        Args:
+            context: The conversation up to the turn, which does not change.
         """
         chat = context.as_chat()
         first = 1 if context.system_prompt else 0
         said = chat[first:]
         if self._last_entries is not None:
-            said = said[-self._last_entries :]
+            said = last_messages(said, self._last_entries)
         return [*chat[:first], *self._examples, *said]
 
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
-        """Stream the model's answer.
+        """Stream the model's answer, with the tools that it calls.
 
-        Cancelling closes the model's connection at once.
+        Cancelling closes the model's connection at once, and leaves tools to their policies.
 
         Args:
             context: What the node knows.
 
         Yields:
-            ``AgentResponse`` for text, ``ToolCall`` for a complete tool call.
+            ``AgentResponse`` for text.
 
         Raises:
             ChatModelError: The model failed; what was said before stays said.
+            Capped: A cap is reached by an answer that is no turn, as in a tool.  A turn just ends.
         """
-        answer: Any = self._model.stream(self.messages(context), tools=self._tools)
-        async with aclosing(answer):
-            async for piece in answer:
-                if isinstance(piece, TextDelta):
-                    yield AgentResponse(content=piece.text)
-                elif isinstance(piece, ToolCallRequest) and piece.arguments is not None:
-                    yield ToolCall(name=piece.name, arguments=dict(piece.arguments), id=piece.id)
+        call = None if self._bridge is None else self._bridge.call
+        on_start = None if self._jobs is None else self._jobs.watch
+        loop = ToolLoop(self._plan, context, call, self._runner_here(), on_start)
+        async with aclosing(loop.answer()) as pieces:
+            async for piece in pieces:
+                yield AgentResponse(content=piece)
+
+    def _runner_here(self) -> ToolRunner | None:
+        """Return what runs the tools; a node outside of any call uses that of the tool it is in."""
+        if self._runner is not None or not self._tools:
+            return self._runner
+        try:
+            outer = current_tool()
+        except RuntimeError:
+            raise RuntimeError(
+                f"{type(self).__name__} has tools, and they need a call; give it a place with "
+                "call.bridge(node), or use it inside a tool"
+            ) from None
+        runner = ToolRunner(outer.call, self._tools, source=outer.name)
+        runner.on_settled = partial(bring, outer.call)
+        return runner
+
+
+def _as_tools(given: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
+    tools: dict[str, Tool] = {}
+    for one in given:
+        if not isinstance(one, Tool) and not callable(one):
+            raise ToolDefinitionError(
+                f"tools= takes tools, or functions to make tools of, not {one!r}; "
+                "the schema is made of the function's annotations"
+            )
+        made = one if isinstance(one, Tool) else tool(one)
+        if made.name in tools:
+            raise ToolDefinitionError(f"two tools are called {made.name!r}; give one another name=")
+        tools[made.name] = made
+    return tuple(tools.values())

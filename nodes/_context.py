@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bridge import AgentEntry, History, Message, NoteEntry, ToolEntry, UserEntry
-from bridge.events import AgentSpeechSent, ToolCall, ToolResult, UserTranscriptionReceived
+from bridge import AgentEntry, History, Message, UserEntry, current_run
+from bridge._history import Entry
+from bridge._render import ChatMessage, as_anthropic, as_chat
+from bridge.events import (
+    AgentSpeechSent,
+    JobFinished,
+    ToolCall,
+    ToolResult,
+    UserTranscriptionReceived,
+)
 
 if TYPE_CHECKING:
     from bridge import Call
-
-Entry = UserEntry | AgentEntry | NoteEntry | ToolEntry
-ChatMessage = dict[str, Any]
 
 
 class ConversationContext:
@@ -37,6 +41,7 @@ class ConversationContext:
         self._own = History()
         self._call: Call | None = None
         self._skip = 0
+        self._answering = 0
 
     def follow(self, call: Call) -> None:
         """Follow the history of a call from now on, behind what was added before."""
@@ -101,6 +106,8 @@ class ConversationContext:
                 history.add_tool_call(event, message)
             case ToolResult():
                 history.add_tool_result(event, message)
+            case JobFinished():
+                history.add_job(event, message)
             case AgentSpeechSent():
                 pass  # the call's history has it, under its turn
             case str():
@@ -116,44 +123,34 @@ class ConversationContext:
 
     def copy(self) -> ConversationContext:
         """Return a snapshot of the memory as it is now."""
-        return ConversationContext(self.system_prompt, self.entries)
+        copy = ConversationContext(self.system_prompt, self.entries)
+        copy._own.fence, copy._answering = self._fence, self._turn()
+        return copy
 
     def as_chat(self) -> list[ChatMessage]:
         """Return the conversation as messages for a chat model, in the style of OpenAI's API.
 
-        The agent's turns hold what was heard.  A turn of which nothing was heard is left out; every
-        tool call that is shown has its result.
+        The agent's turns hold what was heard, but the turn that is being answered by the task that
+        asks holds all that was generated, so that a model does not say it again.  A turn of which
+        nothing was heard is left out; every tool call has its result, or the words that it has none
+        yet.
         """
-        chat: list[ChatMessage] = []
-        if self.system_prompt:
-            chat.append({"role": "system", "content": self.system_prompt})
-        for entry in self.entries:
-            chat.extend(_as_chat(entry))
-        return chat
+        return as_chat(self.entries, self.system_prompt, fence=self._fence, turn=self._turn())
+
+    def as_anthropic(self) -> tuple[str, list[ChatMessage]]:
+        """Return the system prompt and the conversation as Anthropic's messages API takes it.
+
+        What it holds is as in ``as_chat``; roles alternate, and the user's comes first.
+        """
+        return as_anthropic(self.entries, self.system_prompt, fence=self._fence, turn=self._turn())
+
+    @property
+    def _fence(self) -> str:
+        return (self._own if self._call is None else self._call.history).fence
+
+    def _turn(self) -> int:
+        turn = None if self._call is None else self._call.turn_of(current_run())
+        return self._answering if turn is None else turn.number
 
     def __repr__(self) -> str:
         return f"<ConversationContext of {len(self)} entries>"
-
-
-def _as_chat(entry: Entry) -> list[ChatMessage]:
-    match entry:
-        case UserEntry():
-            return [{"role": "user", "content": entry.content}]
-        case AgentEntry():
-            heard = entry.heard.strip()
-            return [{"role": "assistant", "content": heard}] if heard else []
-        case NoteEntry():
-            return [{"role": "system", "content": entry.content}]
-    return _tool_as_chat(entry)
-
-
-def _tool_as_chat(entry: ToolEntry) -> list[ChatMessage]:
-    if entry.result is None:
-        return []
-    call_id = entry.call.id or f"call_{entry.call.name}"
-    function = {"name": entry.call.name, "arguments": json.dumps(entry.call.arguments)}
-    call = {"id": call_id, "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": call_id, "content": entry.result.content},
-    ]

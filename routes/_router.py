@@ -95,7 +95,7 @@ class Router:
         self._depth_limit = DEPTH_LIMIT
         self._telling = False
         self._after: list[Callable[[], None]] = []
-        self._watched: dict[Run, tuple[float, str]] = {}
+        self._alarms: dict[object, tuple[float, Callable[[], None]]] = {}
         self._warden: trio.CancelScope | None = None
         self._looks_at_s = math.inf
 
@@ -394,13 +394,36 @@ class Router:
         finally:
             self._telling = False
 
-    def cut_all(self, reason: str, source: str | None = None, cause: Message | None = None) -> int:
+    def hold_all(self, source: str) -> None:
+        """Hold every run of a source in place, past all rules, and begin no more.
+
+        What triggers its chains meanwhile waits in line.  Chains of sync stages still work.
+        """
+        for runtime in self._all:
+            if runtime.source == source:
+                runtime.hold_all()
+
+    def go_on(self, source: str) -> None:
+        """Let go on what ``hold_all()`` has held, and begin what has waited."""
+        for runtime in self._all:
+            if runtime.source == source:
+                runtime.go_on()
+
+    def cut_all(
+        self,
+        reason: str,
+        source: str | None = None,
+        cause: Message | None = None,
+        *,
+        aside: bool = True,
+    ) -> int:
         """Cut every run, whatever protects it, and forget the triggers that wait.
 
         Args:
             reason: Why, for people.
             source: Only the runs of this bridge; ``None`` means all.
             cause: The message that cuts them, if one does.
+            aside: Whether runs in the background are cut too.
 
         Returns:
             How many runs were cut.
@@ -408,7 +431,7 @@ class Router:
         cut = 0
         for runtime in self._all:
             if source is None or runtime.source == source:
-                cut += runtime.cut_all(cause, reason)
+                cut += runtime.cut_all(cause, reason, aside=aside)
         return cut
 
     def close(self, outcome: Outcome) -> None:
@@ -429,31 +452,35 @@ class Router:
     def _all(self) -> tuple[RouteRuntime, ...]:
         return (*self._routes.values(), *self._retired)
 
-    def watch(self, run: Run, deadline: float, what: str) -> None:
-        """Give a run a deadline, in seconds of trio's clock, for what it is doing."""
-        self._watched[run] = (deadline, what)
-        if deadline < self._looks_at_s and self._warden is not None:
-            self._looks_at_s = deadline
-            self._warden.deadline = deadline  # costs no scheduler step, unlike waking a task
+    def call_at(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
+        """Call a plain function at a time, unless ``forget(key)`` comes before.
 
-    def unwatch(self, run: Run) -> None:
-        """Take the deadline of a run away."""
-        self._watched.pop(run, None)
+        Args:
+            key: Whose alarm it is; a second one for the same key takes the place of the first.
+            at_s: When, in seconds of trio's clock.
+            fn: What to call; what it raises is logged.
+        """
+        self._alarms[key] = (at_s, fn)
+        if at_s < self._looks_at_s and self._warden is not None:
+            self._looks_at_s = at_s
+            self._warden.deadline = at_s  # costs no scheduler step, unlike waking a task
 
-    async def keep_deadlines(self) -> None:
-        """Abandon runs that pass their deadline, until cancelled."""
+    def forget(self, key: object) -> None:
+        """Take an alarm away, if there is one."""
+        self._alarms.pop(key, None)
+
+    async def keep_alarms(self) -> None:
+        """Call what is due, until cancelled."""
         while True:
             with trio.CancelScope() as self._warden:
-                self._looks_at_s = min(
-                    (deadline for deadline, _ in self._watched.values()), default=math.inf
-                )
+                due = (at_s for at_s, _ in self._alarms.values())
+                self._looks_at_s = min(due, default=math.inf)
                 self._warden.deadline = self._looks_at_s
                 await trio.sleep_forever()
             now_s = trio.current_time()
-            for run, (deadline, what) in list(self._watched.items()):
-                if deadline <= now_s:
-                    del self._watched[run]
-                    run.route.abandon(run, what)
+            for key, (at_s, fn) in list(self._alarms.items()):
+                if at_s <= now_s and self._alarms.pop(key, None) is not None:
+                    self.notify(fn)
 
 
 @asynccontextmanager
@@ -470,7 +497,7 @@ async def open_router(
         async with trio.open_nursery() as nursery:
             router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
             last.callback(router._seal)
-            nursery.start_soon(router.keep_deadlines, name="deadlines of runs")
+            nursery.start_soon(router.keep_alarms, name="alarms of the router")
             try:
                 yield router
             finally:

@@ -64,8 +64,8 @@ class Run:
 
     __slots__ = (
         "_blocked", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
-        "_interruption", "_nursery", "_protected", "_rule", "_stop", "_token", "id", "is_cut",
-        "outcome", "parent", "route", "scope", "started_at_s", "trigger",
+        "_interruption", "_nursery", "_protected", "_rule", "_stop", "_token", "id", "is_aside",
+        "is_cut", "outcome", "parent", "route", "scope", "started_at_s", "trigger",
     )  # fmt: skip
 
     def __init__(self, route: RouteRuntime, run_id: int, trigger: Message, now_s: float) -> None:
@@ -81,6 +81,7 @@ class Run:
         self.started_at_s = now_s
         self.scope = trio.CancelScope()
         self.is_cut = False
+        self.is_aside = False
         self._cut_by: tuple[Message | None, str, Phase, float] | None = None
         self._interruption: Interruption | None = None
         self._rule: Interrupt | None = None
@@ -206,6 +207,18 @@ class Run:
         self._stop = True
         if self.outcome is None:
             self.scope.cancel(reason="stopped")
+
+    def set_aside(self) -> None:
+        """Let this run go on in the background: no rule reaches it, its chain is free again."""
+        self.is_aside = True
+        self.route.set_aside(self)
+
+    async def may_go_on(self) -> bool:
+        """Wait while this run is paused; then tell whether what it does next still counts.
+
+        For nodes that begin something costly: a model's answer, a tool.  Cancelling this is safe.
+        """
+        return await self._may_go_on()
 
     def pause(self) -> None:
         """Hold this run at its next value, in place."""

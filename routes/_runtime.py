@@ -33,6 +33,8 @@ DECISIONS_KEPT = 128
 REENTRY_LIMIT = 32
 """How often a chain of sync stages may trigger itself again before it is stopped."""
 
+ON_HOLD = "everything is held until hold_all() is taken back"
+
 Waiting = tuple[Message, Any, "Pending | None"]
 Note = tuple[float, type, int, Verdict, str, int]
 
@@ -68,6 +70,8 @@ class RouteRuntime:
         self.removed = False
         self._active: dict[Run, None] = {}
         self._held: dict[Run, None] = {}
+        self._aside: dict[Run, None] = {}
+        self._on_hold: list[tuple[Run, bool]] | None = None
         self._pending: list[Waiting] = []
         self._advancing = False
         self.telling: Interrupt | None = next(
@@ -104,6 +108,9 @@ class RouteRuntime:
             self.statistics.dropped += 1
             return
         overlap = self.route.trigger.overlap
+        if self._on_hold is not None:
+            self._wait_in_line(message)
+            return
         if overlap == "restart":
             self._forget_waiting("overlap='restart'")
             for run in self._live():
@@ -273,7 +280,7 @@ class RouteRuntime:
         assert rule.handler is not None
         assert run.interruption is not None
         limit_s = self.router.handler_s
-        self.router.watch(run, trio.current_time() + limit_s + 1.0, "handler")
+        self._give(run, trio.current_time() + limit_s + 1.0, "handler")
         with trio.move_on_after(limit_s, shield=True) as scope:
             try:
                 result = rule.handler(run.interruption.cause, run.interruption)
@@ -285,8 +292,11 @@ class RouteRuntime:
             log.warning("handler_too_slow", route=str(self.route), rule=str(rule), limit_s=limit_s)
 
     def _vacate(self, run: Run) -> None:
-        self.router.unwatch(run)
-        if run in self._active:
+        self.router.forget(run)
+        if run in self._aside:
+            del self._aside[run]
+            self._leave_if_done()
+        elif run in self._active:
             del self._active[run]
             if run._holds and not run.is_cut:
                 self._held[run] = None
@@ -318,7 +328,8 @@ class RouteRuntime:
 
     @property
     def _has_place(self) -> bool:
-        return len(self._active) < self._places and not self.suspended
+        free = len(self._active) < self._places and not self.suspended
+        return free and self._on_hold is None
 
     def _drop(self, message: Message, pending: Pending | None, why: str) -> None:
         self.statistics.dropped += 1
@@ -330,6 +341,10 @@ class RouteRuntime:
         while self._pending:
             message, _, pending = self._pending.pop(0)
             self._drop(message, pending, why)
+
+    def _give(self, run: Run, until_s: float, what: str) -> None:
+        """Give a run a deadline for what it is doing."""
+        self.router.call_at(run, until_s, partial(self.abandon, run, what))
 
     def abandon(self, run: Run, what: str) -> None:
         """Stop waiting for a run that does not unwind; it may go on, but nobody hears it."""
@@ -353,6 +368,9 @@ class RouteRuntime:
             self._note(message, "suspended", str(rule))
         if not live and not self._pending:
             self._note(message, "idle", f"{rule}: nothing was running")
+            return
+        if self._on_hold is not None:
+            self._note(message, "gated", f"{rule}: {ON_HOLD}")
             return
         free = [run for run in live if not run._protected]
         if live and not free:
@@ -385,6 +403,9 @@ class RouteRuntime:
 
     def gate(self, rule: Gate, message: Message) -> None:
         """Hold or release the runs, as a rule says for a message that it matches."""
+        if self._on_hold is not None:
+            self._note(message, "gated", f"{rule}: {ON_HOLD}")
+            return
         awakes = rule.opens and self.suspended
         if awakes:
             self.suspended = False
@@ -399,17 +420,45 @@ class RouteRuntime:
         if awakes:
             self._next()
 
-    def cut_all(self, message: Message | None, reason: str) -> int:
+    def hold_all(self) -> None:
+        """Hold every run in place, past all rules, and begin no more until ``go_on()``."""
+        if self._on_hold is None:
+            self._on_hold = [(run, run.is_paused) for run in self._live()]
+            for run, _ in self._on_hold:
+                run.pause()
+
+    def go_on(self) -> None:
+        """Let the runs go on that ``hold_all()`` has held, and begin those that wait."""
+        held, self._on_hold = self._on_hold or [], None
+        for run, was_paused in held:
+            if not was_paused:
+                run.resume()
+        self._next()
+
+    def set_aside(self, run: Run) -> None:
+        """Let a run go on in the background: no rule reaches it, and it holds up nobody."""
+        if run in self._active:
+            del self._active[run]
+            self._aside[run] = None
+            self._next()
+
+    def cut_all(self, message: Message | None, reason: str, *, aside: bool = True) -> int:
         """Cut every run that is running or outstanding, whatever protects it.
 
         The triggers that wait are forgotten.  If the chain has a rule with a handler, that handler
         is told, as of a cut by that rule.
 
+        Args:
+            message: What cuts them; ``None`` if no message does.
+            reason: Why, for people.
+            aside: Whether those in the background are cut too.
+
         Returns:
             How many were cut.
         """
         self._forget_waiting(reason)
-        return sum(run.cut(message, reason=reason) for run in self._live())
+        runs = (*self._live(), *self._aside) if aside else self._live()
+        return sum(run.cut(message, reason=reason) for run in runs)
 
     def close(self, outcome: str) -> None:
         """End every run, uncut, and forget the triggers that wait."""
@@ -424,7 +473,7 @@ class RouteRuntime:
         if router.on_cut is not None:
             router.notify(router.on_cut, run)
         if run.outcome is None:
-            router.watch(run, now_s + router.unwind_s, "unwinding")
+            self._give(run, now_s + router.unwind_s, "unwinding")
             return
         run.outcome = "interrupted"
         self._held.pop(run, None)
@@ -465,7 +514,7 @@ class RouteRuntime:
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that are running, or of which something is outstanding."""
-        return (*self._active, *self._held)
+        return (*self._active, *self._held, *self._aside)
 
     def _note(self, message: Message, verdict: Verdict, why: str, run: int = 0) -> None:
         if self._notes is None:

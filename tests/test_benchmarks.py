@@ -37,6 +37,7 @@ def run(tmp_path, *arguments):
         ("calls", 2),
         ("memory", 2),
         ("imports", 3),
+        ("records", 2),
     ],
 )
 def test_a_load_gives_its_figures(tmp_path, load, figures):

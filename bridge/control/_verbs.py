@@ -1,4 +1,4 @@
-"""The words of control: verbs, the states of a call, the phases of a turn, what became of a tool."""
+"""The words of control: verbs, the phases of a turn, and what became of a tool."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ TurnPhase = Literal[
     "speaking",
     "stopping",
 ]
-"""What a turn is at.  ``tool_call``: the model writes the call of a tool; ``connect``: the model was
-asked and has not answered yet."""
+"""What a turn is at.  ``tool_call``: the model writes the call of a tool; ``connect``: the model
+was asked and has not answered yet."""
 
 PolicyKind = Literal["cancel", "finish", "shield", "detach"]
 """What an interrupt means to a tool."""

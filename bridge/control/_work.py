@@ -37,7 +37,7 @@ class Work(Protocol):
     run: Run | None
     """The run that started it; ``None`` once it goes on in the background."""
     started_at_s: float | None
-    """When it began, in seconds of trio's clock; ``None`` while it waits for permission or a place."""
+    """When it began, in seconds of trio's clock; ``None`` while it waits for permission."""
     done: trio.Event
     """Set once it has its outcome and nothing of it is alive."""
     outcome: ToolOutcome | None

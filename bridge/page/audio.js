@@ -89,6 +89,11 @@ export class CallAudio {
     this.#player.port.postMessage({ type: "flush", fence, request });
   }
 
+  /** Silence now, at the very sample that is next; `on` false goes on with it. */
+  hold(on) {
+    this.#player.port.postMessage({ type: "hold", on });
+  }
+
   close() {
     if (this.#stream) stopTracks(this.#stream);
     if (this.context.state !== "closed") this.context.close();

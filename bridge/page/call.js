@@ -12,7 +12,16 @@ import {
 } from "./problems.js";
 import { callUrl, Socket, whyRefused } from "./socket.js";
 
-const WORKING = new Set(["thinking", "speaking", "tool"]);
+const WORKING = new Set([
+  "thinking",
+  "speaking",
+  "tool",
+  "waiting_permission",
+  "waiting_input",
+  "pausing",
+  "paused",
+  "stopping",
+]);
 const MIC_HOT = 1000 / 32768; // level from which the journal calls the microphone hot
 const ON_THE_WIRE = ["utterance", "played_ms", "queued_ms", "underruns", "request"];
 
@@ -192,6 +201,10 @@ export class Call {
       this.#flush(utterance, request);
       this.#transcript.endOfAnswer();
     },
+    hold: ({ on }) => {
+      this.#journal.note("hold", { on, at: this.context?.currentTime });
+      this.#audio?.hold(on);
+    },
     "utterance.end": ({ utterance }) => this.#audio?.end(utterance),
     transcript: ({ role, text, final, utterance }) => {
       if (role === "user") this.#transcript.userText(text, final);
@@ -275,7 +288,8 @@ export class Call {
 
   #showStop() {
     const busy = WORKING.has(this.#state.name) || this.#audible.size > 0;
-    this.#ui.setStop({ shown: busy && !this.#over, stopping: this.#stopping && busy });
+    const stopping = this.#stopping || this.#state.name === "stopping";
+    this.#ui.setStop({ shown: busy && !this.#over, stopping: stopping && busy });
   }
 }
 

@@ -13,6 +13,7 @@ class Player extends AudioWorkletProcessor {
     },
     end: ({ utterance }) => this.#playout.end(utterance),
     flush: ({ fence, request }) => this.#playout.flush(fence, request),
+    hold: ({ on }) => this.#playout.hold(on),
     latency: ({ seconds }) => this.#playout.setLatency(seconds),
   };
 

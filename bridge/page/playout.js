@@ -4,7 +4,9 @@
  * Rules it lives by:
  * 1. A fence is final: no audio at or below it is heard again, however late it arrives.
  * 2. Silence first: `flush` drops everything at once and leaves a 4 ms ramp, so nothing clicks.
- * 3. Reports tell what was heard: "start", "position", "underrun" and "done" are told when the
+ * 3. Held, it renders silence and uses up nothing; it goes on with the sample at which it was held.
+ *    What is mixed in at a hold, so that it does not click, is taken away again at the release.
+ * 4. Reports tell what was heard: "start", "position", "underrun" and "done" are told when the
  *    sound leaves the loudspeaker, which is the output latency after it was rendered.  "flushed"
  *    counts all that was rendered, because what the device holds already can't be taken back.
  *
@@ -31,7 +33,9 @@ export class Playout {
   #runs = []; // {utterance, from, to, playedMs}: which frames held what, for the reports
   #waiting = []; // {frame, report}: reports whose sound has not left the loudspeaker
   #records = new Map(); // utterance -> played ms, once it is over
-  #tail = new Float32Array(0); // the ramp of what was cut
+  #tail = new Float32Array(0); // ramps that are mixed in: of what was cut, or held
+  #held = false;
+  #level = 0; // the last sample that was rendered before it was held
   #nextPosition = 0;
   #underruns = 0;
 
@@ -75,15 +79,24 @@ export class Playout {
     this.#tell("flushed", fence, { dropped_ms, ...(request !== undefined && { request }) });
   }
 
+  /** Holds everything at the sample that is next, or goes on with it. */
+  hold(on) {
+    if (on === this.#held) return;
+    this.#held = on;
+    if (on) this.#stand();
+    else this.#goOn();
+  }
+
   /** Renders the next block; `frame` is the number of its first sample on the device's clock. */
   render(out, frame) {
     this.#frame = frame;
     out.fill(0);
     let filled = 0;
-    while (filled < out.length && this.#mayPlay(frame + filled)) {
+    while (!this.#held && filled < out.length && this.#mayPlay(frame + filled)) {
       filled += this.#queue[0].read(out, filled);
       if (filled < out.length) this.#drained(frame + filled);
     }
+    if (!this.#held) this.#level = out.at(-1);
     this.#mixTail(out);
     this.#frame = frame + out.length;
     this.#release((entry) => entry.frame + this.#latency <= this.#frame);
@@ -125,7 +138,7 @@ export class Playout {
 
   #begin(head, frame) {
     head.running = true;
-    this.#runs.push({ utterance: head.number, from: frame, to: null, playedMs: head.playedMs });
+    this.#openRun(head, frame);
     if (!head.started) this.#tellWhenHeard("start", head.number, frame, { played_ms: 0 });
     head.started = true;
   }
@@ -146,6 +159,10 @@ export class Playout {
     }
   }
 
+  #openRun(head, from) {
+    this.#runs.push({ utterance: head.number, from, to: null, playedMs: head.playedMs });
+  }
+
   #stopRun(frame) {
     const run = this.#runs.at(-1);
     if (run) run.to ??= frame;
@@ -156,14 +173,46 @@ export class Playout {
     if (this.#records.size > KEPT_RECORDS) this.#records.delete(this.#records.keys().next().value);
   }
 
+  // --- the hold ---
+
+  #stand() {
+    const head = this.#queue[0];
+    if (!head?.running) return;
+    this.#mix(this.#ramp().fill(this.#level));
+    this.#stopRun(this.#frame);
+    this.#tellWhenHeard("position", head.number, this.#frame, { played_ms: head.playedMs });
+  }
+
+  #goOn() {
+    const head = this.#queue[0];
+    if (head?.running) {
+      this.#openRun(head, this.#frame);
+      this.#mix(this.#ramp().fill(-this.#level));
+    } else if (head && head.waitingSince !== null) {
+      head.waitingSince = this.#frame; // what would have followed it was not sent either
+    }
+  }
+
   // --- the cut ---
 
   #fadeOut(utterance) {
-    const ramp = new Float32Array(Math.round((RAMP_MS / 1000) * this.#rate));
+    if (this.#held) return; // it is silent already
+    const ramp = this.#ramp();
     const length = utterance.read(ramp, 0);
-    for (let i = 0; i < length; i++) ramp[i] *= 1 - (i + 1) / length;
-    this.#tail = ramp.subarray(0, length);
     this.#stopRun(this.#frame + length);
+    this.#mix(ramp.subarray(0, length));
+  }
+
+  #ramp() {
+    return new Float32Array(Math.round((RAMP_MS / 1000) * this.#rate));
+  }
+
+  /** Has samples mixed into what is rendered next, falling off to nothing. */
+  #mix(samples) {
+    const mixed = new Float32Array(Math.max(samples.length, this.#tail.length));
+    mixed.set(this.#tail);
+    samples.forEach((sample, i) => (mixed[i] += sample * (1 - (i + 1) / samples.length)));
+    this.#tail = mixed;
   }
 
   #mixTail(out) {

@@ -4,6 +4,8 @@
 const STATES = {
   offline: "not connected",
   closed: "call ended",
+  waiting_permission: "asks permission",
+  waiting_input: "waits for you",
 };
 const METER_BARS = 5;
 const METER_FLOOR_DB = -60;

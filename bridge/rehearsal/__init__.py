@@ -8,6 +8,7 @@ from ._rehearse import rehearse as rehearse
 from ._result import Answer as Answer
 from ._result import Check as Check
 from ._result import Cut as Cut
+from ._result import Parts as Parts
 from ._result import Rehearsal as Rehearsal
 from ._result import Said as Said
 from ._script import Cue as Cue
@@ -22,6 +23,7 @@ __all__ = [
     "Cue",
     "Cut",
     "Line",
+    "Parts",
     "Perception",
     "Recording",
     "Rehearsal",

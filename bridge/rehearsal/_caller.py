@@ -55,7 +55,7 @@ class Conversation:
         heard: What was heard until then.
     """
 
-    def __init__(self, caller: Caller, watcher: Watcher) -> None:
+    def __init__(self, caller: Caller, microphone: Microphone, watcher: Watcher) -> None:
         self.ear = Ear(caller)
         self.spoken: list[SpokenLine] = []
         self.problems: list[str] = []
@@ -63,7 +63,7 @@ class Conversation:
         self.heard: list[Heard] = []
         self._caller = caller
         self._watcher = watcher
-        self.microphone = Microphone(caller)
+        self.microphone = microphone
 
     async def run(self, script: Sequence[tuple[Line, bytes]], answer_s: float) -> None:
         """Hold the conversation until the call is over.
@@ -112,7 +112,7 @@ class Conversation:
         self.spoken.append(spoken)
         self.ear.line_began(now_s)
         self._watcher.line(now_s, line)
-        await self.microphone.say(pcm)
+        await self.microphone.say(pcm, self._caller.ended)
         spoken.until_s = trio.current_time()
         self.ear.line_ended(spoken.until_s)
         if self._caller.ended.is_set():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, final
 
 import trio
@@ -15,55 +14,33 @@ from ._script import Perception
 Messages = list[Received[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A piece of the agent's audio as it came from the network."""
-
-    at_s: float
-    """In seconds of trio's clock."""
-    utterance: int
-    length: int
-    """In samples."""
-
-
 @final
 class Ear:
     """Follows one caller; ``tick()`` brings it up to date.
 
     Attributes:
-        arrivals: All audio that arrived, in order, played or not.
         state: What the call is doing, by the server's word.
         states: When it changed, in seconds of trio's clock.
         line_at_s: When the caller's last line began; minus infinity before the first.
     """
 
     def __init__(self, caller: Caller) -> None:
-        self.arrivals: list[Arrival] = []
         self.state: CallState = "idle"
         self.states: list[tuple[float, CallState]] = []
         self.line_at_s = -math.inf
         self._caller = caller
-        self._seen = 0
+        self._seen = self._arrived = 0
         self._played_ms: dict[int, float] = {}
         self._over: set[int] = set()
         self._begun_s: dict[int, float] = {}
         self._quiet_since_s = trio.current_time()
         self._words: list[tuple[int, str]] = []
-        self._listen_in(caller)
-
-    def _listen_in(self, caller: Caller) -> None:
-        """Take note of what arrives before the loudspeaker decides whether to play it."""
-        feed = caller._speaker.feed
-
-        def noted(utterance: int, pcm: bytes, now_s: float) -> None:
-            self.arrivals.append(Arrival(now_s, utterance, len(pcm) // 2))
-            self._played_ms.setdefault(utterance, 0.0)
-            feed(utterance, pcm, now_s)
-
-        caller._speaker.feed = noted  # type: ignore[method-assign]  # the caller has no hook
 
     def tick(self, now_s: float) -> Messages:
         """Take in what happened, and return the messages that came since the last time."""
+        for arrival in self._caller.arrivals[self._arrived :]:
+            self._played_ms.setdefault(arrival.utterance, 0.0)
+        self._arrived = len(self._caller.arrivals)
         for utterance, before_ms in self._played_ms.items():
             if utterance in self._over:
                 continue

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ._ear import Arrival
+from ..client import Arrival
+from ._observer import Metric
+from ._parts import find_parts
 from ._recording import RATE_HZ, Recording
 from ._result import Answer, Cut, Said
 from ._sound import AUDIBLE, first_audible, to_pcm
@@ -47,6 +49,8 @@ class Notes:
     texts: Mapping[int, str] = field(default_factory=dict)
     """The text of each utterance."""
     history: Sequence[Mapping[str, Any]] = ()
+    metrics: Sequence[Metric] = ()
+    """Times are seconds of trio's clock."""
 
 
 def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
@@ -84,16 +88,21 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
     )
 
 
-def find_answer(said: Said, recording: Recording) -> Answer:
+def find_answer(said: Said, recording: Recording, notes: Notes) -> Answer:
     """Return the first answer that began after a line did.
 
     Args:
         said: The line.
         recording: The call.
+        notes: What the recording does not show.
     """
     begun = [recording.first_agent_s(number) for number in _utterances(recording)]
     after = [at_s for at_s in begun if at_s is not None and at_s > said.from_s]
-    return Answer(said, min(after) - said.until_s if after else None)
+    if not after:
+        return Answer(said, None)
+    first_s = min(after)
+    parts = find_parts(said, first_s, recording.start_s, notes.metrics)
+    return Answer(said, first_s - said.until_s, parts)
 
 
 def audible_at(recording: Recording, at_s: float) -> int | None:

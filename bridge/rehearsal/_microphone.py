@@ -8,7 +8,7 @@ from typing import final
 
 import trio
 
-from ..client import FRAME_S, Caller
+from ..client import FRAME_S
 from ._sound import first_audible, hiss, samples
 
 TICK_S = 0.02
@@ -18,7 +18,9 @@ FRAME_BYTES = 640
 
 @final
 class Microphone:
-    """Gives a caller each frame that is sent: a line, or the hiss of a quiet room.
+    """Gives each frame that a caller sends: a line, or the hiss of a quiet room.
+
+    Hand ``next_frame`` to ``open_caller(microphone=…)``.
 
     Frames lie on an exact grid of 20 ms.  Frame n holds what sounded in the 20 ms before its
     place on the grid, and is sent then at the earliest: what a busy machine adds to that is part
@@ -28,11 +30,10 @@ class Microphone:
         pcm: All that was sent, PCM16 mono 16 kHz, without a gap.
     """
 
-    def __init__(self, caller: Caller, seed: int = 1) -> None:
-        """Take the place of a caller's own microphone.
+    def __init__(self, seed: int = 1) -> None:
+        """Begin with the hiss.
 
         Args:
-            caller: Whose microphone it becomes.
             seed: Of the hiss.
         """
         random = Random(seed)
@@ -43,9 +44,6 @@ class Microphone:
         self._line = memoryview(b"")
         self._line_frame = 0
         self._line_first = 0
-        self._caller = caller
-        # The caller has no hook for it, and on its own sends digital silence, as no room does.
-        caller._next_frame = self.next_frame  # type: ignore[method-assign]
 
     @property
     def start_s(self) -> float:
@@ -69,7 +67,7 @@ class Microphone:
         self.pcm += frame
         return frame
 
-    async def say(self, pcm: bytes) -> None:
+    async def say(self, pcm: bytes, over: trio.Event) -> None:
         """Say something, beginning with the next frame.
 
         Returns when all of it is sent or the call is over.  When cancelled, the caller falls
@@ -77,6 +75,7 @@ class Microphone:
 
         Args:
             pcm: PCM16 little-endian mono 16 kHz, with something audible in it.
+            over: Set once the call is over: no more frames are asked for then.
         """
         self._line_frame = self._frames
         self._line_first = first_audible(samples(pcm)) or 0
@@ -84,7 +83,7 @@ class Microphone:
         try:
             while True:
                 await trio.sleep(TICK_S)
-                if not self._line or self._caller.ended.is_set():
+                if not self._line or over.is_set():
                     return
         finally:
             self._line = memoryview(b"")

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from array import array
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, final
 
 from routes import Message
 
 from .._app import App
 from .._call import Call
-from ..events import AgentAudio, AgentResponse
+from ..events import AgentAudio, AgentResponse, LogMetric
 from ._sound import samples
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure that the call told of."""
+
+    at_s: float
+    """When, in seconds of trio's clock."""
+    name: str
+    value: float
 
 
 @final
@@ -27,6 +38,7 @@ class Observer:
         turns: The turn that each utterance belongs to.
         texts: The text generated for each utterance.
         audio: The audio synthesised for each utterance, 24 kHz.
+        metrics: What was measured in numbers, in order.
     """
 
     def __init__(self) -> None:
@@ -34,6 +46,7 @@ class Observer:
         self.turns: dict[int, int] = {}
         self.texts: dict[int, str] = {}
         self.audio: dict[int, array[int]] = {}
+        self.metrics: list[Metric] = []
 
     def watched(self, app: App) -> App:
         """Return an app that answers as this one does, and is watched; the app is not changed."""
@@ -61,6 +74,7 @@ class Observer:
         self.call = call
         call.router.add_sink(self._text, AgentResponse)
         call.router.add_sink(self._sound, AgentAudio)
+        call.router.add_sink(self._metric, LogMetric)
 
     def _text(self, message: Message) -> None:
         assert self.call is not None
@@ -75,6 +89,11 @@ class Observer:
         # hand-over, where the old agent's audio is not heard any more.
         number = audio.utterance or max(self.turns, default=0)
         self.audio.setdefault(number, array("h")).extend(samples(audio.pcm))
+
+    def _metric(self, message: Message) -> None:
+        metric: LogMetric = message.event
+        if not isinstance(metric.value, str):
+            self.metrics.append(Metric(message.at_s, metric.name, metric.value))
 
 
 def _rebased(value: Any, start_s: float) -> Any:

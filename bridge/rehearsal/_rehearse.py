@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import trio
 
@@ -19,9 +19,11 @@ from ._caller import Conversation
 from ._checks import run_checks
 from ._extra import need
 from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
+from ._microphone import Microphone
 from ._observer import Observer
 from ._picture import draw
 from ._recording import RATE_HZ, Recording, record
+from ._report import as_json
 from ._result import Cut, Predicate, Rehearsal, Said
 from ._script import Line
 from ._sound import first_audible, resample, samples, to_pcm
@@ -63,8 +65,8 @@ async def rehearse(
         app: What is called; it is not changed.
         script: What the caller says, and when.
         voice: Speaks the lines; called before the call, one line at a time.
-        out: Folder for ``call.wav``, ``timeline.png`` and ``history.json``; made if need be.  None
-            writes no files.
+        out: Folder for ``call.wav``, ``timeline.png``, ``history.json`` and ``result.json``; made
+            if need be.  None writes no files.
         transcribe: Recognises what was heard of a cut answer, so that it can be compared with the
             history; called before the app is closed.  None compares words with time.
         checks: Further checks, by name: each gets the result and says whether it holds, or that
@@ -119,8 +121,9 @@ async def _run(
             async with open_server(observer.watched(app), port=0) as server:
                 loading.close()
                 timeline.title("")
-                async with open_caller(server.url) as caller:
-                    conversation = Conversation(caller, timeline)
+                microphone = Microphone()
+                async with open_caller(server.url, microphone=microphone.next_frame) as caller:
+                    conversation = Conversation(caller, microphone, timeline)
                     start_s = caller.received[0].at_s - FRAME_S
                     timeline.begin(start_s, conversation)
                     lines = list(zip(script, sounds, strict=True))
@@ -160,17 +163,18 @@ def _look_back(
             for r in caller.received
             if isinstance(r.message, Clear)
         ],
-        arrivals=conversation.ear.arrivals,
+        arrivals=caller.arrivals,
         turns=observer.turns,
         texts=observer.texts,
         history=observer.history(start_s),
+        metrics=observer.metrics,
     )
     said = _said(conversation, recording)
     result = Rehearsal(
         recording=recording,
         said=said,
         cuts=tuple(find_cut(each, recording, notes) for each in said if each.line.interrupts),
-        answers=tuple(find_answer(each, recording) for each in said),
+        answers=tuple(find_answer(each, recording, notes) for each in said),
         history=list(map(dict, notes.history)),
         ended=caller.reason or "the caller left",
         problems=tuple(conversation.problems),
@@ -215,12 +219,18 @@ async def _transcribed(result: Rehearsal, notes: Notes, transcribe: Transcribe) 
 
 
 def _write(result: Rehearsal, notes: Notes, out: Path) -> tuple[Path, ...]:
-    wav, picture, history = out / "call.wav", out / "timeline.png", out / "history.json"
+    wav, picture = out / "call.wav", out / "timeline.png"
+    history, found = out / "history.json", out / "result.json"
     result.recording.write_wav(wav)
     draw(result, notes).save(picture)
-    text = json.dumps(result.history, indent=2, ensure_ascii=False)
-    history.write_text(text + "\n", encoding="utf-8")
-    return wav, picture, history
+    _write_json(history, result.history)
+    _write_json(found, as_json(result))
+    return wav, picture, history, found
+
+
+def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _only_error(error: BaseException) -> BaseException:

@@ -53,12 +53,39 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Where the time between a line and its answer went, in seconds.
+
+    They add up to the latency, with one exception: recogniser and end-of-turn model work at the
+    same time, so only the longer of the two counts.
+    """
+
+    silence_s: float
+    """Silence that was waited for, from the caller's last audible sample."""
+    transcription_s: float
+    """The recogniser's work."""
+    end_of_turn_s: float
+    """The work of the model that hears whether the turn is over."""
+    first_text_s: float
+    """From the end of the turn to the answer's first text."""
+    first_clause_s: float
+    """From there until the first clause was whole and its synthesis began."""
+    first_piece_s: float
+    """From there to the voice's first piece of audio."""
+    playback_s: float
+    """From there to the first audible sample: the line, the player's buffer, and the silence with
+    which a voice begins."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The agent's answer to a line."""
 
     said: Said
     latency_s: float | None
     """From the caller's last audible sample to the agent's first; None: no answer was heard."""
+    parts: Parts | None = None
+    """What that time is made of; None: there was no answer, or the speech does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, Sta
 from ._caller import Conversation
 from ._ear import Ear, Messages
 from ._recording import RATE_HZ
+from ._report import parts_in_words
 from ._result import Rehearsal
 from ._script import Line
 from ._sound import last_audible, samples
@@ -209,7 +210,7 @@ class Timeline:
     # --- after the call -------------------------------------------------------------------------
 
     def report(self, result: Rehearsal) -> None:
-        """Write the latencies, the checks and the files of a rehearsal."""
+        """Write the latencies and their parts, the checks and the files of a rehearsal."""
         self._terminal.row([], "")
         for number, answer in enumerate(result.answers, 1):
             found = "no answer" if answer.latency_s is None else f"{answer.latency_s:.2f} s"
@@ -218,6 +219,8 @@ class Timeline:
                 f"from the end of line {number} to the agent's first sound",
                 "dim",
             )
+            if answer.parts is not None:
+                self._terminal.row([(" " * 13, "plain")], parts_in_words(answer.parts), "dim")
         self._terminal.row([], "")
         width = max((columns(check.name) for check in result.checks), default=0)
         for check in result.checks:

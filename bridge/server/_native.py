@@ -9,12 +9,26 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import from_json
 
 from ..events import Button, CallState
+from ._handle_messages import (
+    AnswerPermission,
+    AskSnapshot,
+    DescribeVerb,
+    Description,
+    HandleMessage,
+    SnapshotMessage,
+    UseVerb,
+    VerbReceipt,
+    VerbSettled,
+)
+from ._wire import ErrorCode as ErrorCode
+from ._wire import JsonObject, Milliseconds, Request, Utterance, Wire
+from ._wire import ProtocolViolation as ProtocolViolation
 
 PROTOCOL_VERSION = 1
 INPUT_RATE_HZ = 16_000
@@ -22,49 +36,7 @@ OUTPUT_RATE_HZ = 24_000
 BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
 MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS
 """A binary frame of the client holds 1 to 100 ms of PCM16 at 16 kHz."""
-MAX_UTTERANCE = 2**32 - 1
 _HEADER = struct.Struct("<I")
-
-ErrorCode = Literal[
-    "bad_json",
-    "bad_message",
-    "unknown_type",
-    "too_large",
-    "bad_audio",
-    "rate_limited",
-    "agent_error",
-    "server_full",
-    "draining",
-    "unauthorized",
-    "forbidden",
-]
-"""Why something was refused or failed; the last two only before a call, with the HTTP status."""
-
-Request = Annotated[int | Annotated[str, Field(max_length=64)], Field()]
-"""What ties an answer to its question; chosen by who asks."""
-
-Utterance = Annotated[int, Field(ge=0, le=MAX_UTTERANCE)]
-Milliseconds = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
-
-
-class ProtocolViolation(Exception):
-    """A message of the other side that cannot be accepted; the connection lives on.
-
-    Attributes:
-        code: The code of the ``error`` message that answers it.
-        message: What was wrong, without what was said.
-        request: The request of the refused message, if it could be read.
-    """
-
-    def __init__(self, code: ErrorCode, message: str, request: int | str | None = None) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code: ErrorCode = code
-        self.message = message
-        self.request = request
-
-
-class _Wire(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 # --- client to server ---------------------------------------------------------------------------
@@ -77,7 +49,7 @@ class CallerAudio:
     pcm: bytes
 
 
-class PlaybackReport(_Wire):
+class PlaybackReport(Wire):
     """How far the client has played an utterance."""
 
     type: Literal[
@@ -100,47 +72,47 @@ class PlaybackReport(_Wire):
         return self.type.partition(".")[2]  # type: ignore[return-value]  # by the Literal above
 
 
-class TextInput(_Wire):
+class TextInput(Wire):
     """What the caller typed."""
 
     type: Literal["text"] = "text"
     text: Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
 
 
-class KeyPress(_Wire):
+class KeyPress(Wire):
     """A key of the telephone keypad."""
 
     type: Literal["dtmf"] = "dtmf"
     button: Button
 
 
-class CustomInput(_Wire):
+class CustomInput(Wire):
     """Data of the client's own."""
 
     type: Literal["custom"] = "custom"
-    metadata: dict[str, Any]
+    metadata: JsonObject
 
 
-class Mute(_Wire):
+class Mute(Wire):
     """Turns the microphone off or on; while off, the agent hears silence."""
 
     type: Literal["mute"] = "mute"
     on: bool
 
 
-class Stop(_Wire):
+class Stop(Wire):
     """The Stop key."""
 
     type: Literal["stop"] = "stop"
 
 
-class HangUp(_Wire):
+class HangUp(Wire):
     """Ends the call."""
 
     type: Literal["hangup"] = "hangup"
 
 
-class Ping(_Wire):
+class Ping(Wire):
     """Asks for a pong with the same ``t``."""
 
     type: Literal["ping"] = "ping"
@@ -148,7 +120,16 @@ class Ping(_Wire):
 
 
 ClientMessage = (
-    CallerAudio | PlaybackReport | TextInput | KeyPress | CustomInput | Mute | Stop | HangUp | Ping
+    CallerAudio
+    | PlaybackReport
+    | TextInput
+    | KeyPress
+    | CustomInput
+    | Mute
+    | Stop
+    | HangUp
+    | Ping
+    | HandleMessage
 )
 
 
@@ -163,7 +144,7 @@ class AgentFrame:
     pcm: bytes
 
 
-class Hello(_Wire):
+class Hello(Wire):
     """The first message of a call."""
 
     type: Literal["hello"] = "hello"
@@ -175,7 +156,7 @@ class Hello(_Wire):
     output_rate_hz: int = OUTPUT_RATE_HZ
 
 
-class Clear(_Wire):
+class Clear(Wire):
     """Drop all audio of utterances up to and including this one, now."""
 
     type: Literal["clear"] = "clear"
@@ -184,14 +165,21 @@ class Clear(_Wire):
     reason: str
 
 
-class UtteranceEnd(_Wire):
+class Hold(Wire):
+    """Hold the player at the sample that is next, now, or go on with it."""
+
+    type: Literal["hold"] = "hold"
+    on: bool
+
+
+class UtteranceEnd(Wire):
     """All audio of an utterance has been sent."""
 
     type: Literal["utterance.end"] = "utterance.end"
     utterance: Utterance
 
 
-class Transcript(_Wire):
+class Transcript(Wire):
     """What was said (user) or generated (agent)."""
 
     type: Literal["transcript"] = "transcript"
@@ -203,7 +191,7 @@ class Transcript(_Wire):
     turn: int | None = None
 
 
-class Spoken(_Wire):
+class Spoken(Wire):
     """Words that the caller has now heard, to be appended."""
 
     type: Literal["spoken"] = "spoken"
@@ -211,7 +199,7 @@ class Spoken(_Wire):
     text: str
 
 
-class Cut(_Wire):
+class Cut(Wire):
     """An utterance was cut; ``rest`` will never be heard."""
 
     type: Literal["cut"] = "cut"
@@ -222,7 +210,7 @@ class Cut(_Wire):
     """How much of the utterance's audio was heard."""
 
 
-class State(_Wire):
+class State(Wire):
     """What the call is doing; numbers rise."""
 
     type: Literal["state"] = "state"
@@ -230,15 +218,15 @@ class State(_Wire):
     number: int
 
 
-class OtherEvent(_Wire):
+class OtherEvent(Wire):
     """Any other event that reaches the caller, by its alias."""
 
     type: Literal["event"] = "event"
     name: str
-    data: dict[str, Any]
+    data: JsonObject
 
 
-class ErrorMessage(_Wire):
+class ErrorMessage(Wire):
     """Something was refused or failed; the call goes on unless ``ended`` follows."""
 
     type: Literal["error"] = "error"
@@ -247,14 +235,14 @@ class ErrorMessage(_Wire):
     request: Request | None = None
 
 
-class Pong(_Wire):
+class Pong(Wire):
     """Answers a ping."""
 
     type: Literal["pong"] = "pong"
     t: float
 
 
-class Ended(_Wire):
+class Ended(Wire):
     """The last message of a call."""
 
     type: Literal["ended"] = "ended"
@@ -265,6 +253,7 @@ ServerMessage = (
     AgentFrame
     | Hello
     | Clear
+    | Hold
     | UtteranceEnd
     | Transcript
     | Spoken
@@ -274,6 +263,10 @@ ServerMessage = (
     | ErrorMessage
     | Pong
     | Ended
+    | VerbReceipt
+    | VerbSettled
+    | Description
+    | SnapshotMessage
 )
 
 
@@ -332,16 +325,28 @@ def decode_server(data: str | bytes) -> ServerMessage:
     return AgentFrame(_HEADER.unpack_from(data)[0], data[_HEADER.size :])
 
 
-def _by_type(*models: type[_Wire]) -> dict[str, type[_Wire]]:
+def _by_type(*models: type[Wire]) -> dict[str, type[Wire]]:
     return {tag: m for m in models for tag in get_args(m.model_fields["type"].annotation)}
 
 
 _CLIENT_MODELS = _by_type(
-    PlaybackReport, TextInput, KeyPress, CustomInput, Mute, Stop, HangUp, Ping
+    PlaybackReport,
+    TextInput,
+    KeyPress,
+    CustomInput,
+    Mute,
+    Stop,
+    HangUp,
+    Ping,
+    UseVerb,
+    AnswerPermission,
+    DescribeVerb,
+    AskSnapshot,
 )
 _SERVER_MODELS = _by_type(
     Hello,
     Clear,
+    Hold,
     UtteranceEnd,
     Transcript,
     Spoken,
@@ -351,10 +356,14 @@ _SERVER_MODELS = _by_type(
     ErrorMessage,
     Pong,
     Ended,
+    VerbReceipt,
+    VerbSettled,
+    Description,
+    SnapshotMessage,
 )
 
 
-def _parse(text: str, models: Mapping[str, type[_Wire]]) -> _Wire:
+def _parse(text: str, models: Mapping[str, type[Wire]]) -> Wire:
     try:
         fields = from_json(text, allow_inf_nan=False)
     except (ValueError, RecursionError) as error:

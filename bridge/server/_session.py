@@ -167,6 +167,7 @@ class Session:
         self._failed = True
 
     async def _say_goodbye(self) -> None:
+        self._transport.settle()  # nothing of the call is alive any more
         reason = self._call.end_reason if self._call is not None else ""
         if self._failed and reason in ("", "ended"):
             reason = "failed"

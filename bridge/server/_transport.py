@@ -28,6 +28,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
 from ._metrics import Metrics
 from ._native import (
     OUTPUT_RATE_HZ,
@@ -41,6 +42,7 @@ from ._native import (
     ErrorCode,
     ErrorMessage,
     HangUp,
+    Hold,
     KeyPress,
     Mute,
     OtherEvent,
@@ -57,6 +59,7 @@ from ._native import (
     UtteranceEnd,
     encode,
 )
+from ._remote import RemoteHandle
 from ._socket import Outbox
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ class NativeTransport:
         self._microphone = bytearray()
         self._muted = False
         self._call: Call | None = None
+        self._remote = RemoteHandle(self.tell)
 
     def attached(self, call: Call) -> None:
         """Keep the call, which tells what utterance a text belongs to."""
@@ -171,6 +175,21 @@ class NativeTransport:
         message = Clear(utterance=utterance, request=self.cleared, reason=reason)
         self._outbox.put_first(encode(message))
 
+    def hold(self, on: bool) -> None:
+        """Have the client's player hold at the sample that is next, or go on with it.
+
+        The client hears of it before all that waits, in the order of holds and clears.
+
+        Args:
+            on: False: go on.
+        """
+        if self.audio and self.ended is None:
+            self._outbox.put_first(encode(Hold(on=on)))
+
+    def settle(self) -> None:
+        """Tell the client that every verb it has used is settled; for a call that is closed."""
+        self._remote.settle_all()
+
     # --- from the caller ------------------------------------------------------------------------
 
     def receive(self, message: ClientMessage, call: Call) -> None:
@@ -204,6 +223,8 @@ class NativeTransport:
                 call.end("hangup")
             case Ping(t=t):
                 self.tell(Pong(t=t))
+            case UseVerb() | AnswerPermission() | DescribeVerb() | AskSnapshot():
+                self._remote.receive(message, call)
             case _:
                 assert_never(message)
 

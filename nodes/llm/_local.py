@@ -122,7 +122,7 @@ class LocalChat:
         Cancelling is safe.
 
         Args:
-            messages: The chat up to now.
+            messages: The chat up to now; while the user still speaks, what was said before.
 
         Raises:
             ChatModelError: As `stream`.
@@ -130,7 +130,11 @@ class LocalChat:
         if not messages:
             await self._worker.get()
             return
-        async with Answer(self._pieces({**self._body(messages, ()), "max_tokens": 1})) as answer:
+        chat = list(messages)
+        if chat[-1].get("role") == "assistant":
+            # The engine would go on writing those words; what the user will say stands behind them.
+            chat.append({"role": "user", "content": ""})
+        async with Answer(self._pieces({**self._body(chat, ()), "max_tokens": 1})) as answer:
             async for _ in answer:
                 continue
 

@@ -13,7 +13,7 @@ Rules:
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -27,7 +27,7 @@ from bridge.events import (
     UserTranscriptionReceived,
 )
 
-from ._protocols import EndOfTurn, SpeechToText, Transcript, VoiceActivity
+from ._protocols import EndOfTurn, SpeechToText, VoiceActivity
 
 if TYPE_CHECKING:
     from bridge import Bridge, Message
@@ -82,6 +82,14 @@ class SpeechResumed:
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
     """The caller began a turn; somebody has to see to it that it ends."""
+
+
+@dataclass(slots=True)
+class _Words:
+    """What the recogniser makes of a turn, part by part."""
+
+    parts: list[str] = field(default_factory=list)
+    took_s: float = 0.0
 
 
 class Ear:
@@ -200,7 +208,7 @@ class Ear:
         """Find out whether the turn is over, and what was said; cancelled if it goes on."""
         paused: SpeechPaused = message.event
         began_s = trio.current_time()
-        heard: list[Transcript] = []
+        heard = _Words()
         probability = 1.0
         try:
             async with trio.open_nursery() as nursery:
@@ -211,14 +219,13 @@ class Ear:
             # The caller is waiting: better an empty turn than none.
             self._conclude("")
             raise
-        stt_s = trio.current_time() - began_s
-        text = " ".join(part.text.strip() for part in heard if part.text.strip())
+        text = " ".join(part for part in heard.parts if part)
         if probability < self._settings.complete_above:
             if text:
                 self._publish(UserTranscriptionReceived(content=text, final=False))
             await trio.sleep_until(paused.since_s + self._pause_for(probability))
         self._tell("listening.end_of_turn_s", turn_s)
-        self._tell("listening.stt_s", stt_s)
+        self._tell("listening.stt_s", heard.took_s)
         self._tell("listening.turn_complete", round(probability, 3), "")
         self._tell("listening.decided_s", trio.current_time() - paused.since_s)
         self._conclude(text)
@@ -237,9 +244,11 @@ class Ear:
         more_to_come = 1 - probability / settings.complete_above
         return settings.pause_s + (settings.longest_pause_s - settings.pause_s) * more_to_come
 
-    async def _transcribe(self, parts: tuple[bytes, ...], heard: list[Transcript]) -> None:
+    async def _transcribe(self, parts: tuple[bytes, ...], heard: _Words) -> None:
+        began_s = trio.current_time()
         for part in parts:
-            heard.append(await self._stt.transcribe(part))
+            heard.parts.append((await self._stt.transcribe(part)).text.strip())
+        heard.took_s = trio.current_time() - began_s
 
     def _conclude(self, text: str) -> None:
         self._speaking = self._paused = False

@@ -52,7 +52,7 @@ class WhisperTiny:
         path: Path | None = None,
         *,
         hint: str = "",
-        threads: int = 2,
+        threads: int = 1,
         limiter: trio.CapacityLimiter | None = None,
     ) -> None:
         """Keep the settings; nothing is loaded before `open`.
@@ -63,7 +63,9 @@ class WhisperTiny:
             hint: Text as it may have come before the utterance, with the words and names that
                 callers are likely to use: "A large latte, a cappuccino, a blueberry muffin." The
                 model then prefers them.  At most about 60 words; empty for none.
-            threads: Threads that work on one utterance.
+            threads: Threads that work on one utterance.  1 is the best on two cores: the other
+                one has the end-of-turn model at that time, and on a busy machine two threads,
+                which wait for each other at each step, took up to twice as long as one.
             limiter: Bounds the utterances that are worked on at once; None means one.
 
         Raises:

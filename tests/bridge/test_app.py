@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import functools
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 import pytest
 import structlog
 import trio
 
 from bridge import App, Call, Message
-from bridge.events import AgentError, AgentResponse, CallEnded, CallStarted
+from bridge.events import (
+    AgentError,
+    AgentResponse,
+    CallEnded,
+    CallStarted,
+    ToolCall,
+    ToolResult,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
 from bridge.testing import open_call
+from bridge.thread import SqliteThreads, ThreadBusyError
 
 
 class Silence:
@@ -201,3 +214,94 @@ async def test_an_app_can_be_tested_as_a_whole(autojump_clock):
         await caller.quiet()
         assert caller.heard == "Hi"
         assert [e.content for e in caller.events(AgentResponse)] == ["Hi"]
+
+
+async def talks(call: Call) -> None:
+    """Answer each turn of the caller with a tool and its result."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        id = f"look_{len(call.history)}"
+        yield ToolCall(name="look", id=id)
+        yield ToolResult(name="look", id=id, content="found")
+        yield AgentResponse(content="Found it.")
+
+    chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+    chain.stream(generate).broadcast()
+
+
+def ask(call: Call, text: str) -> None:
+    call.publish(UserTranscriptionReceived(content=text))
+    call.publish(UserStoppedSpeaking())
+
+
+async def test_a_conversation_goes_on_in_another_call(tmp_path):
+    """What was said before is there when answer() begins; the turns are counted on."""
+    before: list[list[str]] = []
+
+    async def answer(call: Call) -> None:
+        before.append([entry.role for entry in call.history])
+        await talks(call)
+
+    app = App(answer, threads=SqliteThreads(tmp_path / "calls.db"))
+    for number in range(2):
+        async with app.open_call(Silence(audio=False), thread="ann") as call:
+            assert call.thread == "ann"
+            ask(call, str(number))
+            await trio.testing.wait_all_tasks_blocked()
+            turns = [entry.turn for entry in call.history if entry.role == "agent"]
+            assert turns == list(range(1, number + 2))
+            with pytest.raises(ThreadBusyError, match="'ann' is open in another call"):
+                async with app.open_call(Silence(), thread="ann"):
+                    raise AssertionError
+    assert before == [[], ["user", "tool", "agent"]]
+    assert [(info.id, info.entries) for info in await app.threads.list()] == [("ann", 6)]
+
+
+async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
+    """When the transport hears of an outcome or a result, another process could read it."""
+    path = tmp_path / "calls.db"
+    seen: list[tuple[str, str]] = []
+
+    class Reader(Silence):
+        def send(self, message: Message) -> None:
+            if isinstance(message.event, (TurnEnded, ToolResult)):
+                with closing(sqlite3.connect(path)) as connection:
+                    rows = connection.execute("SELECT record FROM entries ORDER BY number")
+                    seen.append((message.event.type, "".join(record for (record,) in rows)))
+
+    app = App(talks, threads=SqliteThreads(path))
+    async with app.open_call(Reader(audio=False)) as call:
+        ask(call, "go")
+        await trio.testing.wait_all_tasks_blocked()
+    (tool, result), (turn, ended) = seen
+    assert (tool, turn) == ("agent.tool_result", "call.turn_ended")
+    assert '"content":"found"' in result
+    assert '"heard":"Found it."' in ended
+
+
+async def test_threads_have_names_of_their_own(tmp_path):
+    """Without a given name each call has a new one, with a store and without."""
+    for threads in (None, SqliteThreads(tmp_path / "calls.db")):
+        app, names = App(answer, threads=threads), set()
+        for _ in range(2):
+            async with app.open_call(Silence()) as call:
+                names.add(call.thread)
+        assert len(names) == 2
+        assert "" not in names
+
+
+async def test_a_conversation_that_cannot_be_saved_goes_on(tmp_path, autojump_clock):
+    """The caller's side is told once, as an error that names no words; the call works."""
+    line = Silence(audio=False)
+    app = App(talks, threads=SqliteThreads(tmp_path / "missing" / "calls.db"))
+    with structlog.testing.capture_logs() as logs:
+        async with app.open_call(line, thread="ann") as call:
+            ask(call, "go")
+            await trio.sleep(30)
+            assert call.history.entries[-1].heard == "Found it."
+    (error,) = [event for event in line.events if isinstance(event, AgentError)]
+    assert "conversation 'ann' cannot be loaded and saved" in error.message
+    assert [e["event"] for e in logs if e["event"].startswith("thread")] == [
+        "thread_trouble",
+        "thread_entries_lost",
+    ]

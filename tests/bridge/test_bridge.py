@@ -68,7 +68,7 @@ async def test_heard_text_is_cut_at_the_last_whole_word(autojump_clock):
         (record,) = caller.call.history.interruptions
     assert (record.heard, record.generated) == ("One two", "One two three four")
     assert (record.verb, record.by, record.cause) == ("barge_in", "caller", "user.started_speaking")
-    assert (record.phase, record.basis, record.turn) == ("delivered", "words", 1)
+    assert (record.phase, record.basis, record.turn) == ("speaking", "words", 1)
     assert (record.at_s, record.elapsed_s) == (pytest.approx(1.0), pytest.approx(1.0))
 
 
@@ -101,7 +101,7 @@ async def test_nothing_of_a_cut_run_follows(autojump_clock):
         (complete,) = caller.events(AgentGenerationComplete)
         assert (complete.outcome, complete.content) == ("interrupted", "one two three ")
         (record,) = caller.call.history.interruptions
-        assert (record.phase, record.heard) == ("running", "one two")
+        assert (record.phase, record.heard) == ("text", "one two")
 
 
 async def test_cut_before_the_first_token(autojump_clock):
@@ -345,7 +345,7 @@ async def test_an_emergency_stop_cuts_speech_that_no_run_gave(autojump_clock):
         caller.publish(EmergencyStop())
         assert caller.heard == "One two"
         (record,) = caller.call.history.interruptions
-        assert (record.verb, record.phase, record.elapsed_s) == ("emergency_stop", "delivered", 1.0)
+        assert (record.verb, record.phase, record.elapsed_s) == ("emergency_stop", "speaking", 1.0)
         assert [e.outcome for e in caller.events(AgentGenerationComplete)] == ["completed"]
 
 

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from websockets.trio.server import serve
 
-from bridge.client import CallOver, Clear, State, open_caller
+from bridge.client import Arrival, CallOver, Clear, State, open_caller
 from bridge.server._native import (
     AgentFrame,
     CallerAudio,
@@ -199,6 +199,45 @@ async def test_a_caller_who_reads_has_no_microphone(autojump_clock):
         assert script.frames() == []
         with pytest.raises(RuntimeError, match="no microphone"):
             await caller.speak(b"\5\0" * 320)
+
+
+async def test_a_program_brings_its_own_microphone(autojump_clock):
+    """Each frame is asked of the given function, once every 20 ms, and sent as it is."""
+    script, asked = Script(), []
+
+    def frame():
+        asked.append(trio.current_time())
+        return bytes([len(asked) % 200, 0]) * 320
+
+    async with ringing(script, microphone=frame) as caller:
+        await trio.sleep(0.5)
+        assert {round(b - a, 6) for a, b in pairwise(asked)} == {0.02}
+        sent = [pcm[0] for _, pcm in script.frames()]
+        assert sent == list(range(1, len(sent) + 1))
+        assert len(asked) - 1 <= len(sent) <= len(asked)
+        with pytest.raises(RuntimeError, match="microphone=None"):
+            await caller.speak(b"\5\0" * 320)
+
+
+async def test_a_microphone_needs_a_call_with_audio():
+    """A microphone for a caller who reads is a mistake, told before anybody is called."""
+    with pytest.raises(ValueError, match="mode='text' has no microphone"):
+        async with open_caller("ws://localhost/", mode="text", microphone=lambda: bytes(640)):
+            pass
+
+
+async def test_arrivals_are_noted_played_or_not(autojump_clock):
+    """Each piece of audio is noted as it comes, also one that a fence keeps from being played."""
+    script = Script()
+    async with ringing(script) as caller:
+        await trio.sleep(1)
+        await script.out.send(AgentFrame(1, tone(100)))
+        await script.out.send(Clear(utterance=1, request=9, reason="x"))
+        await trio.sleep(1)
+        await script.out.send(AgentFrame(1, tone(60)))
+        await trio.sleep(1)
+    assert caller.arrivals == [Arrival(1.0, 1, 2400), Arrival(2.0, 1, 1440)]
+    assert caller.dropped_bytes == len(tone(160))
 
 
 async def test_messages_are_kept_with_their_times(autojump_clock):

@@ -37,6 +37,17 @@ SAMPLES: dict[str, object] = {
     "state": "idle",
     "number": 1,
     "value": 3,
+    "turn": 1,
+    "agent": "agent",
+    "verb": "cancel",
+    "id": "call_1",
+    "verdict": "allowed",
+    "text": "a line",
+    "which": "steps",
+    "used": 8,
+    "limit": 10,
+    "elapsed_s": 10.5,
+    "phase": "tool",
 }
 
 

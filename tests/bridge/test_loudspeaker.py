@@ -131,16 +131,77 @@ def test_a_clear_leaves_what_is_above_the_fence():
     assert [(s.utterance, len(s.pcm)) for s in loud.heard(1)] == [(1, 80), (2, 200)]
 
 
+def test_a_hold_stops_at_the_sample_and_the_release_goes_on_with_the_next():
+    """Held, nothing is heard and nothing reported; then comes what was next, at once."""
+    loud = speaker()
+    loud.feed(1, bytes(range(200)), 0.0)
+    loud.feed(2, tone(50), 0.0)
+    loud.end(1)
+    loud.end(2)
+    loud.reports(0.06)
+    report = loud.hold(True, 0.1)
+    assert (report.kind, report.utterance, report.played_ms, report.queued_ms) == (
+        "position", 1, 40, 60,
+    )  # fmt: skip
+    assert loud.hold(True, 0.15) is None
+    assert loud.next_report_s(0.2) == math.inf
+    assert loud.reports(0.2) == []
+    assert loud.played_ms(1, 0.2) == 40
+    (before,) = loud.heard(0.3)
+    assert (before.at_s, bytes(before.pcm)) == (0.06, bytes(range(80)))
+    assert loud.hold(False, 1.1) is None
+    assert [(s.at_s, s.utterance, len(s.pcm) // 2) for s in loud.heard(2)] == [
+        (pytest.approx(0.06), 1, 40), (pytest.approx(1.1), 1, 60), (pytest.approx(1.16), 2, 50),
+    ]  # fmt: skip
+    assert bytes(loud.heard(2)[1].pcm) == bytes(range(80, 200))
+    assert run(loud, 2) == [
+        (1.11, "position", 1, 50), (1.16, "done", 1, 100),
+        (1.16, "start", 2, 0), (1.21, "done", 2, 50),
+    ]  # fmt: skip
+    assert loud.underruns == 0
+
+
+def test_audio_that_comes_during_a_hold_waits_for_its_end():
+    """It is buffered from the release on, as if it had come then."""
+    loud = speaker()
+    loud.hold(True, 0.0)
+    loud.feed(1, tone(20), 0.5)
+    assert loud.next_report_s(0.6) == math.inf
+    loud.hold(False, 1.0)
+    loud.end(1)
+    assert run(loud, 2) == [(1.06, "start", 1, 0), (1.08, "done", 1, 20)]
+
+
+def test_a_clear_during_a_hold_leaves_what_was_heard_before():
+    """The rest is never heard, and what comes next is, after the release."""
+    loud = speaker()
+    loud.feed(1, tone(500), 0.0)
+    loud.reports(0.1)
+    loud.hold(True, 0.2)
+    report = loud.clear(1, 0.7)
+    assert (report.utterance, report.played_ms, report.queued_ms) == (1, 140, 360)
+    loud.feed(2, tone(20), 0.8)
+    loud.end(2)
+    loud.hold(False, 1.0)
+    assert [(r.kind, r.utterance) for r in loud.reports(2)] == [("start", 2), ("done", 2)]
+    assert [(s.at_s, s.utterance, len(s.pcm) // 2) for s in loud.heard(2)] == [
+        (0.06, 1, 140), (pytest.approx(1.06), 2, 20),
+    ]  # fmt: skip
+
+
 @given(
     st.lists(
         st.tuples(
-            st.floats(0, 0.3), st.sampled_from(["feed", "end", "clear"]), st.integers(1, 200)
+            st.floats(0, 0.3),
+            st.sampled_from(["feed", "end", "clear", "hold", "go_on"]),
+            st.integers(1, 200),
         ),
         max_size=30,
     )
 )
 def test_whatever_happens_sound_is_one_after_the_other(steps):
-    """Spans never overlap, positions never fall, and nothing fenced is heard later."""
+    """Spans never overlap, positions never fall, and nothing fenced, or during a hold, is heard."""
+    held = []
     loud, now, utterance, fed, last = speaker(), 0.0, 1, 0, {}
     for wait_s, what, ms in steps:
         now += wait_s
@@ -150,6 +211,14 @@ def test_whatever_happens_sound_is_one_after_the_other(steps):
         if what == "feed":
             loud.feed(utterance, tone(ms), now)
             fed += ms
+        elif what == "hold":
+            if not held or held[-1][1] is not None:
+                held.append((now, None))
+            loud.hold(True, now)
+        elif what == "go_on":
+            if held and held[-1][1] is None:
+                held[-1] = (held[-1][0], now)
+            loud.hold(False, now)
         else:
             if what == "end":
                 loud.end(utterance)
@@ -158,7 +227,11 @@ def test_whatever_happens_sound_is_one_after_the_other(steps):
                 loud.clear(utterance, now)
                 assert loud.heard(now + 100) == before
             utterance += 1
+    loud.hold(False, now)
     spans = loud.heard(now + 1000)
     ends = [span.at_s + len(span.pcm) / 2 / RATE for span in spans]
     assert all(end <= span.at_s + 1e-6 for end, span in zip(ends, spans[1:], strict=False))
     assert sum(len(span.pcm) for span in spans) + loud.dropped_bytes == 2 * fed
+    for began, ended in held:
+        for span, end in zip(spans, ends, strict=True):
+            assert min(end, ended or now) - max(span.at_s, began) <= 1e-6

@@ -482,3 +482,86 @@ async def test_what_is_told_may_add_more(autojump_clock, deck, playout):
 def test_the_chunk_divides_the_lead():
     """The lead is a whole number of chunks, so it can be used to the full."""
     assert pytest.approx(round(LEAD_S / CHUNK_S)) == LEAD_S / CHUNK_S
+
+
+# --- held ----------------------------------------------------------------------------------------
+
+
+class HoldingDeck(Deck):
+    """A player that can hold."""
+
+    def hold(self, on: bool) -> None:
+        self.note("hold", 0, on)
+
+
+async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nursery):
+    """Held for 100 s in the middle, the utterance ends 100 s later, and no word is lost."""
+    deck = HoldingDeck()
+    playout = Playout(deck, deck)
+    nursery.start_soon(playout.run)
+    utterance = add(playout, 1, "one two three four", 2000)
+    add(playout, 2, "five", 400)
+    await trio.sleep(0.73)
+    playout.pause()
+    playout.pause()
+    sent = dict(deck.sent_ms)
+    await trio.sleep(100)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(730)
+    assert deck.sent_ms == sent
+    playout.resume()
+    playout.resume()
+    await trio.sleep(10)
+    assert deck.told("hold") == [(730, "hold", 0, True), (100_730, "hold", 0, False)]
+    assert deck.told("finished") == [
+        (102_000, "finished", 1, "whole"),
+        (102_400, "finished", 2, "whole"),
+    ]
+    assert "".join(t for _, _, n, t in deck.told("heard") if n == 1) == "one two three four"
+
+
+async def test_a_player_that_cannot_hold_plays_what_it_has(autojump_clock, deck, playout):
+    """Without a hold at most the lead is heard after the pause, and nothing is lost."""
+    utterance = add(playout, 1, "one two three four", 2000)
+    await trio.sleep(0.5)
+    playout.pause()
+    await trio.sleep(100)
+    assert utterance.position_ms(trio.current_time()) <= 500 + LEAD_S * 1000
+    playout.resume()
+    await trio.sleep(10)
+    assert deck.sent_ms == {1: 2000}
+    assert deck.told("finished")[0][3] == "whole"
+
+
+async def test_an_utterance_that_is_held_can_be_cut(autojump_clock, nursery):
+    """The cut is at the sample at which it was held; what comes after plays."""
+    deck = HoldingDeck()
+    playout = Playout(deck, deck)
+    nursery.start_soon(playout.run)
+    utterance = add(playout, 1, "one two three four", 2000)
+    await trio.sleep(0.5)
+    playout.pause()
+    await trio.sleep(3)
+    playout.cut(utterance, "stopped")
+    playout.resume()
+    add(playout, 2, "five", 400)
+    await trio.sleep(3)
+    assert utterance.cut_at_ms == pytest.approx(500)
+    assert deck.told("finished") == [(3500, "finished", 1, "cut"), (3900, "finished", 2, "whole")]
+
+
+async def test_no_voice_is_given_up_while_everything_is_held(autojump_clock, nursery):
+    """The time that a voice may take stands still."""
+    deck = HoldingDeck()
+    playout = Playout(deck, deck)
+    nursery.start_soon(playout.run)
+    utterance = add(playout, 1, "one two", 100, complete=False)
+    await trio.sleep(1)
+    playout.pause()
+    await trio.sleep(10 * VOICE_S)
+    playout.resume()
+    say(playout, utterance, " three", 100)
+    utterance.audio_complete = True
+    playout.wake()
+    await trio.sleep(2)
+    assert not deck.told("voice failed")
+    assert deck.told("finished")[0][3] == "whole"

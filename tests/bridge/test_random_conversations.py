@@ -199,7 +199,7 @@ class Laws:
             assert (turn in self.interrupted) >= (outcome == "interrupted"), "no record"
         for turn in self.interrupted:
             phase = self.call.history.interruptions[self.interrupted.index(turn)].phase
-            assert outcomes.get(turn) in (None, "interrupted") or phase == "delivered"
+            assert outcomes.get(turn) in (None, "interrupted") or phase == "speaking"
 
     @property
     def interrupted(self) -> list[int]:

@@ -431,7 +431,7 @@ async def test_text_mode_keeps_what_was_sent(autojump_clock):
         await caller.quiet()
         assert caller.heard == "One two "
         (record,) = caller.call.history.interruptions
-        assert (record.basis, record.phase, record.heard) == ("text", "running", "One two ")
+        assert (record.basis, record.phase, record.heard) == ("text", "text", "One two ")
         assert not caller.events(AgentSpeechCut)
         await caller.at(5)
         assert len(caller.events(AgentResponse)) == 2

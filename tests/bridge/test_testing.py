@@ -126,6 +126,73 @@ async def test_quiet_fails_in_time(autojump_clock):
         assert caller.now_s == 5
 
 
+async def test_quiet_waits_for_a_slow_map(autojump_clock):
+    """A chain that waits in an async map is working on an answer, too."""
+
+    async def look_up(message: Message) -> str:
+        await trio.sleep(3)
+        return "found"
+
+    async def answer(call: Call) -> None:
+        bridge = call.bridge(name="agent")
+        bridge.on(DTMFInput).map(look_up).map(lambda v: AgentResponse(content=v)).broadcast()
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await caller.quiet()
+        assert caller.heard == "found"
+        assert caller.now_s == pytest.approx(3.5)
+        caller.publish(DTMFInput(button="2"))
+        with pytest.raises(AssertionError, match="not quiet within 2 s"):
+            await caller.quiet(within_s=2)
+        assert caller.now_s == pytest.approx(5.5)
+
+
+async def test_quiet_waits_for_one_chain_after_another(autojump_clock):
+    """What a slow chain gives may set the next one in motion."""
+
+    async def wait(message: Message) -> DTMFInput:
+        await trio.sleep(1)
+        return DTMFInput(button=str(int(message.event.button) - 1))
+
+    async def answer(call: Call) -> None:
+        bridge = call.bridge(name="agent")
+        bridge.on(DTMFInput, button=lambda b: b > "0").map(wait).broadcast()
+
+    async with open_call(answer) as caller:
+        caller.publish(DTMFInput(button="3"))
+        await caller.quiet()
+        assert [e.button for e in caller.events(DTMFInput)] == ["3", "2", "1", "0"]
+        assert caller.now_s == pytest.approx(3)
+
+
+async def test_quiet_does_not_wait_for_who_gives_nothing(autojump_clock):
+    """A chain that publishes nothing, and one of an agent without the floor, hold up nobody."""
+
+    async def for_ever(message: Message) -> None:
+        await trio.sleep_forever()
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="agent").on(DTMFInput).map(for_ever)
+        call.bridge(name="other").on(DTMFInput).map(for_ever).broadcast()
+
+    async with open_call(answer) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await caller.quiet()
+        assert caller.now_s == 0
+
+
+async def test_said_is_what_the_caller_said_in_the_call(autojump_clock):
+    """Final transcripts with words in them, until the call is over."""
+    async with open_call(echo) as caller:
+        await caller.says("hello", takes_s=0)
+        caller.publish(UserTranscriptionReceived(content="hel", final=False))
+        caller.publish(UserTranscriptionReceived(content=" "))
+        caller.call.end()
+        await caller.says("anybody there", takes_s=0)
+        assert caller.said == ["hello"]
+
+
 async def test_what_is_received_is_never_stale(autojump_clock):
     """Nothing that a cut run gives after the cut is among the received events."""
 

@@ -1,12 +1,17 @@
 """The café of the examples, in virtual time."""
 
+import functools
 import importlib.util
+import json
 from pathlib import Path
 
+import httpx2
 import pytest
+import trio
 
 from bridge.events import CallEnded
 from bridge.testing import open_call
+from nodes.llm import LocalChat, OpenAIChat, TextDelta
 
 CAFE = Path(__file__).parents[2] / "examples" / "cafe.py"
 
@@ -63,3 +68,88 @@ async def test_a_turn_without_words_is_asked_again(cafe, autojump_clock):
         await caller.says(" ")
         await caller.quiet()
         assert "did not catch that" in caller.heard
+
+
+# --- with a language model ------------------------------------------------------------------------
+
+
+class Scripted(LocalChat):
+    """A local model that says the same each time, and notes what it reads and is asked."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked, self.read = [], []
+
+    async def prewarm(self, messages=()):
+        self.read.append(list(messages))
+
+    async def stream(self, messages, *, tools=()):
+        self.asked.append(list(messages))
+        for word in "Of course, one of those. Would you like anything else with that?".split():
+            await trio.sleep(0.02)
+            yield TextDelta(f"{word} ")
+
+
+class ChatServer(httpx2.AsyncBaseTransport):
+    """An OpenAI-compatible server in memory; answers each question with the next text."""
+
+    def __init__(self, *texts):
+        self.texts, self.asked = list(texts), []
+
+    async def handle_async_request(self, request):
+        self.asked.append((str(request.url), json.loads(await request.aread())))
+        await trio.sleep(0.1)
+        parts = [{"choices": [{"delta": {"content": f"{word} "}}]} for word in self.texts.pop(0)]
+        parts.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        body = "".join(f"data: {json.dumps(part)}\n\n" for part in parts) + "data: [DONE]\n\n"
+        headers = {"content-type": "text/event-stream"}
+        return httpx2.Response(200, headers=headers, content=body.encode())
+
+
+async def test_a_model_on_a_server_takes_the_order(cafe, autojump_clock):
+    """Each turn is asked of the server, with what was heard of the answer that was cut."""
+    server = ChatServer(
+        "Of course, one large latte. Would you like anything else with that?".split(),
+        "No problem, a cappuccino.".split(),
+    )
+    model = OpenAIChat("default", base_url="http://model.test/v1", transport=server)
+    async with open_call(functools.partial(cafe.answer, model=model)) as caller:
+        await caller.quiet()
+        await caller.says("A large latte please.")
+        await caller.until(lambda c: c.heard.endswith("one large latte."))
+        await caller.says("No wait, a cappuccino instead.")
+        await caller.quiet()
+    assert caller.heard.endswith("No problem, a cappuccino. ")
+    assert {url for url, _ in server.asked} == {"http://model.test/v1/chat/completions"}
+    roles = [message["role"] for message in server.asked[1][1]["messages"]]
+    assert roles == ["system", *["user", "assistant"] * 4, "user", "assistant", "user"]
+    cut = server.asked[1][1]["messages"][-2]["content"]
+    assert cut.startswith("Of course, one large latte.")
+    assert "anything else with that" not in cut
+
+
+async def test_the_local_model_reads_ahead_while_the_caller_speaks(cafe, autojump_clock):
+    """What it read before a question is how that question begins: only the last words are new."""
+    model = Scripted()
+    async with open_call(functools.partial(cafe.answer, model=model)) as caller:
+        await caller.quiet()
+        for text in ("A large latte please.", "And a muffin.", "And a cookie.", "That's all."):
+            await caller.says(text)
+            await caller.quiet()
+    assert len(model.asked) == len(model.read) == 4
+    for read, asked in zip(model.read, model.asked, strict=True):
+        assert asked[: len(read)] == read
+        assert len(asked) == len(read) + 1
+
+
+def test_the_command_line_names_the_model(cafe, monkeypatch, capsys):
+    """`local` or an address; the name of a server's model comes from the environment."""
+    monkeypatch.delenv("OPENAI_MODEL", raising=False)
+    assert isinstance(cafe.model_named("local"), LocalChat)
+    assert cafe.model_named("http://localhost:8080/v1").model == "default"
+    monkeypatch.setenv("OPENAI_MODEL", "tiny")
+    model = cafe.model_named("https://model.test/v1")
+    assert (model.model, model.base_url) == ("tiny", "https://model.test/v1")
+    with pytest.raises(SystemExit):
+        cafe.command(["--model", "gpt"])
+    assert "'gpt' is neither 'local' nor an http:// or https:// URL" in capsys.readouterr().err

@@ -2,10 +2,10 @@
 
 import trio
 
-from bridge.events import ToolCall, UserStartedSpeaking, UserStoppedSpeaking
+from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
 from bridge.testing import open_call
 from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.llm import TextDelta, Usage
 
 
 class Scripted:
@@ -64,18 +64,6 @@ async def test_a_cut_closes_the_model(autojump_clock):
         caller.publish(UserStartedSpeaking())
         await trio.testing.wait_all_tasks_blocked()
         assert model.closed == 1
-
-
-async def test_a_tool_call_is_published(autojump_clock):
-    """A complete call is an event; one whose arguments are no JSON is not."""
-    model = Scripted(
-        ToolCallRequest("1", "brew", {"cups": 2}, '{"cups": 2}'),
-        ToolCallRequest("2", "brew", None, "{cups"),
-    )
-    async with open_call(answer_with(ChatNode(model))) as caller:
-        caller.publish(UserStoppedSpeaking())
-        await caller.quiet()
-        assert caller.events(ToolCall) == [ToolCall(name="brew", arguments={"cups": 2}, id="1")]
 
 
 async def test_only_the_last_entries_are_sent(autojump_clock):

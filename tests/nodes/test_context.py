@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +12,7 @@ from bridge.events import (
     AgentResponse,
     AgentSpeechSent,
     DTMFInput,
+    JobFinished,
     ToolCall,
     ToolResult,
     UserStartedSpeaking,
@@ -90,10 +92,10 @@ async def test_the_agent_stands_as_it_was_heard(autojump_clock):
 
 
 async def test_a_tool_call_is_shown_with_its_result(autojump_clock):
-    """One without a result yet is not shown; ids tie the two together."""
+    """One without a result yet says so; ids tie the two together."""
     context = ConversationContext()
     context.add(ToolCall(name="look", arguments={"for": "décaf"}, id="7"))
-    assert context.as_chat() == []
+    assert "its result will come later" in context.as_chat()[1]["content"]
     context.add(ToolResult(name="look", id="7", content="found"))
     call, result = context.as_chat()
     assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "7"
@@ -138,3 +140,68 @@ async def test_following_the_same_call_again_forgets_nothing_anew(autojump_clock
         context.clear()
         context.follow(caller.call)
         assert [entry.role for entry in context if entry.role == "user"] == []
+
+
+async def test_a_job_is_remembered(autojump_clock):
+    """The result of a background job is no note of the developer's."""
+    context = ConversationContext()
+    context.add(JobFinished(id="7", name="look", content="found"))
+    assert [entry.role for entry in context] == ["job"]
+    (note,) = context.as_chat()
+    assert note["role"] == "user"
+    assert "Result of look, which went on in the background (completed):\nfound" in note["content"]
+
+
+async def test_both_kinds_of_messages(autojump_clock):
+    """Anthropic's messages hold what the chat holds; a copy keeps its fence."""
+    context = ConversationContext("Be brief.")
+    context.add(UserTranscriptionReceived(content="latte"))
+    context.add("Closed.")
+    system, messages = context.as_anthropic()
+    assert system == "Be brief."
+    ((fence,),) = [
+        re.findall("<note-([0-9a-f]{12})>", b["text"]) for b in messages[0]["content"][1:]
+    ]
+    assert messages == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "latte"},
+                {"type": "text", "text": f"<note-{fence}>\nClosed.\n</note-{fence}>"},
+            ],
+        }
+    ]
+    assert context.copy().as_anthropic() == (system, messages)
+
+
+async def test_an_answer_sees_what_it_has_said_itself(autojump_clock):
+    """In its own turn a node sees what it generated, also in a copy; others see what was heard."""
+    seen: list[list[dict]] = []
+
+    async def answer(call: Call) -> None:
+        context = ConversationContext()
+        context.follow(call)
+
+        async def generate(message: Message) -> AsyncIterator[object]:
+            yield AgentResponse(content="Let me look.")
+            yield ToolCall(name="look", id="7")
+            yield ToolResult(name="look", id="7", content="found")
+            seen.extend([context.as_chat(), context.copy().as_chat()])
+            yield AgentResponse(content=" Found it.")
+
+        chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        chain.stream(generate).broadcast()
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        context = following(caller)
+        await caller.says("go", takes_s=0.1)
+        await caller.at(0.75)
+        (chat, copied) = seen
+        assert chat == copied
+        assert [m["role"] for m in chat] == ["user", "assistant", "tool"]
+        assert chat[1]["content"] == "Let me look."
+        assert context.as_chat()[1]["content"] == "Let me"
+        await caller.quiet()
+        roles = [m["role"] for m in context.as_chat()]
+        assert roles == ["user", "assistant", "tool", "assistant"]
+        assert context.as_chat()[3]["content"] == "Found it."

@@ -16,6 +16,8 @@ async (body) => {
   const heard = [];
   const audio = (utterance, ms, value = 8192) =>
     playout.audio(utterance, new Int16Array(ms * 24).fill(value));
+  const chirp = (utterance, ms) =>
+    playout.audio(utterance, Int16Array.from({ length: ms * 24 }, (_, n) => 16384 * Math.cos(n * n / 1e5)));
   const run = (ms) => {
     const until = heard.length + (ms / 1000) * rate;
     while (heard.length < until) {
@@ -25,11 +27,12 @@ async (body) => {
     }
   };
   const loudMs = (samples) => samples.filter((sample) => sample > 0.1).length / 48;
-  new Function("playout", "audio", "run", body)(playout, audio, run);
+  new Function("playout", "audio", "chirp", "run", body)(playout, audio, chirp, run);
   const step = (cut) => heard.slice(cut).reduce(
     (most, x, i, rest) => Math.max(most, Math.abs(x - (rest[i - 1] ?? x))), 0);
   return {
     reports,
+    heard,
     loud: loudMs(heard),
     loud_after_120_ms: loudMs(heard.slice(120 * 48)),
     first: heard.findIndex((sample) => sample > 0.1) / 48,
@@ -173,3 +176,75 @@ def test_queue_is_bounded(play: Play) -> None:
     """A server that floods is told nothing and fills no more than five minutes."""
     result = play("for (let i = 0; i < 302; i++) audio(1, 1000); run(10)")
     assert len(kinds(result, "overflow")) == 1
+
+
+def test_hold_goes_on_with_the_very_sample(play: Play) -> None:
+    """Without the held time, the sound is what it would have been: nothing is lost or twice."""
+    whole = play("chirp(1, 300); playout.end(1); run(400)")["heard"]
+    held = play(
+        "chirp(1, 300); playout.end(1); run(100);"
+        "playout.hold(true); playout.hold(true); run(500); playout.hold(false); run(400)"
+    )["heard"]
+    ramp = 192  # 4 ms
+    at = next(i for i, pair in enumerate(zip(whole, held, strict=False)) if pair[0] != pair[1])
+    goes_on = at + next(i for i, x in enumerate(held[at + ramp :], ramp) if x != 0)
+    assert at % 128 == goes_on % 128 == 0
+    assert 500 <= (goes_on - at) / 48 < 503
+    assert held[at + ramp : goes_on] == [0.0] * (goes_on - at - ramp)
+    rest = held[goes_on : goes_on + len(whole) - at]
+    assert rest[ramp:] == whole[at + ramp :]
+    # What the ramp of the hold has put in, that of the release takes away.
+    both = [a + b for a, b in zip(held[at : at + ramp], rest[:ramp], strict=True)]
+    assert both == pytest.approx(whole[at : at + ramp], abs=1e-6)
+    assert abs(held[at] - held[at - 1]) < 0.01
+    assert abs(rest[0]) < 0.05
+
+
+def test_positions_stand_still_while_held(play: Play) -> None:
+    """The position of the hold is told once, when it is heard; then nothing until the release."""
+    result = play(
+        "playout.setLatency(0.02); audio(1, 500); playout.end(1); run(120);"
+        "playout.hold(true); run(1000); playout.hold(false); run(600)"
+    )
+    told = [(round(r["at"] * 1000), r["kind"], r["played_ms"]) for r in result["reports"]]
+    standing = [(kind, played) for at, kind, played in told if 130 < at < 1120]
+    assert standing == [("position", pytest.approx(120, abs=3))]
+    after = [played for at, kind, played in told if at > 1120 and kind == "position"]
+    assert after[0] == pytest.approx(standing[0][1], abs=53)
+    assert after == sorted(after)
+    assert told[-1][1:] == ("done", 500)
+    assert told[-1][0] == pytest.approx(1520, abs=5)
+    assert kinds(result, "start") == [("start", 1, 0)]
+
+
+def test_flush_while_held(play: Play) -> None:
+    """What is cut while held makes no sound, and what comes next plays after the release."""
+    result = play(
+        "audio(1, 500); run(200); playout.hold(true); run(100); playout.flush(1, 'r1');"
+        "audio(2, 100); playout.end(2); run(100); playout.hold(false); run(300)"
+    )
+    heard = result["heard"]
+    (flushed,) = kinds(result, "flushed")
+    assert flushed[2] == pytest.approx(200, abs=3)
+    assert not any(heard[205 * 48 : 400 * 48])
+    assert sum(sample > 0.1 for sample in heard[400 * 48 :]) / 48 == pytest.approx(100, abs=1)
+    assert kinds(result, "done") == [("done", 2, 100)]
+
+
+def test_what_begins_while_held_waits_for_its_buffer(play: Play) -> None:
+    """Audio that came during the hold is silent until the release, and is buffered from then on."""
+    result = play(
+        "playout.hold(true); audio(1, 40); run(500); playout.hold(false); run(60);"
+        "audio(1, 60); playout.end(1); run(300)"
+    )
+    assert 560 <= result["first"] < 566
+    assert kinds(result, "start", "done", "underrun") == [("start", 1, 0), ("done", 1, 100)]
+
+
+def test_hold_and_release_at_once_change_nothing(play: Play) -> None:
+    """A hold that is taken back before the next block leaves no trace in the sound."""
+    whole = play("chirp(1, 200); playout.end(1); run(300)")["heard"]
+    brief = play(
+        "chirp(1, 200); playout.end(1); run(100); playout.hold(true); playout.hold(false); run(200)"
+    )["heard"]
+    assert brief[: len(whole)] == pytest.approx(whole[: len(brief)], abs=1e-6)

@@ -21,6 +21,7 @@ from bridge.events import (
     AgentResponse,
     AgentTextComplete,
     EndCall,
+    LogMetric,
     UserAudio,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -79,6 +80,8 @@ class Ears:
             self.bridge.publish(UserStartedSpeaking())
         elif self.speaking and self.quiet == QUIET_FRAMES:
             self.speaking = False
+            self.bridge.publish(LogMetric(name="listening.stt_s", value=0.02))
+            self.bridge.publish(LogMetric(name="listening.end_of_turn_s", value=0.01))
             self.bridge.publish(UserTranscriptionReceived(content=self.texts.pop(0)))
             self.bridge.publish(UserStoppedSpeaking())
 
@@ -97,10 +100,18 @@ class HumSpeech:
     def attach(self, call: Call) -> None:
         Ears(call, self.texts)
         voice = call.bridge(name="voice", is_agent=False)
-        last = b""
+        last, stopped_s = b"", 0.0
+
+        def stop(message: Message) -> None:
+            nonlocal stopped_s
+            stopped_s = message.at_s
 
         def say(message: Message) -> AgentAudio:
             nonlocal last
+            waited_s = trio.current_time() - stopped_s
+            voice.publish(LogMetric(name="answer.first_text_s", value=waited_s))
+            voice.publish(LogMetric(name="speaking.first_piece_s", value=0.0))
+            voice.publish(LogMetric(name="answer.first_audio_s", value=waited_s))
             utterance = call.speaking.utterance_of(message)
             assert utterance is not None
             text = message.event.content
@@ -114,6 +125,7 @@ class HumSpeech:
         def finish(message: Message) -> AgentAudioComplete:
             return AgentAudioComplete(utterance=message.event.utterance)
 
+        voice.on(UserStoppedSpeaking).map(stop)
         voice.on(AgentResponse).map(say).broadcast()
         voice.on(AgentTextComplete).map(finish).broadcast()
 
@@ -184,12 +196,12 @@ class MemoryListener(trio.abc.Listener[Any]):
 
 
 @asynccontextmanager
-async def open_line(app: App) -> AsyncIterator[Caller]:
-    """Ring an app in memory, so that the call runs in virtual time."""
+async def open_line(app: App, **options: Any) -> AsyncIterator[Caller]:
+    """Ring an app in memory, so that the call runs in virtual time; `options` are the caller's."""
     listener = MemoryListener()
     async with (
         open_server(app, listeners=[listener]),  # type: ignore[list-item]
-        open_caller("ws://localhost/ws", stream=await listener.dial()) as caller,
+        open_caller("ws://localhost/ws", stream=await listener.dial(), **options) as caller,
     ):
         yield caller
 
@@ -198,7 +210,7 @@ async def open_line(app: App) -> AsyncIterator[Caller]:
 
 
 @pytest.fixture
-def ring() -> Callable[[App], AbstractAsyncContextManager[Caller]]:
+def ring() -> Callable[..., AbstractAsyncContextManager[Caller]]:
     """Ring an app in virtual time."""
     return open_line
 

@@ -14,8 +14,9 @@ from bridge.events import AgentError
 from bridge.rehearsal import Cue, Line, agent_falls_silent, agent_has_spoken
 from bridge.rehearsal._caller import Conversation, heard_until
 from bridge.rehearsal._ear import Ear, Messages
+from bridge.rehearsal._microphone import Microphone
 
-Ring = Callable[[App], Any]
+Ring = Callable[..., Any]
 Clock = trio.testing.MockClock
 
 
@@ -41,9 +42,9 @@ async def talk(
     ring: Ring, app: App, speak: Callable[[str], Any], script: tuple[Line, ...], answer_s: float = 9
 ) -> tuple[Conversation, Watcher]:
     """Hold a conversation, and return what is left of it."""
-    watcher = Watcher()
-    async with ring(app) as caller:
-        conversation = Conversation(caller, watcher)
+    watcher, microphone = Watcher(), Microphone()
+    async with ring(app, microphone=microphone.next_frame) as caller:
+        conversation = Conversation(caller, microphone, watcher)
         await conversation.run([(line, await speak(line.text)) for line in script], answer_s)
         assert watcher.received == len(caller.received)
     return conversation, watcher

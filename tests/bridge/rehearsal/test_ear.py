@@ -37,7 +37,7 @@ async def test_what_is_heard_is_counted(
         assert 0.8 < now.silent_s < 0.95
         assert now.state == "idle"
         assert [state for _, state in ear.states][-2:] == ["speaking", "idle"]
-        assert sum(arrival.length for arrival in ear.arrivals) == 0.06 * 24_000
+        assert sum(arrival.length for arrival in caller.arrivals) == 0.06 * 24_000
 
 
 async def test_only_what_began_after_the_line_is_an_answer(

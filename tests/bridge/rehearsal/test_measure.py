@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bridge.client import Heard
+from bridge.client import Arrival, Heard
 from bridge.rehearsal import Cut, Line, Said, agent_has_spoken
-from bridge.rehearsal._ear import Arrival
 from bridge.rehearsal._measure import (
     Fence,
     Notes,
@@ -20,6 +19,7 @@ from bridge.rehearsal._measure import (
     find_cut,
     heard_of_turn,
 )
+from bridge.rehearsal._observer import Metric
 from bridge.rehearsal._recording import Recording, record
 from bridge.rehearsal._sound import to_pcm
 
@@ -124,8 +124,24 @@ def test_audio_that_arrives_behind_the_cut_is_counted_though_never_played(tone: 
 def test_the_answer_is_the_first_utterance_that_begins_after_the_line(tone: Tone) -> None:
     """The latency of an answer runs from the caller's last sound to the agent's first."""
     recording = lay((1.0, 1, tone(1.1)), (3.4, 2, tone(0.5)), (4.5, 3, tone(0.5)))
-    assert find_answer(SAID, recording).latency_s == pytest.approx(0.6, abs=0.0001)
-    assert find_answer(SAID, lay((1.0, 1, tone(1.1)))).latency_s is None
+    assert find_answer(SAID, recording, notes()).latency_s == pytest.approx(0.6, abs=0.0001)
+    assert find_answer(SAID, lay((1.0, 1, tone(1.1))), notes()).latency_s is None
+
+
+def test_an_answer_has_the_parts_that_were_told(tone: Tone) -> None:
+    """What the speech stack measured between the line and its answer is taken apart."""
+    told = (
+        ("listening.stt_s", 0.2),
+        ("listening.end_of_turn_s", 0.1),
+        ("answer.first_text_s", 0.0),
+        ("speaking.first_piece_s", 0.1),
+        ("answer.first_audio_s", 0.1),
+    )
+    metrics = [Metric(53.3, name, value) for name, value in told]
+    answer = find_answer(SAID, lay((3.4, 2, tone(0.5))), notes(metrics=metrics))
+    assert answer.parts is not None
+    assert answer.parts.silence_s == pytest.approx(0.2)
+    assert answer.parts.playback_s == pytest.approx(0.1, abs=0.0001)
 
 
 def test_a_gap_inside_an_utterance_belongs_to_it(tone: Tone) -> None:

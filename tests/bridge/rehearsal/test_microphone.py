@@ -15,7 +15,7 @@ from bridge.events import UserAudio
 from bridge.rehearsal._microphone import Microphone
 from bridge.rehearsal._sound import first_audible, samples, to_pcm
 
-Ring = Callable[[App], Any]
+Ring = Callable[..., Any]
 
 
 class Deaf:
@@ -48,10 +48,10 @@ async def test_a_line_goes_out_whole_and_in_real_time(
 ) -> None:
     """Every frame is sent at its 20 ms; a line comes bit for bit, with hiss around it."""
     line, heard = to_pcm(tone(0.1, rate_hz=16_000)), Listener()
-    async with ring(App(heard.answer, speech=Deaf())) as caller:
-        microphone = Microphone(caller)
+    microphone = Microphone()
+    async with ring(App(heard.answer, speech=Deaf()), microphone=microphone.next_frame) as caller:
         await trio.sleep_until(1.005)
-        await microphone.say(line)
+        await microphone.say(line, caller.ended)
         said_s = trio.current_time()
         await trio.sleep(0.5)
     assert 1.1 <= said_s <= 1.15
@@ -69,10 +69,10 @@ async def test_the_microphone_knows_when_its_line_sounds(
 ) -> None:
     """A frame holds the 20 ms before it was sent, so its first sound is that much older."""
     line, heard = bytes(2 * 160) + to_pcm(tone(0.1, rate_hz=16_000)), Listener()
-    async with ring(App(heard.answer, speech=Deaf())) as caller:
-        microphone = Microphone(caller)
+    microphone = Microphone()
+    async with ring(App(heard.answer, speech=Deaf()), microphone=microphone.next_frame) as caller:
         await trio.sleep_until(1.005)
-        await microphone.say(line)
+        await microphone.say(line, caller.ended)
     sent_s = next(at_s for at_s, pcm in heard.frames if first_audible(samples(pcm)) is not None)
     assert microphone.line_sounds_at_s == pytest.approx(sent_s - 0.02 + 0.01)
     offset_s = (first_audible(samples(microphone.pcm)) or 0) / 16_000
@@ -83,8 +83,8 @@ async def test_frames_that_a_busy_machine_sends_late_keep_their_time(
     autojump_clock: trio.testing.MockClock, ring: Ring
 ) -> None:
     """Lateness is no excuse: sound counts from when it was made, not from when it was sent."""
-    async with ring(App(Listener().answer, speech=Deaf())) as caller:
-        microphone = Microphone(caller)
+    microphone = Microphone()
+    async with ring(App(Listener().answer, speech=Deaf()), microphone=microphone.next_frame):
         await trio.sleep(0.5)
         start_s = microphone.start_s
         autojump_clock.jump(0.3)
@@ -103,8 +103,9 @@ async def test_saying_ends_with_the_call(
         await trio.sleep(1)
         call.end("busy")
 
-    async with ring(App(answer, speech=Deaf())) as caller:
-        await Microphone(caller).say(to_pcm(tone(5.0, rate_hz=16_000)))
+    microphone = Microphone()
+    async with ring(App(answer, speech=Deaf()), microphone=microphone.next_frame) as caller:
+        await microphone.say(to_pcm(tone(5.0, rate_hz=16_000)), caller.ended)
         assert trio.current_time() < 1.2
         assert caller.reason == "busy"
 
@@ -113,10 +114,12 @@ async def test_a_cancelled_line_falls_silent(
     autojump_clock: trio.testing.MockClock, ring: Ring, tone: Callable[..., Any]
 ) -> None:
     """Whoever stops saying a line is silent from the next frame on."""
-    async with ring(App(Listener().answer, speech=Deaf())) as caller:
-        microphone = Microphone(caller)
+    microphone = Microphone()
+    async with ring(
+        App(Listener().answer, speech=Deaf()), microphone=microphone.next_frame
+    ) as caller:
         with trio.move_on_after(0.5):
-            await microphone.say(to_pcm(tone(5.0, rate_hz=16_000)))
+            await microphone.say(to_pcm(tone(5.0, rate_hz=16_000)), caller.ended)
         said = len(microphone.pcm)
         await trio.sleep(0.2)
         assert first_audible(samples(microphone.pcm[said:])) is None

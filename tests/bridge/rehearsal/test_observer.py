@@ -8,8 +8,8 @@ from typing import Any
 import trio
 
 from bridge import App
-from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
-from bridge.rehearsal._observer import Observer
+from bridge.events import LogMetric, UserStartedSpeaking, UserStoppedSpeaking
+from bridge.rehearsal._observer import Metric, Observer
 
 
 async def test_generated_text_and_audio_are_noted(
@@ -37,6 +37,23 @@ async def test_generated_text_and_audio_are_noted(
     assert [entry["turn"] for entry in history] == [1, 2]
     assert history[1]["generated"] == text
     assert -100.0 < history[1]["interruption"]["at_s"] < -98.0
+
+
+async def test_measured_numbers_are_noted(
+    autojump_clock: trio.testing.MockClock,
+    ring: Callable[[App], Any],
+    make_app: Callable[..., App],
+) -> None:
+    """Each figure is noted with its time; one that is a word is not."""
+    observer = Observer()
+    async with ring(observer.watched(make_app(()))):
+        await trio.sleep(0.5)
+        observer.metrics.clear()
+        assert observer.call is not None
+        observer.call.publish(LogMetric(name="load", value=0.25))
+        observer.call.publish(LogMetric(name="mood", value="good"))
+        now_s = trio.current_time()
+    assert observer.metrics == [Metric(now_s, "load", 0.25)]
 
 
 def test_the_app_itself_is_left_alone(make_app: Callable[..., App]) -> None:

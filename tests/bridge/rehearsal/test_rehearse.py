@@ -116,17 +116,47 @@ def test_answers_have_their_latency(calls: dict[str, Done]) -> None:
     assert len(latencies) == 3
 
 
+def test_latencies_have_their_parts(calls: dict[str, Done]) -> None:
+    """What the speech stack tells of each turn adds up to what is measured at the ear."""
+    for answer in calls["good"].result.answers:
+        parts, latency_s = answer.parts, answer.latency_s
+        assert parts is not None
+        assert latency_s is not None
+        assert parts.transcription_s == 0.02
+        assert parts.end_of_turn_s == 0.01
+        assert 0.15 < parts.silence_s < 1.0  # the ears wait for ten quiet frames
+        assert 0 < parts.playback_s < 0.3
+        whole_s = (
+            parts.silence_s
+            + max(parts.transcription_s, parts.end_of_turn_s)
+            + parts.first_text_s
+            + parts.first_clause_s
+            + parts.first_piece_s
+            + parts.playback_s
+        )
+        assert whole_s == pytest.approx(latency_s, abs=0.001)
+    assert "transcription (turn model 0.01 beside it)" in calls["good"].told
+
+
 def test_the_files_are_written(calls: dict[str, Done]) -> None:
     """The folder has the recording, the picture and the history of the call."""
     result = calls["good"].result
-    wav, picture, history = result.files
-    assert [path.name for path in result.files] == ["call.wav", "timeline.png", "history.json"]
+    wav, picture, history, found = result.files
+    assert [path.name for path in result.files] == [
+        "call.wav",
+        "timeline.png",
+        "history.json",
+        "result.json",
+    ]
     with wave.open(str(wav)) as file:
         both = array("h", file.readframes(file.getnframes()))
     assert both[1::2] == result.recording.agent
     with Image.open(picture) as image:
         assert image.width == 3200
     assert json.loads(history.read_text(encoding="utf-8")) == result.history
+    told = json.loads(found.read_text(encoding="utf-8"))
+    assert told["ok"] is True
+    assert [line["text"] for line in told["lines"]] == list(TEXTS)
 
 
 def test_the_audio_of_the_cut_turn_is_transcribed(calls: dict[str, Done]) -> None:

@@ -26,6 +26,7 @@ from bridge.rehearsal import (
     Answer,
     Check,
     Line,
+    Parts,
     Rehearsal,
     Said,
     agent_falls_silent,
@@ -141,7 +142,7 @@ REPORT = Rehearsal(
     recording=record(start_s=0, end_s=1, spoke=b"", spoke_at_s=0, heard=[]),
     said=(SAID,),
     cuts=(),
-    answers=(Answer(SAID, 0.84), Answer(SAID, None)),
+    answers=(Answer(SAID, 0.84, Parts(0.2, 0.3, 0.25, 0, 0, 0.2, 0.14)), Answer(SAID, None)),
     history=[],
     ended="agent_ended",
     checks=(Check("it was good", True, "4.5 stars"), Check("it was cheap", False, "9 dollars")),
@@ -156,6 +157,8 @@ def test_the_report_has_a_mark_for_each_check() -> None:
     rows = [" ".join(row.split()) for row in stream.getvalue().splitlines() if row.strip()]
     assert rows == [
         "0.84 s from the end of line 1 to the agent's first sound",
+        "0.20 silence waited for, 0.30 transcription (turn model 0.25 beside it), 0.00 first",
+        "text, 0.00 first clause, 0.20 voice, 0.14 line and player",
         "no answer from the end of line 2 to the agent's first sound",
         "✓ it was good 4.5 stars",
         "✗ it was cheap 9 dollars",

@@ -112,6 +112,12 @@ async def test_warm_messages_are_read_ahead(path) -> None:
             usage = (await collect(chat.stream(STORY)))[-1]
             assert usage.cached_tokens == usage.input_tokens - 1
             await chat.prewarm()
+            said = [*STORY, {"role": "assistant", "content": "Once upon a time, there was a sea."}]
+            await chat.prewarm(said)
+            asked = [*said, {"role": "user", "content": "Go on."}]
+            usage = (await collect(chat.stream(asked)))[-1]
+            # Only what the user says now is new, and the mark behind it.
+            assert usage.input_tokens - usage.cached_tokens <= 12
 
 
 async def test_questions_take_turns(model) -> None:

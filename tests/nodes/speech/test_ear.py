@@ -109,8 +109,24 @@ async def test_a_complete_turn_ends_as_soon_as_it_is_transcribed(autojump_clock)
         assert [e.content for e in caller.events(UserTranscriptionReceived)] == ["a latte"]
         # 0.64 s of speech, 7 silent windows (the first 0.2 s and more), 0.2 s of transcription.
         assert times(caller, UserStoppedSpeaking) == [pytest.approx(0.64 + 6 * FRAME_S + 0.2)]
-        names = {event.name for event in caller.events(LogMetric)}
-        assert {"listening.stt_s", "listening.end_of_turn_s", "listening.decided_s"} <= names
+
+
+async def test_each_model_is_timed_on_its_own(autojump_clock):
+    """They work at the same time; the figure of one does not hold the wait for the other."""
+
+    class Ponders:
+        async def probability(self, pcm):
+            await trio.sleep(0.3)
+            return 0.9
+
+    async with listening(Engines(), end_of_turn=Ponders()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        told = {event.name: event.value for event in caller.events(LogMetric)}
+    assert told["listening.stt_s"] == pytest.approx(0.2)
+    assert told["listening.end_of_turn_s"] == pytest.approx(0.3)
+    # From the last voiced window: 7 silent ones, the first 0.2 s and more, and the slower model.
+    assert told["listening.decided_s"] == pytest.approx(7 * FRAME_S + 0.3)
 
 
 async def test_the_recogniser_gets_the_sound_before_the_onset(autojump_clock):

@@ -1,17 +1,9 @@
-"""Test an agent without a network, in virtual time, to the millisecond.
-
-async def test_barge_in(autojump_clock):
-    async with open_call(answer) as caller:
-        await caller.says("a large latte please")
-        await caller.says("no wait", at_s=4.0)
-        await caller.quiet()
-    assert caller.heard.startswith("One large")
-"""
+"""The caller of a call under test, and what reached it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +11,13 @@ from typing import Any
 import trio
 import trio.testing
 
-from routes import Message
+from routes import Message, Run
+from routes._stages import Broadcast
 
-from ._app import Answer, App
-from ._call import Call
-from ._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
-from .events import (
+from .._app import Answer, App
+from .._call import Call
+from .._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from ..events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -47,7 +40,10 @@ class Received:
 
 
 class _Line:
-    """A transport that keeps what it is given, and plays audio exactly on time."""
+    """A transport that keeps what it is given, and plays audio exactly on time.
+
+    What breaks a promise of the call is noted in `broken` the moment it arrives.
+    """
 
     def __init__(self, *, audio: bool) -> None:
         self.audio = audio
@@ -55,15 +51,24 @@ class _Line:
         self.messages: list[Message] = []
         self.played: list[tuple[float, int, int]] = []
         self.cleared: list[tuple[float, int]] = []
+        self.held: list[tuple[float, bool]] = []
+        self.broken: list[str] = []
 
     def send(self, message: Message) -> None:
+        if message.is_stale:
+            self.broken.append(f"{message.alias!r} of a run that was cut reached the caller")
         self.messages.append(message)
 
     def play(self, utterance: int, pcm: bytes) -> None:
+        if any(utterance <= fence for _, fence in self.cleared):
+            self.broken.append(f"audio of utterance {utterance} was played after it was cut")
         self.played.append((trio.current_time(), utterance, len(pcm) // 2))
 
     def clear(self, utterance: int, reason: str) -> None:
         self.cleared.append((trio.current_time(), utterance))
+
+    def hold(self, on: bool) -> None:
+        self.held.append((trio.current_time(), on))
 
 
 class Caller:
@@ -73,10 +78,12 @@ class Caller:
 
     Attributes:
         call: The call.
+        said: What the caller has said while the call was open, as it was transcribed.
     """
 
     def __init__(self, call: Call, line: _Line, chars_per_s: float) -> None:
         self.call = call
+        self.said: list[str] = []
         self._line = line
         self._chars_per_s = chars_per_s
         self._began_s = trio.current_time()
@@ -111,6 +118,8 @@ class Caller:
         Args:
             event: An instance of any event class.
         """
+        if isinstance(event, UserTranscriptionReceived) and event.final and event.content.strip():
+            self.said += [] if self.call.ended.is_set() else [event.content]
         return self.call.publish(event)
 
     async def says(
@@ -181,6 +190,9 @@ class Caller:
     async def quiet(self, *, within_s: float = 60.0) -> None:
         """Wait until no agent works on an answer and all that was said is over.
 
+        An agent works on an answer while a chain of its own that broadcasts has a run, whichever
+        of its stages waits; agents that do not have the floor are not waited for.
+
         Args:
             within_s: How long to wait at most.
 
@@ -190,15 +202,27 @@ class Caller:
         with trio.move_on_after(within_s):
             await trio.testing.wait_all_tasks_blocked()
             await self.call.speaking.silence()
-            while self._is_cleaning_up():
-                await trio.sleep(0.001)
+            while self._is_at_work():
+                run = next(self._answering(), None)
+                if run is not None:
+                    await run.finished()
+                else:
+                    await trio.sleep(0.001)
                 await self.call.speaking.silence()
             return
         raise AssertionError(f"not quiet within {within_s} s; state {self.call.state!r}")
 
-    def _is_cleaning_up(self) -> bool:
-        """Whether words may wait for an answer that was cut to unwind, or for its handler."""
-        return any(run.is_cut for route in self.call.router.routes for run in route.runs)
+    def _is_at_work(self) -> bool:
+        """Whether words may wait for a chain: for its answer, its unwinding, or its handler."""
+        runs = (run for route in self.call.router.routes for run in route.runs)
+        return any(run.is_cut for run in runs) or any(self._answering())
+
+    def _answering(self) -> Iterator[Run]:
+        """Yield the runs that may yet give the caller something to hear."""
+        for route in self.call.router.routes:
+            broadcasts = any(isinstance(stage, Broadcast) for stage in route.route.stages)
+            if broadcasts and self.call.has_floor(route.source):
+                yield from (run for run in route.runs if run.is_running)
 
 
 @asynccontextmanager

@@ -1,0 +1,375 @@
+"""Caps: how much one turn may take, and the meter that counts it.
+
+Rules:
+1. What is known before it is done is asked for by ``use()``: what would pass a cap is not done.
+2. What is known only afterwards (tokens, cost) is told by ``spend()``: nothing more is done then.
+3. A child counts for itself and for all its ancestors, and each of them may refuse.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+import structlog
+import trio
+
+from routes import Run
+from routes._run import Clock
+
+from ..events import CapWarning
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from .._turns import Turn
+
+log = structlog.get_logger()
+
+Cap = Literal["steps", "wall_s", "tool_calls", "tokens", "cost", "repeats"]
+"""What a turn can have too much of."""
+
+CAPS: tuple[Cap, ...] = get_args(Cap)
+
+WARN_AT = 0.8
+"""The share of a cap at which a warning is published."""
+
+_WHOLE: dict[Cap, int] = {"steps": 1, "tool_calls": 0, "tokens": 1, "repeats": 0}
+"""The caps that are whole numbers, and the least that each may be."""
+
+_CLOSE = 1e-9
+"""What sums of times are off by."""
+
+T = TypeVar("T")
+
+
+class Capped(Exception):
+    """A turn has reached one of its caps; what would have passed it was not done.
+
+    Attributes:
+        which: The cap.
+        used: How much was used before.
+        limit: How much may be.
+        meter: The meter that refused: of the turn, or of a child of it.
+    """
+
+    def __init__(self, which: Cap, used: float, limit: float, meter: Meter | None = None) -> None:
+        super().__init__(which, used, limit)
+        self.which = which
+        self.used = used
+        self.limit = limit
+        self.meter = meter
+
+    def __str__(self) -> str:
+        return f"the cap {self.which!r} is reached: {self.used:g} of {self.limit:g} used"
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How much one turn may take, its children and background work included.
+
+    ``None`` sets no limit.
+
+    Raises:
+        ValueError: A cap is no number that can be reached.
+    """
+
+    steps: int | None = None
+    """Calls of the model and of tools together, from 1."""
+    wall_s: float | None = None
+    """Seconds at work, above 0; while the turn is paused, it stands still."""
+    tool_calls: int | None = None
+    """Calls of tools, from 0."""
+    tokens: int | None = None
+    """Tokens, read and written, from 1: each piece of an answer counts as one until the server says
+    how many it was."""
+    cost: float | None = None
+    """Money, above 0, in the currency of whoever tells the cost."""
+    repeats: int | None = None
+    """How often a tool may be called again with the very same arguments, from 0."""
+
+    def __post_init__(self) -> None:
+        for which, least in _WHOLE.items():
+            value = getattr(self, which)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if value is not None and not (whole and value >= least):
+                raise ValueError(f"Caps({which}=) is a whole number from {least}, not {value!r}")
+        for which in ("wall_s", "cost"):
+            value = getattr(self, which)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if value is not None and not (number and 0 < value < math.inf):
+                raise ValueError(f"Caps({which}=) is a number above 0, not {value!r}")
+
+
+class ActiveClock(Clock):
+    """Counts the seconds for which a run is at work; it stands still while the run is paused."""
+
+    __slots__ = ("_scopes", "_since_s", "_spent_s", "run")
+
+    def __init__(self, run: Run | None = None) -> None:
+        """Begin to count.
+
+        Args:
+            run: Whose pauses do not count; ``None`` counts all time.
+        """
+        self.run = run
+        self._spent_s = 0.0
+        self._since_s: float | None = trio.current_time()
+        self._scopes: dict[trio.CancelScope, float] = {}
+        if run is not None:
+            if run.is_paused:
+                self._since_s = None
+            run._clocks.append(self)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How many seconds it has counted."""
+        if self._since_s is None:
+            return self._spent_s
+        return self._spent_s + trio.current_time() - self._since_s
+
+    def stand(self) -> None:
+        """Stop counting."""
+        self._spent_s = self.elapsed_s
+        self._since_s = None
+        self._set_deadlines()
+
+    def go_on(self) -> None:
+        """Count on."""
+        self._since_s = trio.current_time()
+        self._set_deadlines()
+
+    def close(self) -> None:
+        """Count on, whatever becomes of the run."""
+        if self.run is not None and self in self.run._clocks:
+            self.run._clocks.remove(self)
+            if self._since_s is None:
+                self.go_on()
+
+    @contextmanager
+    def limit(self, total_s: float) -> Iterator[trio.CancelScope]:
+        """Open a scope that is cancelled once the clock has counted this many seconds in all."""
+        scope = trio.CancelScope()
+        self._scopes[scope] = total_s
+        self._set_deadlines()
+        try:
+            with scope:
+                yield scope
+        finally:
+            del self._scopes[scope]
+
+    def _set_deadlines(self) -> None:
+        stands = self._since_s is None
+        now_s, elapsed_s = trio.current_time(), self.elapsed_s
+        for scope, total_s in self._scopes.items():
+            scope.deadline = math.inf if stands else now_s + total_s - elapsed_s
+
+
+class Meter:
+    """Counts what one turn takes, and refuses what would pass a cap."""
+
+    def __init__(
+        self,
+        caps: Caps,
+        turn: Turn | None = None,
+        call: Call | None = None,
+        clock: ActiveClock | None = None,
+        *,
+        parent: Meter | None = None,
+    ) -> None:
+        """Begin to count.
+
+        Args:
+            caps: The limits.
+            turn: The turn that is counted; ``None`` outside of any.
+            call: Where warnings are published; ``None`` publishes none.
+            clock: Counts the seconds at work; by default one of its own that never stands.
+            parent: The meter that counts all of this one too.
+        """
+        self.caps = caps
+        self.turn = turn
+        self.clock = clock or ActiveClock()
+        self.parent = parent
+        self._run = self.clock.run if parent is None else parent.run
+        self._lineage: tuple[Meter, ...] = (self, *(parent._lineage if parent else ()))
+        self._call = call
+        self._used: dict[Cap, float] = dict.fromkeys(CAPS, 0)
+        self._calls: Counter[str] = Counter()
+        self._warned: set[Cap] = set()
+        self._watch: trio.CancelScope | None = None
+        if call is not None and caps.wall_s is not None:
+            self._watch = trio.CancelScope()
+            call.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
+
+    def child(self, caps: Caps | None = None) -> Meter:
+        """Return a meter for a part of the work: what it counts counts here too.
+
+        Args:
+            caps: Further limits, for that part alone.
+        """
+        return Meter(caps or Caps(), self.turn, None, ActiveClock(self._run), parent=self)
+
+    def close(self) -> None:
+        """End the turn: no warning about its time comes any more.  What is counted stays."""
+        self.clock.close()
+        if self._watch is not None:
+            self._watch.cancel(reason="the turn is over")
+
+    # --- counting -------------------------------------------------------------------------------
+
+    def use(self, which: Cap, amount: float = 1) -> None:
+        """Count something that is about to be done; nothing is counted if a cap refuses it.
+
+        Args:
+            which: The cap it counts for.
+            amount: How much of it.
+
+        Raises:
+            Capped: It would pass the cap, which is thereby reached.
+        """
+        self._ask(which, amount)
+        self.spend(which, amount)
+
+    def use_tool(self, name: str, arguments: Mapping[str, Any] | str) -> None:
+        """Count the call of a tool, as a step, as a call and, if it is the same again, as a repeat.
+
+        Args:
+            name: The tool.
+            arguments: What it is called with.
+
+        Raises:
+            Capped: One of the three would pass its cap; then none is counted.
+        """
+        key = f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
+        self._ask("steps", 1)
+        self._ask("tool_calls", 1)
+        for meter in self._lineage:
+            meter._refuse_over("repeats", meter._calls[key])
+        self.spend("steps", 1)
+        self.spend("tool_calls", 1)
+        for meter in self._lineage:
+            meter._used["repeats"] = max(meter._used["repeats"], meter._calls[key])
+            meter._calls[key] += 1
+            meter._warn_if_due("repeats")
+
+    def spend(self, which: Cap, amount: float) -> None:
+        """Count something that is done already, even past its cap; the next ``use()`` refuses."""
+        for meter in self._lineage:
+            meter._used[which] += amount
+            meter._warn_if_due(which)
+
+    def check(self, *which: Cap) -> None:
+        """Ask whether anything more may be done.
+
+        Args:
+            which: The caps that matter.
+
+        Raises:
+            Capped: One of them is reached.
+        """
+        for one in which:
+            for meter in self._lineage:
+                limit = meter.limit(one)
+                if limit is not None and meter.used(one) >= limit - _CLOSE:
+                    raise meter._capped(one)
+
+    async def within(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
+        """Await what a function gives, for as long as the time at work lasts.
+
+        Cancelling this cancels what is waited for.
+
+        Args:
+            fn: Gives something to await; not called once the time is up.
+            *args: Its arguments.
+
+        Raises:
+            Capped: The time is up; what was waited for is cancelled.
+        """
+        timed = [meter for meter in self._lineage if meter.caps.wall_s is not None]
+        if not timed:
+            return await fn(*args)
+        self.check("wall_s")
+        with ExitStack() as stack:
+            scopes = [stack.enter_context(meter._time_left()) for meter in timed]
+            return await fn(*args)
+        reached = (m for m, scope in zip(timed, scopes, strict=True) if scope.cancelled_caught)
+        raise next(reached)._capped("wall_s")
+
+    # --- what is known --------------------------------------------------------------------------
+
+    def used(self, which: Cap) -> float:
+        """Return how much was used by now."""
+        return self.clock.elapsed_s if which == "wall_s" else self._used[which]
+
+    def limit(self, which: Cap) -> float | None:
+        """Return how much may be used; ``None`` for no limit."""
+        limit: float | None = getattr(self.caps, which)
+        return limit
+
+    def snapshot(self) -> dict[str, tuple[float, float]]:
+        """Return of each cap that is set how much is used, and how much may be."""
+        limits = ((which, self.limit(which)) for which in CAPS)
+        return {which: (self.used(which), limit) for which, limit in limits if limit is not None}
+
+    @property
+    def run(self) -> Run | None:
+        """The run whose work it counts; ``None`` outside of any."""
+        return self._run
+
+    @contextmanager
+    def in_charge(self) -> Iterator[None]:
+        """Have the tasks that are started inside find this meter by ``current_meter()``."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def _time_left(self) -> AbstractContextManager[trio.CancelScope]:
+        assert self.caps.wall_s is not None
+        return self.clock.limit(self.caps.wall_s)
+
+    def _capped(self, which: Cap) -> Capped:
+        limit = self.limit(which)
+        assert limit is not None
+        return Capped(which, self.used(which), limit, self)
+
+    def _ask(self, which: Cap, amount: float) -> None:
+        for meter in self._lineage:
+            meter._refuse_over(which, meter.used(which) + amount)
+
+    def _refuse_over(self, which: Cap, wanted: float) -> None:
+        limit = self.limit(which)
+        if limit is not None and wanted > limit:
+            raise self._capped(which)
+
+    def _warn_if_due(self, which: Cap) -> None:
+        limit = self.limit(which)
+        if not limit or self.turn is None or self._call is None or which in self._warned:
+            return
+        used = self.used(which)
+        if used >= WARN_AT * limit - _CLOSE:
+            self._warned.add(which)
+            log.info("cap_nearly_reached", cap=which, used=used, limit=limit, turn=self.turn.number)
+            warning = CapWarning(turn=self.turn.number, which=which, used=used, limit=limit)
+            self._call.router.publish_detached(warning, self.turn.agent)
+
+    async def _warn_in_time(self, limit_s: float) -> None:
+        assert self._watch is not None
+        with self._watch:
+            with self.clock.limit(WARN_AT * limit_s):
+                await trio.sleep_forever()
+            self._warn_if_due("wall_s")
+
+
+_current: ContextVar[Meter | None] = ContextVar("bargein_meter", default=None)
+
+
+def current_meter() -> Meter | None:
+    """Return the meter that counts what this tool does, or ``None`` outside of any."""
+    return _current.get()

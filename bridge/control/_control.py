@@ -1,0 +1,396 @@
+"""Does what the verbs say to the work of a call, and writes the receipts.
+
+Every verb comes as an event, ``ControlRequested`` or ``EmergencyStop``, and takes effect in the
+step in which that is published.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from routes import Message, Run
+
+from ..events import (
+    ControlRequested,
+    EmergencyStop,
+    LongRunning,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from ._receipt import Receipt
+from ._states import refusal
+from ._verbs import STRENGTH, Verb
+from ._work import Work
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from .._turns import Turn
+
+log = structlog.get_logger()
+
+LAST_S = 10.0
+"""How long past its last deadline a tool is waited for before a verb counts as settled anyway."""
+
+SHUTDOWN_S = 5.0
+"""How long ``shutdown()`` waits for tools by default."""
+
+LONG_S = 10.0
+"""After how long at work a turn counts as long; the usual patience of people who wait (Nielsen,
+"Response Times: The 3 Important Limits", 1993)."""
+
+_STOPPING = ("cancel", "emergency_stop", "shutdown")
+
+
+class Control:
+    """The verbs of one call.
+
+    Attributes:
+        pause_tools: What a pause means to the tools of the turn: ``finish`` (they go on, what
+            follows them is held), ``cancel`` or ``detach``.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.pause_tools = "finish"
+        self.is_closing = False
+        self._receipts = 0
+        self._users = 0
+        self._given: dict[int, Receipt] = {}
+        self._under_way: Receipt | None = None
+        self._performing: Receipt | None = None
+        self._runs: list[Run] = []
+        self._works: list[Work] = []
+        self._paused: list[str] | None = None
+        self._shutdown_s = SHUTDOWN_S
+        call.router.observe(ControlRequested, self._requested)
+        call.router.observe(EmergencyStop, self._emergency)
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether everything is held."""
+        return self._paused is not None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether work that was cancelled has not ended yet."""
+        way = self._under_way
+        if way is None or way.verb not in _STOPPING:
+            return False
+        return way.verb == "shutdown" or not way.settled
+
+    @property
+    def under_way(self) -> Verb | None:
+        """The verb that is still taking effect, or that holds: ``pause``."""
+        return self._under_way.verb if self._under_way is not None else None
+
+    def target(self) -> Turn | None:
+        """Return the turn that a verb would be used on now."""
+        return self._call.speaking.current_turn(self._sources())
+
+    def _sources(self) -> tuple[str, ...]:
+        floor = self._call.floor
+        return ("call",) if floor is None else (floor.name, "call")
+
+    def works(self, turn: Turn | None) -> tuple[Work, ...]:
+        """Return the tools that run for a turn."""
+        runs = () if turn is None else ({turn.run, *turn.active} - {None})
+        found: dict[Work, None] = {}
+        for run in runs:
+            if run is not None:
+                found.update(dict.fromkeys(self._call.work.of(run)))
+        return tuple(found)
+
+    def why_not(self, verb: Verb) -> str:
+        """Return why a verb would do nothing now; empty if it would do something."""
+        state = self._call.current_state
+        way = self._under_way
+        if (
+            state != "closed"
+            and way is not None
+            and verb != "resume"
+            and STRENGTH[verb] < STRENGTH[way.verb]
+        ):
+            return f"superseded_by {way.verb}"
+        if verb == "resume" and self.is_paused and state != "closed":
+            return ""
+        reason = refusal(state, verb)
+        if verb == "emergency_stop" and state in ("idle", "listening") and len(self._call.work):
+            return ""  # it stops background jobs too
+        turn = self.target()
+        if not reason and verb == "background" and (turn is None or turn.outcome is not None):
+            return "all of it is generated"
+        if not reason and verb == "barge_in" and not self._may_barge_in():
+            return "what is being said is not interruptible"
+        return reason
+
+    def _may_barge_in(self) -> bool:
+        runs = self._uncut_runs()
+        return not runs or any(not run.is_protected for run in runs)
+
+    def _uncut_runs(self) -> list[Run]:
+        return [
+            run
+            for runtime in self._call.router.routes
+            if runtime.source in self._sources()
+            for run in runtime.runs
+            if not (run.is_cut or run.is_aside or run.is_settled)
+        ]
+
+    # --- how a verb arrives -----------------------------------------------------------------------
+
+    def use(self, verb: Verb, text: str = "", *, source: str = "handle") -> Receipt:
+        """Use a verb, now, and return its receipt.
+
+        Args:
+            verb: The verb.
+            text: The instruction of ``redirect``, the note of ``resume``.
+            source: Who uses it.
+        """
+        event = (
+            EmergencyStop() if verb == "emergency_stop" else ControlRequested(verb=verb, text=text)
+        )
+        self._users += 1
+        try:
+            message = self._call.router.publish_detached(event, source)
+            receipt = self._given.get(message.id)
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._given.clear()
+        if receipt is None:  # the call is over: nothing is told any more
+            receipt = self._receipt(verb, "the call is over")
+        return receipt
+
+    def shut_down(self, deadline_s: float, source: str = "handle") -> Receipt:
+        """Refuse what is new, cancel, and end the call once its tools are over."""
+        self._shutdown_s = deadline_s
+        return self.use("shutdown", source=source)
+
+    def _requested(self, message: Message) -> None:
+        self._take(message.event.verb, message)
+
+    def _emergency(self, message: Message) -> None:
+        self._take("emergency_stop", message)
+
+    def _take(self, verb: Verb, message: Message) -> None:
+        way = self._under_way
+        if way is not None and way.verb == verb and self._same_target(way):
+            receipt = way
+        else:
+            receipt = self._receipt(verb, self.why_not(verb))
+            if receipt.accepted:
+                self._perform(receipt, message)
+        if self._users:  # one of them takes it
+            self._given[message.id] = receipt
+        log.info(
+            "verb_used",
+            verb=verb,
+            turn=receipt.turn,
+            accepted=receipt.accepted,
+            reason=receipt.reason,
+            upgraded_from=receipt.upgraded_from,
+            stopped=len(receipt.stopped),
+            still_running=len(receipt.still_running),
+        )
+
+    def _same_target(self, way: Receipt) -> bool:
+        """Whether a verb used once more means the work that it is taking effect on already."""
+        turn = self.target()
+        return not way.settled and (turn is None or turn.number == way.turn)
+
+    def _receipt(self, verb: Verb, reason: str) -> Receipt:
+        self._receipts += 1
+        turn = self.target()
+        phase = "idle" if turn is None else self._call.speaking.phase_of(turn)
+        if turn is None and self.is_stopping:
+            phase = "stopping"
+        return Receipt(self._receipts, verb, turn.number if turn else None, phase, reason)
+
+    # --- what a verb does -------------------------------------------------------------------------
+
+    def _perform(self, receipt: Receipt, message: Message) -> None:
+        before = self._under_way
+        if before is not None and receipt.verb != "resume":
+            receipt.upgraded_from = before.verb
+            if receipt.turn is None:
+                receipt.turn = before.turn
+        self._performing = receipt
+        if receipt.verb != "resume":
+            self._under_way = receipt
+            self._runs, self._works = [], []
+        try:
+            getattr(self, f"_do_{receipt.verb}")(receipt, message)
+        finally:
+            self._performing = None
+        if before is not None and before is not receipt and not before.settled:
+            self._call.nursery.start_soon(_settle_with, before, receipt)
+        if receipt.verb not in ("resume", "pause") and not receipt.settled:
+            self._call.nursery.start_soon(self._settle, receipt, self._runs, self._works)
+        self._call.touch_state()
+
+    def _do_pause(self, receipt: Receipt, message: Message) -> None:
+        self._paused = list(self._sources())
+        for source in self._paused:
+            self._call.router.hold_all(source)
+        turn = self.target()
+        self._call.speaking.pause()
+        if turn is not None:
+            turn.pause(message.at_s)
+            self._call.speaking.note_pause(turn, message)
+        for work in self.works(turn):
+            if self.pause_tools == "cancel":
+                self._interrupt(work, "cancel")
+            elif self.pause_tools == "detach":
+                work.to_background()
+            self._works.append(work)
+        self._call.nursery.start_soon(self._settle, receipt, [], self._works)
+
+    def _do_resume(self, receipt: Receipt, message: Message) -> None:
+        turn = self.target()
+        receipt.turn = turn.number if turn else None
+        step = turn.step if turn is not None else 0
+        self._call.history.add_resumed(step, message.event.text.strip())
+        if turn is not None:
+            turn.go_on(message.at_s)
+        self._release()
+        self._under_way = None
+        receipt.settled.set()
+
+    def _release(self) -> None:
+        """Let everything go on that a pause has held."""
+        sources, self._paused = self._paused, None
+        self._call.speaking.resume()
+        for source in sources or ():
+            self._call.router.go_on(source)
+
+    def _do_cancel(self, receipt: Receipt, message: Message) -> None:
+        self._cut(receipt.verb, message)
+
+    def _do_redirect(self, receipt: Receipt, message: Message) -> None:
+        self._cut(receipt.verb, message)
+        router = self._call.router
+        router.publish_detached(UserTranscriptionReceived(content=message.event.text), "caller")
+        router.publish_detached(UserStoppedSpeaking(), "caller")
+
+    def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
+        self._call.stop_everything(message)
+        for work in self._call.work:
+            self._interrupt(work, "emergency_stop")
+        self._release()
+
+    def _do_barge_in(self, receipt: Receipt, message: Message) -> None:
+        for run in self._uncut_runs():
+            if not run.is_protected:
+                run.cut(message, reason="barge_in")
+
+    def _do_background(self, receipt: Receipt, message: Message) -> None:
+        turn = self.target()
+        assert turn is not None  # why_not() says so
+        self._call.speaking.set_aside(turn)
+        self._release()
+
+    def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
+        self.is_closing = True
+        self._call.speaking.ending_as("shutdown")
+        self._cut(receipt.verb, message)
+        for work in self._call.work:
+            self._interrupt(work, "cancel")
+        self._call.nursery.start_soon(self._close, receipt, self._shutdown_s)
+
+    def _cut(self, verb: Verb, message: Message) -> None:
+        for source in self._sources():
+            self._call.router.cut_all(verb, source, message, aside=False)
+        self._call.speaking.stop_all(message)
+        way = self._performing
+        if way is not None and way.upgraded_from in _STOPPING:
+            for work in self._call.work:
+                if work.run is not None:
+                    self._interrupt(work, verb)
+        self._release()
+
+    def run_cut(self, run: Run) -> None:
+        """Interrupt the tools of a run that is cut, in the same step; called by the call."""
+        verb: Verb = "barge_in"
+        if self._performing is not None:
+            verb = self._performing.verb
+            self._runs.append(run)
+        if verb == "shutdown":
+            verb = "cancel"  # tools may take their time until the deadline
+        for work in self._call.work.of(run):
+            self._interrupt(work, verb)
+
+    def _interrupt(self, work: Work, verb: Verb) -> None:
+        still = work.interrupt(verb)
+        if self._performing is not None:
+            self._performing.took(work, still)
+            if work not in self._works:
+                self._works.append(work)
+
+    # --- how it settles ---------------------------------------------------------------------------
+
+    async def _settle(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+        """Wait until everything that a verb has stopped is over, then say so."""
+        for run in runs:
+            await run.finished()
+        ends_s = max(
+            (still.deadline_s for still in receipt.still_running), default=trio.current_time()
+        )
+        limit_s = math.inf if receipt.verb == "pause" else ends_s + LAST_S
+        with trio.move_on_at(limit_s) as scope:
+            for work in works:
+                if work.run is not None or work.outcome is None:
+                    await _over(work)
+        if scope.cancelled_caught:
+            log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
+        receipt.settled.set()
+        if self._under_way is receipt and receipt.verb not in ("pause", "shutdown"):
+            self._under_way = None
+        self._call.touch_state()
+
+    # --- turns that take long ---------------------------------------------------------------------
+
+    def turn_opened(self, turn: Turn) -> None:
+        """Mark a turn once it has been worked on for ``LONG_S``."""
+        at_s = trio.current_time() + LONG_S
+        self._call.router.call_at(turn, at_s, partial(self._mark_long, turn))
+
+    def turn_over(self, turn: Turn) -> None:
+        """Take note that a turn is over."""
+        self._call.router.forget(turn)
+
+    def _mark_long(self, turn: Turn) -> None:
+        active_s = turn.active_s(trio.current_time())
+        if active_s < LONG_S - 1e-6:  # it was paused meanwhile; times are sums, and a little off
+            again_s = trio.current_time() + LONG_S - active_s
+            self._call.router.call_at(turn, again_s, partial(self._mark_long, turn))
+            return
+        phase = self._call.speaking.phase_of(turn)
+        event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)
+        self._call.router.publish_detached(event, turn.agent)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    async def _close(self, receipt: Receipt, deadline_s: float) -> None:
+        with trio.move_on_after(deadline_s):
+            await receipt.settled
+        for work in self._call.work:
+            work.interrupt("shutdown")
+        self._call.end("shutdown")
+        receipt.settled.set()
+
+
+async def _over(work: Work) -> None:
+    """Wait until a tool is over, or goes on in the background."""
+    await work.done.wait()
+
+
+async def _settle_with(weaker: Receipt, stronger: Receipt) -> None:
+    await stronger.settled
+    weaker.settled.set()

@@ -1,0 +1,65 @@
+"""Says in one line what a verb would do now, worked out from what is running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._history import ToolEntry
+from ._verbs import Verb
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from .._turns import Turn
+
+_TITLES: dict[Verb, str] = {
+    "pause": "Pause",
+    "resume": "Resume",
+    "redirect": "Redirect",
+    "cancel": "Cancel",
+    "background": "Background",
+    "barge_in": "Barge in",
+    "emergency_stop": "Emergency stop",
+    "shutdown": "Shut down",
+}
+
+_EFFECTS: dict[Verb, str] = {
+    "pause": "speech and work are held in place",
+    "resume": "everything goes on where it stopped",
+    "redirect": "the current step is cut and your text is next",
+    "cancel": "the work ends",
+    "background": "the work goes on unheard and its result comes later",
+    "barge_in": "the agent falls silent and listens",
+    "emergency_stop": "everything ends at once",
+    "shutdown": "the work ends and the call is closed",
+}
+
+
+def describe(call: Call, verb: Verb) -> str:
+    """Return one line for a person.
+
+    Args:
+        call: The call.
+        verb: The verb that might be used.
+    """
+    title = _TITLES[verb]
+    reason = call.control.why_not(verb)
+    if reason:
+        return f"{title}: nothing would happen; {reason}."
+    parts = [_EFFECTS[verb]]
+    turn = call.control.target()
+    saved = _finished(call, turn)
+    if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
+        parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
+    if verb not in ("pause", "resume", "background"):
+        parts += [f"{work.name} {work.consequence(verb)}" for work in call.control.works(turn)]
+    return f"{title}: {'; '.join(parts)}."
+
+
+def _finished(call: Call, turn: Turn | None) -> int:
+    if turn is None:
+        return 0
+    began_s = turn.started_at_s
+    return sum(
+        isinstance(entry, ToolEntry) and entry.result is not None and entry.at_s >= began_s
+        for entry in call.history.entries
+    )

@@ -1,0 +1,110 @@
+"""What happens in a call, for whoever watches: a snapshot first, then events, never held up."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+from routes import Message
+
+from ..events import CallState, PermissionRequested, TurnEnded
+from ._verbs import PolicyKind, TurnPhase
+
+FEED_LIMIT = 1024
+"""How many events wait for a watcher; a slower one gets a new snapshot in place of what it missed,
+but for the ends of turns and the questions, which are kept."""
+
+_KEPT = (TurnEnded, PermissionRequested)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """A tool that runs."""
+
+    id: str
+    name: str
+    policy: PolicyKind
+    elapsed_s: float
+    """Seconds since it began; 0 while it waits for permission."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a call is doing at one moment."""
+
+    state: CallState
+    number: int
+    """The number of the last change of state."""
+    since_s: float
+    """When the state began, in seconds of trio's clock."""
+    elapsed_s: float
+    """For how long the state has lasted."""
+    turn: int | None
+    """The turn that is being worked on or said; ``None`` if there is none."""
+    phase: TurnPhase
+    step: int
+    steps: int | None
+    label: str
+    text: str
+    """What the turn has generated so far."""
+    active_s: float
+    """For how long the turn has been worked on; pauses do not count."""
+    total_s: float
+    """Seconds since the turn began."""
+    caps: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Each cap of the turn: what is used, and what is allowed."""
+    tools: tuple[ToolView, ...] = ()
+    backgrounded: int = 0
+    """How many jobs go on in the background."""
+    permissions: tuple[PermissionRequested, ...] = ()
+    """The questions that wait for an answer."""
+
+
+class Subscription:
+    """Everything that happens from a snapshot on; iterate it.  Leaving the loop ends nothing.
+
+    Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.
+    """
+
+    def __init__(self, snapshot: Callable[[], Snapshot], closed: Callable[[Any], None]) -> None:
+        self._snapshot = snapshot
+        self._on_close = closed
+        self._items: deque[Any] = deque([snapshot()])
+        self._more = trio.Event()
+        self._over = False
+
+    def put(self, message: Message) -> None:
+        """Take in an event; never waits."""
+        if len(self._items) >= FEED_LIMIT:
+            kept = [item for item in self._items if isinstance(item, _KEPT)][-FEED_LIMIT // 2 :]
+            self._items = deque([*kept, self._snapshot()])
+        self._items.append(message.event)
+        self._more.set()
+
+    def close(self) -> None:
+        """Watch no more; what waits can still be taken."""
+        if not self._over:
+            self._on_close(self)
+        self.end()
+
+    def end(self) -> None:
+        """Take note that nothing more will come."""
+        self._over = True
+        self._more.set()
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Any:
+        """Return the next event, or a snapshot.  Cancelling this is safe."""
+        while not self._items:
+            if self._over:
+                raise StopAsyncIteration
+            self._more = trio.Event()
+            await self._more.wait()
+        await trio.lowlevel.checkpoint()
+        return self._items.popleft()

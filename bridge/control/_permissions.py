@@ -1,0 +1,152 @@
+"""Whether a tool may run: the question, who answers it, and what becomes of it when nobody does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import structlog
+import trio
+
+from routes import Run
+
+from ..events import PermissionAnswered, PermissionRequested
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+log = structlog.get_logger()
+
+Verdict = Literal["allowed", "denied", "withdrawn"]
+"""How a question ends; ``withdrawn`` is neither yes nor no: its turn was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A tool that waits for permission."""
+
+    id: str
+    """The id of the tool's call."""
+    name: str
+    """The tool."""
+    arguments: Mapping[str, Any]
+    run: Run | None
+    """The run that wants it; ``None`` for a background job."""
+    asked_at_s: float
+    """In seconds of trio's clock."""
+
+
+@dataclass(slots=True)
+class _Open:
+    question: Question
+    verdict: Verdict | None = None
+    answered: trio.Event = field(default_factory=trio.Event)
+
+
+class Permissions:
+    """The questions of one call for permission to run tools.
+
+    What is remembered holds for this conversation, and for a tool by its name.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._open: dict[str, _Open] = {}
+        self._remembered: dict[str, Verdict] = {}
+
+    @property
+    def pending(self) -> tuple[Question, ...]:
+        """The questions that nobody has answered yet, in the order in which they were asked."""
+        return tuple(entry.question for entry in self._open.values())
+
+    async def ask(
+        self, id: str, name: str, arguments: Mapping[str, Any], run: Run | None
+    ) -> Verdict:
+        """Ask whether a tool may run, and wait for the answer.
+
+        Nobody is asked where an answer is remembered, except for a background job: that always
+        asks.  A run that was cut asks no further question.  Cancelling this withdraws the question.
+
+        Args:
+            id: The id of the tool's call.
+            name: The tool.
+            arguments: What it would be called with; shown to whoever answers.
+            run: The run that wants it; ``None`` for a background job.
+
+        Raises:
+            ValueError: A question with this id is open.
+        """
+        known = self._known(id, name, run)
+        if known is not None:
+            await trio.lowlevel.checkpoint()
+            return known
+        entry = _Open(Question(id, name, dict(arguments), run, trio.current_time()))
+        self._open[id] = entry
+        requested = PermissionRequested(id=id, name=name, arguments=dict(arguments))
+        self._call.router.publish_detached(requested, _source(run))
+        self._call.touch_state()
+        try:
+            await entry.answered.wait()
+        finally:
+            self.withdraw(id)  # nothing to withdraw once it is answered
+        assert entry.verdict is not None
+        return entry.verdict
+
+    def _known(self, id: str, name: str, run: Run | None) -> Verdict | None:
+        if id in self._open:
+            raise ValueError(f"permission {id!r} for {name!r} is being asked for already")
+        if run is None:
+            return None
+        return "withdrawn" if run.is_stale else self._remembered.get(name)
+
+    def respond(self, id: str, allow: bool, remember: bool = False) -> bool:
+        """Answer a question.
+
+        Args:
+            id: The id of the tool's call.
+            allow: Whether it may run.
+            remember: Whether the answer holds for all further calls of that tool in this
+                conversation, except by background jobs.
+
+        Returns:
+            False if no such question is open: it was answered or withdrawn, or never asked.
+        """
+        if id not in self._open:
+            log.info("permission_answer_is_stale", id=id, allow=allow)
+            return False
+        verdict: Verdict = "allowed" if allow else "denied"
+        if remember:
+            self._remembered[self._open[id].question.name] = verdict
+        self._close(id, verdict, remember)
+        return True
+
+    def withdraw(self, id: str) -> bool:
+        """Close a question without an answer; nothing is remembered.
+
+        Args:
+            id: The id of the tool's call.
+
+        Returns:
+            False if no such question is open.
+        """
+        if id not in self._open:
+            return False
+        self._close(id, "withdrawn", remembered=False)
+        return True
+
+    def _close(self, id: str, verdict: Verdict, remembered: bool) -> None:
+        entry = self._open.pop(id)
+        entry.verdict = verdict
+        entry.answered.set()
+        question = entry.question
+        log.info("permission_answered", id=id, tool=question.name, verdict=verdict)
+        answered = PermissionAnswered(
+            id=id, name=question.name, verdict=verdict, remembered=remembered
+        )
+        self._call.router.publish_detached(answered, _source(question.run))
+        self._call.touch_state()
+
+
+def _source(run: Run | None) -> str:
+    return "call" if run is None else run.source

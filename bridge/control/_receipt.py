@@ -1,0 +1,99 @@
+"""What a verb did: the receipt that each use of one returns."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+
+from ._verbs import TurnPhase, Verb
+from ._work import StillRunning, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A tool that an interrupt has stopped."""
+
+    id: str
+    """The id of its call."""
+    tool: str
+
+
+class Settled:
+    """Whether everything that a verb has set in motion is over; ``await receipt.settled``.
+
+    Cancelling the wait is safe.
+    """
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+
+    def __bool__(self) -> bool:
+        return self._event.is_set()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._event.wait().__await__()
+
+    def set(self) -> None:
+        """Take note that it is; for the control of the call."""
+        self._event.set()
+
+
+class Receipt:
+    """What a verb did.
+
+    Attributes:
+        id: Its number within the call, from 1.
+        verb: The verb.
+        turn: The turn it was used on; ``None`` if none was running.
+        phase: What that turn was at.
+        reason: Why it did nothing; empty if it was accepted.
+        upgraded_from: The weaker verb under way whose place it took; ``None`` if none was.
+        stopped: The tools that it stopped.
+        still_running: The tools that it did not stop, and their deadlines.
+        settled: Await it: everything that was set in motion is over.  True once it is.
+    """
+
+    __slots__ = (
+        "id", "phase", "reason", "settled", "still_running", "stopped", "turn", "upgraded_from",
+        "verb",
+    )  # fmt: skip
+
+    def __init__(
+        self, id: int, verb: Verb, turn: int | None, phase: TurnPhase, reason: str = ""
+    ) -> None:
+        self.id = id
+        self.verb: Verb = verb
+        self.turn = turn
+        self.phase: TurnPhase = phase
+        self.reason = reason
+        self.upgraded_from: Verb | None = None
+        self.stopped: tuple[Stopped, ...] = ()
+        self.still_running: tuple[StillRunning, ...] = ()
+        self.settled = Settled()
+        if reason:
+            self.settled.set()
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it did anything."""
+        return not self.reason
+
+    def took(self, work: Work, still: StillRunning | None) -> None:
+        """Take note of what became of a tool; a later word about the same tool replaces it."""
+        self.stopped = tuple(one for one in self.stopped if one.id != work.id)
+        self.still_running = tuple(one for one in self.still_running if one.id != work.id)
+        if still is None:
+            self.stopped += (Stopped(work.id, work.name),)
+        else:
+            self.still_running += (still,)
+
+    def __repr__(self) -> str:
+        what = "accepted" if self.accepted else f"noop({self.reason})"
+        if self.upgraded_from:
+            what = f"upgraded({self.upgraded_from})"
+        return f"<Receipt {self.id} {self.verb} of turn {self.turn} {what}>"

@@ -1,0 +1,59 @@
+"""Finds what the time between a line and its answer is made of.
+
+The speech stack tells, by ``LogMetric`` events of these names:
+
+    listening.stt_s, listening.end_of_turn_s   the work of the two models, which begin together
+    answer.first_text_s, answer.first_audio_s  counted from the end of the turn
+    speaking.first_piece_s                     the voice's work on a clause, up to its first audio
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._observer import Metric
+from ._result import Parts, Said
+
+FIRST_AUDIO = "answer.first_audio_s"
+"""The last that is told before an answer is heard."""
+
+
+def find_parts(
+    said: Said, heard_at_s: float, start_s: float, metrics: Sequence[Metric]
+) -> Parts | None:
+    """Return the parts of a latency, or None if the speech stack does not tell them.
+
+    Args:
+        said: The line; its times are seconds of the recording.
+        heard_at_s: The first audible sample of its answer, in seconds of the recording.
+        start_s: When the recording began, in seconds of trio's clock.
+        metrics: All that was measured in the call, in order.
+    """
+    told: dict[str, float] = {}
+    answer: dict[str, float] = {}
+    audio_at_s = 0.0
+    for metric in metrics:
+        if said.from_s < metric.at_s - start_s <= heard_at_s:
+            told[metric.name] = metric.value
+            if metric.name == FIRST_AUDIO:
+                # A copy: the figures of the next clause may come before this one is heard.  The
+                # last counts: a line that was taken for two turns has an answer that was cut.
+                answer, audio_at_s = dict(told), metric.at_s - start_s
+    try:
+        return _parts(answer, audio_at_s - said.until_s, heard_at_s - audio_at_s)
+    except KeyError:
+        return None
+
+
+def _parts(told: dict[str, float], until_audio_s: float, playback_s: float) -> Parts:
+    transcription_s, end_of_turn_s = told["listening.stt_s"], told["listening.end_of_turn_s"]
+    first_text_s, first_piece_s = told["answer.first_text_s"], told["speaking.first_piece_s"]
+    return Parts(
+        silence_s=until_audio_s - told[FIRST_AUDIO] - max(transcription_s, end_of_turn_s),
+        transcription_s=transcription_s,
+        end_of_turn_s=end_of_turn_s,
+        first_text_s=first_text_s,
+        first_clause_s=told[FIRST_AUDIO] - first_text_s - first_piece_s,
+        first_piece_s=first_piece_s,
+        playback_s=playback_s,
+    )

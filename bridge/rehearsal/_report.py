@@ -1,0 +1,69 @@
+"""What a rehearsal found, as plain data and as words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ._result import Answer, Cut, Parts, Rehearsal
+
+
+def as_json(result: Rehearsal) -> dict[str, Any]:
+    """Return the figures and checks of a rehearsal as plain data; the history is apart.
+
+    Times are seconds of the recording.
+
+    Args:
+        result: What was found.
+    """
+    return {
+        "ok": result.ok,
+        "ended": result.ended,
+        "duration_s": _rounded(result.recording.duration_s),
+        "problems": list(result.problems),
+        "lines": [_line(answer) for answer in result.answers],
+        "cuts": [_cut(cut) for cut in result.cuts],
+        "checks": [asdict(check) for check in result.checks],
+    }
+
+
+def parts_in_words(parts: Parts) -> str:
+    """Return the parts of a latency in one row, in the order in which they pass."""
+    turn_model = f"turn model {parts.end_of_turn_s:.2f} beside it"
+    named = [
+        (parts.silence_s, "silence waited for"),
+        (parts.transcription_s, f"transcription ({turn_model})"),
+        (parts.first_text_s, "first text"),
+        (parts.first_clause_s, "first clause"),
+        (parts.first_piece_s, "voice"),
+        (parts.playback_s, "line and player"),
+    ]
+    return ", ".join(f"{seconds:.2f} {name}" for seconds, name in named)
+
+
+def _line(answer: Answer) -> dict[str, Any]:
+    said, parts = answer.said, answer.parts
+    return {
+        "text": said.line.text,
+        "from_s": _rounded(said.from_s),
+        "until_s": _rounded(said.until_s),
+        "first_sound_after_s": _rounded(answer.latency_s),
+        "parts": parts and {name: _rounded(value) for name, value in asdict(parts).items()},
+    }
+
+
+def _cut(cut: Cut) -> dict[str, Any]:
+    figures = ("silent_at_s", "latency_s", "played_s", "dropped_s", "late_s", "arrived_late_s")
+    return {
+        "line": cut.said.line.text,
+        "utterance": cut.utterance,
+        "is_told": cut.is_told,
+        **{name: _rounded(getattr(cut, name)) for name in figures},
+        "heard": cut.heard,
+        "unheard": cut.unheard,
+        "transcript": cut.transcript,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,176 @@
+"""The handle of a call in the hands of its client: messages in, receipts and views out, no I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never, final
+
+import trio
+
+from ..control._describe import describe
+from ..control._receipt import Receipt
+from ._handle_messages import (
+    AnswerPermission,
+    AskSnapshot,
+    CapUse,
+    DescribeVerb,
+    Description,
+    HandleMessage,
+    OpenQuestion,
+    RunningTool,
+    SnapshotMessage,
+    StoppedTool,
+    ToolAtWork,
+    UseVerb,
+    VerbReceipt,
+    VerbSettled,
+)
+from ._native import ServerMessage
+from ._wire import ProtocolViolation, Request
+
+if TYPE_CHECKING:
+    from .. import Call
+
+MAX_UNSETTLED = 64
+"""Verbs of one client that may wait to settle; a person uses a few in a minute.  The Stop key works
+beyond it."""
+
+
+@final
+class RemoteHandle:
+    """Does to a call what its client asks of the handle, and tells what came of it.
+
+    Every method is synchronous and never waits.
+    """
+
+    def __init__(self, tell: Callable[[ServerMessage], None]) -> None:
+        """Begin with nothing under way.
+
+        Args:
+            tell: Queues a message for the client.
+        """
+        self._tell = tell
+        self._unsettled: dict[int, list[VerbSettled]] = {}
+
+    def receive(self, message: HandleMessage, call: Call) -> None:
+        """Do what a message asks for.
+
+        Args:
+            message: A message, decoded.
+            call: The call, open.
+
+        Raises:
+            ProtocolViolation: The message is right by itself, but not now.
+        """
+        match message:
+            case UseVerb():
+                self._use(message, call)
+            case AnswerPermission():
+                self._answer(message, call)
+            case DescribeVerb(verb=verb, request=request):
+                text = describe(call, verb)
+                self._tell(Description(request=request, verb=verb, text=text))
+            case AskSnapshot(request=request):
+                self._tell(_snapshot(call, request))
+            case _:
+                assert_never(message)
+
+    def settle_all(self) -> None:
+        """Tell that every verb has settled: the call is closed, and so everything is over."""
+        for receipt_id in tuple(self._unsettled):
+            self._settle(receipt_id)
+
+    def _use(self, message: UseVerb, call: Call) -> None:
+        if sum(map(len, self._unsettled.values())) >= MAX_UNSETTLED:
+            raise ProtocolViolation(
+                "rate_limited",
+                f"control: {MAX_UNSETTLED} verbs have not settled yet; only stop is taken now",
+                message.request,
+            )
+        receipt = call.control.use(message.verb, message.text, source="caller")
+        self._tell(_receipt(receipt, message.request))
+        is_followed = receipt.id in self._unsettled
+        settled = VerbSettled(id=receipt.id, request=message.request)
+        self._unsettled.setdefault(receipt.id, []).append(settled)
+        if receipt.settled:
+            self._settle(receipt.id)
+        elif not is_followed:
+            call.nursery.start_soon(self._follow, receipt, name="receipt of the client")
+
+    async def _follow(self, receipt: Receipt) -> None:
+        await receipt.settled
+        self._settle(receipt.id)
+
+    def _settle(self, receipt_id: int) -> None:
+        for message in self._unsettled.pop(receipt_id, ()):
+            self._tell(message)
+
+    @staticmethod
+    def _answer(message: AnswerPermission, call: Call) -> None:
+        if not call.permissions.respond(message.id, message.allow, message.remember):
+            raise ProtocolViolation(
+                "bad_message",
+                f"permission: nobody waits for an answer to {message.id!r} any more",
+                message.request,
+            )
+
+
+def _receipt(receipt: Receipt, request: Request | None) -> VerbReceipt:
+    now_s = trio.current_time()
+    return VerbReceipt(
+        id=receipt.id,
+        verb=receipt.verb,
+        accepted=receipt.accepted,
+        reason=receipt.reason,
+        turn=receipt.turn,
+        phase=receipt.phase,
+        stopped=tuple(StoppedTool(id=one.id, tool=one.tool) for one in receipt.stopped),
+        still_running=tuple(
+            RunningTool(
+                id=one.id,
+                tool=one.tool,
+                policy=one.policy,
+                deadline_ms=_ms_until(one.deadline_s, now_s),
+            )
+            for one in receipt.still_running
+        ),
+        upgraded_from=receipt.upgraded_from,
+        request=request,
+    )
+
+
+def _ms_until(deadline_s: float, now_s: float) -> float | None:
+    return None if deadline_s == math.inf else _ms(max(0.0, deadline_s - now_s))
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+def _snapshot(call: Call, request: Request) -> SnapshotMessage:
+    now = call.snapshot()
+    return SnapshotMessage(
+        request=request,
+        state=now.state,
+        number=now.number,
+        elapsed_ms=_ms(now.elapsed_s),
+        turn=now.turn,
+        phase=now.phase,
+        step=now.step,
+        steps=now.steps,
+        label=now.label,
+        text=now.text,
+        active_ms=_ms(now.active_s),
+        total_ms=_ms(now.total_s),
+        caps={name: CapUse(used=used, limit=limit) for name, (used, limit) in now.caps.items()},
+        tools=tuple(
+            ToolAtWork(id=one.id, name=one.name, policy=one.policy, elapsed_ms=_ms(one.elapsed_s))
+            for one in now.tools
+        ),
+        backgrounded=now.backgrounded,
+        permissions=tuple(
+            OpenQuestion(id=one.id, name=one.name, arguments=one.arguments)
+            for one in now.permissions
+        ),
+    )

@@ -1,0 +1,53 @@
+"""What the messages of the native protocol are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ErrorCode = Literal[
+    "bad_json",
+    "bad_message",
+    "unknown_type",
+    "too_large",
+    "bad_audio",
+    "rate_limited",
+    "agent_error",
+    "server_full",
+    "draining",
+    "unauthorized",
+    "forbidden",
+]
+"""Why something was refused or failed; the last two only before a call, with the HTTP status."""
+
+MAX_UTTERANCE = 2**32 - 1
+
+Request = Annotated[int | Annotated[str, Field(max_length=64)], Field()]
+"""What ties an answer to its question; chosen by who asks."""
+
+Utterance = Annotated[int, Field(ge=0, le=MAX_UTTERANCE)]
+Milliseconds = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
+JsonObject = dict[str, Any]
+
+
+class Wire(BaseModel):
+    """A message; fields that it does not know are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class ProtocolViolation(Exception):
+    """A message of the other side that cannot be accepted; the connection lives on.
+
+    Attributes:
+        code: The code of the ``error`` message that answers it.
+        message: What was wrong, without what was said.
+        request: The request of the refused message, if it could be read.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, request: int | str | None = None) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code: ErrorCode = code
+        self.message = message
+        self.request = request

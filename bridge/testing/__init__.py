@@ -1,0 +1,29 @@
+"""Test an agent without a network, in virtual time, to the millisecond.
+
+async def test_barge_in(autojump_clock):
+    async with open_call(answer) as caller:
+        await caller.says("a large latte please")
+        await caller.says("no wait", at_s=4.0)
+        await caller.quiet()
+    assert caller.heard.startswith("One large")
+"""
+
+from ._attempt import Scenario
+from ._caller import CHARS_PER_S, Caller, Received, open_call
+from ._everywhere import asks_on, barge_in, interrupt_everywhere
+from ._points import Point
+from ._report import Report, Tried
+
+__all__ = [
+    "CHARS_PER_S",
+    "Caller",
+    "Point",
+    "Received",
+    "Report",
+    "Scenario",
+    "Tried",
+    "asks_on",
+    "barge_in",
+    "interrupt_everywhere",
+    "open_call",
+]

@@ -1,0 +1,147 @@
+"""One run of a scenario, in a call of its own, in virtual time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog.testing
+import trio
+import trio.testing
+
+from .._app import Answer, App
+from .._history import AgentEntry
+from ._caller import Caller, open_call
+from ._laws import LAWS, Trial, agent_entries
+from ._places import repeatable, where_raised, where_waits
+from ._points import Recorder
+
+Scenario = Callable[[Caller], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is done in each run."""
+
+    answer: Answer | App
+    scenario: Scenario
+    interrupt: Callable[[Caller], object]
+    check: Callable[[Caller], object] | None
+    probe: Scenario | None
+    seed: int
+    audio: bool
+    chars_per_s: float
+    within_s: float
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A run, and what came of it."""
+
+    plan: Plan
+    limit_s: float
+    """How long the scenario may take."""
+    may_end: bool = True
+    usual_errors: frozenset[str] | None = None
+    """The errors that are logged without an interrupt; ``None`` if that is what is to be seen."""
+    breaches: list[str] = field(default_factory=list)
+    cause: Exception | None = None
+    """The first error that was raised."""
+    took_s: float = 0.0
+    ended: bool = False
+    """Whether the call was over before it was closed."""
+    logs: list[Any] = field(default_factory=list)
+    turns_cut: int = 0
+    _at_cut: tuple[AgentEntry, ...] = ()
+    _caller: Caller | None = None
+
+    def run(self, recorder: Recorder, clock: trio.testing.MockClock) -> None:
+        """Run the scenario once."""
+        with (
+            self._noting("the call"),
+            repeatable(self.plan.seed),
+            structlog.testing.capture_logs() as self.logs,
+        ):
+            trio.run(self._main, recorder, clock=clock, instruments=[recorder])
+
+    def interrupt(self) -> None:
+        """Interrupt the call, in this step, and look at what was said so far."""
+        caller = self._caller
+        assert caller is not None  # points lie within the scenario
+        before = len(caller.call.history.interruptions)
+        with self._noting("interrupt="):
+            self.plan.interrupt(caller)
+        self._at_cut = agent_entries(caller)
+        self.turns_cut += len(caller.call.history.interruptions) - before
+
+    async def _main(self, recorder: Recorder) -> None:
+        before = set(recorder.alive)
+        plan = self.plan
+        async with open_call(plan.answer, audio=plan.audio, chars_per_s=plan.chars_per_s) as caller:
+            self._caller = caller
+            with trio.CancelScope() as everything:
+                recorder.bound(everything)
+                await self._talk(caller, recorder)
+                self._look(caller)
+                await self._check(caller)
+            if everything.cancelled_caught:
+                self.breaches.append(f"it takes steps without end: {recorder.total} so far")
+            over_at_s = trio.current_time()
+        took_s = trio.current_time() - over_at_s
+        if took_s > plan.within_s:
+            self.breaches.append(f"it took {took_s:.1f} s to end; last was {recorder.last!r}")
+        for task in recorder.alive - before:
+            self.breaches.append(f"the task {task.name!r} is left, in {where_waits(task)}")
+
+    async def _talk(self, caller: Caller, recorder: Recorder) -> None:
+        statistics = caller.call.router.statistics
+        recorder.begin(lambda: (caller.now_s, statistics.published))
+        await self._bounded("the scenario", self.plan.scenario, caller, self.limit_s)
+        recorder.end()
+        self.took_s = caller.now_s
+        await self._bounded("the call", _settle, caller, self.plan.within_s)
+        if self.plan.probe is not None and not caller.call.ended.is_set():
+            await self._bounded("probe=", self.plan.probe, caller, self.plan.within_s)
+            await self._bounded("the call", _settle, caller, self.plan.within_s)
+        self.ended = caller.call.ended.is_set()
+
+    async def _bounded(self, what: str, fn: Scenario, caller: Caller, limit_s: float) -> None:
+        place = ""
+        with self._noting(what), trio.move_on_after(limit_s) as scope:
+            try:
+                await fn(caller)
+            except trio.Cancelled as cancelled:
+                place = where_raised(cancelled)
+                raise
+        if scope.cancelled_caught:
+            self.breaches.append(f"{what} did not end within {limit_s:.1f} s: it waited in {place}")
+
+    def _look(self, caller: Caller) -> None:
+        trial = Trial(caller, self.may_end, self._at_cut, self.logs, self.usual_errors)
+        for law in LAWS:
+            self.breaches += law(trial)
+
+    async def _check(self, caller: Caller) -> None:
+        if self.plan.check is not None:
+            with self._noting("check="):
+                result = self.plan.check(caller)
+                if inspect.isawaitable(result):
+                    await result
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - told as a breach at this point
+            self.cause = self.cause or error
+            self.breaches.append(f"{what} raised in {where_raised(error)}: {error!r}")
+
+
+async def _settle(caller: Caller) -> None:
+    await caller.quiet(within_s=float("inf"))
+    for work in caller.call.work:
+        await work.done.wait()
+    await caller.quiet(within_s=float("inf"))

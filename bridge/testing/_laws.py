@@ -1,0 +1,162 @@
+"""What holds of a call whenever it is interrupted.
+
+Each law is a function of a ``Trial`` and yields a sentence for each breach.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._history import AgentEntry, ToolEntry, UserEntry
+from ..events import (
+    AgentGenerationComplete,
+    ToolCall,
+    ToolResult,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from ._caller import Caller
+
+
+@dataclass(slots=True)
+class Trial:
+    """A call that a scenario has run through, and what is known of it."""
+
+    caller: Caller
+    may_end: bool
+    """Whether the call may be over."""
+    at_cut: tuple[AgentEntry, ...] = ()
+    """What the agents had said right after the interrupt."""
+    logs: Sequence[Mapping[str, Any]] = ()
+    usual_errors: frozenset[str] | None = None
+    """The errors that are logged without an interrupt, too; ``None`` if nobody knows."""
+
+
+def is_settled(trial: Trial) -> Iterator[str]:
+    """The call is idle when nothing is to come, or over if it may be."""
+    call = trial.caller.call
+    if call.ended.is_set():
+        if not trial.may_end:
+            yield f"the call has ended: {call.end_reason!r}"
+    elif call.state != ("listening" if _is_spoken_to(trial) else "idle"):
+        yield f"the call is {call.state!r} though nothing is to come"
+
+
+def _is_spoken_to(trial: Trial) -> bool:
+    """Whether the caller has begun to speak and not stopped."""
+    for item in reversed(trial.caller.received):
+        if isinstance(item.event, UserStartedSpeaking | UserStoppedSpeaking):
+            return isinstance(item.event, UserStartedSpeaking)
+    return False
+
+
+def words_are_kept(trial: Trial) -> Iterator[str]:
+    """All that the user has said is in the history, in order."""
+    entries = iter([e.content for e in trial.caller.call.history if isinstance(e, UserEntry)])
+    for text in trial.caller.said:
+        if text not in entries:  # takes from the iterator until it is found
+            yield f"the history has lost the user's {text!r}, or its place"
+            return
+
+
+def heard_was_generated(trial: Trial) -> Iterator[str]:
+    """What was heard of a turn is a prefix of what was generated."""
+    for entry in _agents(trial):
+        if not entry.generated.startswith(entry.heard):
+            yield f"turn {entry.turn} has heard {entry.heard!r} of {entry.generated!r}"
+
+
+def heard_stays_heard(trial: Trial) -> Iterator[str]:
+    """What had been heard at the interrupt is heard for good, and a cut turn does not grow."""
+    later = {entry.turn: entry for entry in _agents(trial)}
+    for entry in trial.at_cut:
+        now = later.get(entry.turn)
+        if now is None or not now.heard.startswith(entry.heard):
+            yield f"turn {entry.turn} had been heard as {entry.heard!r}, and now as {now!r}"
+        elif _is_cut(entry) and now.generated != entry.generated:
+            yield f"turn {entry.turn} grew after it was cut: to {now.generated!r}"
+
+
+def _is_cut(entry: AgentEntry) -> bool:
+    """Whether the turn is over for good; one that was paused, or put aside, goes on."""
+    record = entry.interruption
+    return record is not None and record.verb not in ("pause", "background")
+
+
+def cut_once(trial: Trial) -> Iterator[str]:
+    """A turn has at most one interruption record, and exactly one end."""
+    records = [record.turn for record in trial.caller.call.history.interruptions]
+    yield from (f"turn {turn} has {n} records" for turn, n in _twice(records))
+    for kind in (AgentGenerationComplete, TurnEnded):
+        ends = [event.turn for event in trial.caller.events(kind)]
+        yield from (f"turn {turn} has {n} {kind.__name__}" for turn, n in _twice(ends))
+    over = {event.turn for event in trial.caller.events(TurnEnded)}
+    for event in trial.caller.events(AgentGenerationComplete):
+        if event.turn not in over:
+            yield f"turn {event.turn} has no TurnEnded"
+
+
+def cut_is_cut(trial: Trial) -> Iterator[str]:
+    """Nothing of a run that was cut reaches the caller."""
+    yield from trial.caller._line.broken
+
+
+def tools_have_results(trial: Trial) -> Iterator[str]:
+    """Each call of a tool has exactly one result, told and remembered."""
+    called = Counter((event.name, event.id) for event in trial.caller.events(ToolCall))
+    told = Counter((event.name, event.id) for event in trial.caller.events(ToolResult))
+    for name, id in called | told:
+        if called[name, id] != told[name, id]:
+            yield f"{name} {id!r} has {told[name, id]} results for {called[name, id]} calls"
+    for entry in trial.caller.call.history:
+        if isinstance(entry, ToolEntry) and entry.result is None:
+            yield f"the history has no result of {entry.call.name} {entry.call.id!r}"
+    yield from (f"{work.name} {work.id!r} still runs" for work in trial.caller.call.work)
+
+
+def nothing_failed(trial: Trial) -> Iterator[str]:
+    """No error is logged that is not logged without an interrupt."""
+    if trial.usual_errors is not None:
+        for error in sorted(errors(trial.logs) - trial.usual_errors):
+            yield f"an error was logged: {error}"
+
+
+def errors(logs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the errors among log entries, without what differs from run to run."""
+    return frozenset(_error(e) for e in logs if e["log_level"] in ("error", "critical"))
+
+
+def _error(entry: Mapping[str, Any]) -> str:
+    what = [entry[key] for key in ("route", "stage", "listener", "sink", "error") if key in entry]
+    cause = entry.get("exc_info")
+    what += [repr(cause)] if isinstance(cause, BaseException) else []
+    return " ".join(map(str, [entry["event"], *what]))
+
+
+def _agents(trial: Trial) -> tuple[AgentEntry, ...]:
+    return agent_entries(trial.caller)
+
+
+def agent_entries(caller: Caller) -> tuple[AgentEntry, ...]:
+    """Return what the agents have said so far."""
+    return tuple(entry for entry in caller.call.history if isinstance(entry, AgentEntry))
+
+
+def _twice(turns: Iterable[int]) -> Iterator[tuple[int, int]]:
+    return ((turn, n) for turn, n in Counter(turns).items() if n > 1)
+
+
+LAWS: tuple[Callable[[Trial], Iterator[str]], ...] = (
+    is_settled,
+    words_are_kept,
+    heard_was_generated,
+    heard_stays_heard,
+    cut_once,
+    cut_is_cut,
+    tools_have_results,
+    nothing_failed,
+)

@@ -1,0 +1,61 @@
+"""Where tasks wait and errors were raised, and how to have it all happen the same way again."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import outcome
+import trio
+from trio._core import _run as _scheduler
+
+_TRIO = tuple(str(Path(inspect.getfile(package)).parent) for package in (trio, outcome))
+_SWITCH = "_ALLOW_DETERMINISTIC_SCHEDULING"
+
+
+def where_waits(task: trio.lowlevel.Task) -> str:
+    """Return the innermost line, outside of trio, at which a task waits."""
+    place = ""
+    for frame, line in task.iter_await_frames():
+        code = frame.f_code
+        if not place or not code.co_filename.startswith(_TRIO):
+            place = _place(code.co_filename, line, code.co_name)
+    return place or "its end"
+
+
+def where_raised(error: BaseException) -> str:
+    """Return the innermost line, outside of trio, that an error came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if not frame.filename.startswith(_TRIO)]
+    return _place(ours[-1].filename, ours[-1].lineno, ours[-1].name) if ours else "trio"
+
+
+def _place(name: str, line: int | None, function: str) -> str:
+    path = Path(name)
+    short = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path.name
+    return f"{short}:{line} in {function}"
+
+
+@contextmanager
+def repeatable(seed: int) -> Iterator[None]:
+    """Have everything in a run of trio happen in the same order each time.
+
+    trio shuffles the tasks that are ready at once, and has a switch, made for Hypothesis, by which
+    the shuffling repeats itself.  Python's own dice are seeded, too.  All is put back as it was.
+    """
+    shuffling = _scheduler._r
+    states = shuffling.getstate(), random.getstate()
+    before = getattr(_scheduler, _SWITCH)
+    setattr(_scheduler, _SWITCH, True)
+    shuffling.seed(seed)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        setattr(_scheduler, _SWITCH, before)
+        shuffling.setstate(states[0])
+        random.setstate(states[1])

@@ -1,0 +1,84 @@
+"""What came of interrupting a scenario everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._points import Point
+
+SHOWN = 10
+"""How many of the points at which something broke a failure lists; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One run of the scenario, with an interrupt at one point."""
+
+    point: Point
+    turns_cut: int
+    """How many turns the interrupt has cut, in the step in which it happened."""
+    drifted: bool
+    """Whether the run had left the tracks of the first one before its point."""
+    breaches: tuple[str, ...] = ()
+    """What was wrong, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``interrupt_everywhere()`` has tried; prints as a table."""
+
+    points: int
+    """How many points the scenario has."""
+    tried: tuple[Tried, ...]
+    """A run for each point that was tried, in order."""
+
+    @property
+    def cut(self) -> int:
+        """In how many runs the interrupt cut a turn; in the others nothing was there to cut."""
+        return sum(bool(run.turns_cut) for run in self.tried)
+
+    @property
+    def drifted(self) -> int:
+        """In how many runs the point was not where the first run had found it.
+
+        The laws hold of them, too; but 0 says that every point was tried.  What makes runs drift
+        is what differs from run to run: threads, processes, the real clock, or state that outlives
+        a call.
+        """
+        return sum(run.drifted for run in self.tried)
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Task and line of each place at which the scenario was interrupted, once each."""
+        return tuple(dict.fromkeys(_place(run.point) for run in self.tried))
+
+    @property
+    def broken(self) -> tuple[Tried, ...]:
+        """The runs in which something was wrong."""
+        return tuple(run for run in self.tried if run.breaches)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.points} points, {len(self.tried)} tried, {self.cut} cut a turn, "
+            f"{len(self.broken)} broke, {self.drifted} drifted",
+            "tried  cut  where",
+        ]
+        for place in self.where:
+            runs = [run for run in self.tried if _place(run.point) == place]
+            lines.append(f"{len(runs):5}{sum(bool(r.turns_cut) for r in runs):5}  {place}")
+        return "\n".join(lines)
+
+    def failure(self) -> str:
+        """Return what a failed test says: the points at which something broke, and what did."""
+        broken = self.broken
+        lines = [f"{len(broken)} of {len(self.tried)} interrupts broke the scenario"]
+        for run in broken[:SHOWN]:
+            lines.append(f"interrupted after {run.point}")
+            lines += [f"    {breach}" for breach in run.breaches]
+        if len(broken) > SHOWN:
+            lines.append(f"and {len(broken) - SHOWN} more")
+        return "\n".join(lines)
+
+
+def _place(point: Point) -> str:
+    return f"{point.task}: {point.where}"

@@ -1,0 +1,198 @@
+"""The file in which threads lie: one SQLite database in WAL mode, with one connection that writes.
+
+Rules:
+1. A write that has returned is with the operating system: killing the process loses nothing.  Only
+   a power cut may lose the last ones (``synchronous=NORMAL``); the file stays sound even then.
+2. What is written is moved from the log into the database, and synced, by ``checkpoint()``, which
+   is called in a thread.  A write on the event loop waits for the disk only where it is the first
+   after a checkpoint: it begins the log anew, which SQLite syncs once.
+3. It waits at most `LOCK_WAIT_S` for another process that is writing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ._errors import ThreadError
+from ._protocol import ThreadInfo
+
+Row = tuple[int, str]
+"""The number of an entry within its thread, and its record."""
+
+LOCK_WAIT_S = 0.005
+"""How long a write may hold up the event loop for another process: a quarter of an audio frame."""
+OPEN_WAIT_S = 2.0
+"""How long opening, listing and deleting wait for others; they run in a thread."""
+CHECKPOINT_ROWS = 2000
+"""How many writes make a checkpoint due: some 16 MB of log, and minutes of ten calls."""
+MAX_LOG_PAGES = 16_384
+"""How long the log may be, in pages of 4 kB.  Where so much is written that it never rests, it is
+begun anew while writes wait for the disk, or are kept."""
+SCHEMA = 1
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS threads (
+    id TEXT PRIMARY KEY, created_s REAL NOT NULL, changed_s REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entries (
+    thread TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY (thread, number)
+) WITHOUT ROWID;
+"""
+_TOUCH = """
+INSERT INTO threads VALUES (?1, ?2, ?2)
+ON CONFLICT (id) DO UPDATE SET changed_s = excluded.changed_s
+"""
+_PUT = """
+INSERT INTO entries VALUES (?, ?, ?)
+ON CONFLICT (thread, number) DO UPDATE SET record = excluded.record
+"""
+_LIST = """
+SELECT id, (SELECT count(*) FROM entries WHERE thread = id), created_s, changed_s
+FROM threads ORDER BY changed_s DESC, id
+"""
+
+
+class Database:
+    """The connection of one process; its methods block.
+
+    Only what is said to run beside writes may run in a thread while the event loop writes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._rows = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be written to."""
+        return self._connection is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self._rows >= CHECKPOINT_ROWS
+
+    def open(self) -> None:
+        """Open the file, a new one if there is none.
+
+        Raises:
+            sqlite3.Error: It cannot be opened, or written to.
+            ThreadError: A newer version has made it.
+        """
+        connection = self._connect()
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version > SCHEMA:
+                raise ThreadError(
+                    f"{str(self._path)!r} was made by a newer version of bargein (format "
+                    f"{version}, known up to {SCHEMA}); use that version"
+                )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_TABLES)
+            if version != SCHEMA:
+                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute(f"PRAGMA busy_timeout = {round(LOCK_WAIT_S * 1000)}")
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def close(self) -> None:
+        """Close the file; moves what is in the log into the database."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def load(self, thread: str) -> list[Row]:
+        """Return the records of a thread, in order; runs beside writes.
+
+        Raises:
+            sqlite3.Error: They cannot be read.
+        """
+        query = "SELECT number, record FROM entries WHERE thread = ? ORDER BY number"
+        with closing(self._connect()) as connection:
+            return connection.execute(query, [thread]).fetchall()
+
+    def write(self, thread: str, rows: Sequence[Row], *, touch: bool = False) -> None:
+        """Write records of a thread, all or none.
+
+        Args:
+            thread: The thread.
+            rows: The records.
+            touch: Whether to put the thread into the list of threads, as changed now.
+
+        Raises:
+            sqlite3.Error: They cannot be written now.
+        """
+        connection = self._connection
+        if connection is None:
+            raise sqlite3.OperationalError("the database is not open")
+        if len(rows) == 1 and not touch:
+            connection.execute(_PUT, (thread, *rows[0]))
+        else:
+            _write_all(connection, thread, rows, touch=touch)
+        self._rows += len(rows)
+
+    def checkpoint(self) -> None:
+        """Move what was written from the log into the database; runs beside writes.
+
+        Raises:
+            sqlite3.Error: It cannot now; nothing is lost.
+        """
+        self._rows = 0
+        with closing(self._connect()) as connection:
+            query = "PRAGMA wal_checkpoint(PASSIVE)"
+            _, pages, _ = connection.execute(query).fetchone()
+            if pages > MAX_LOG_PAGES:
+                connection.execute("PRAGMA wal_checkpoint(RESTART)")
+
+    def list(self) -> list[ThreadInfo]:
+        """Return all threads; needs no ``open()``, and runs beside writes.
+
+        Raises:
+            sqlite3.Error: They cannot be read.
+        """
+        if not self._path.exists():
+            return []
+        with closing(self._connect()) as connection:
+            return [ThreadInfo(*row) for row in connection.execute(_LIST)]
+
+    def delete(self, thread: str) -> None:
+        """Delete a thread of a file that exists; needs no ``open()``, and runs beside writes.
+
+        Raises:
+            sqlite3.Error: It cannot be deleted now.
+        """
+        with closing(self._connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("DELETE FROM entries WHERE thread = ?", [thread])
+            connection.execute("DELETE FROM threads WHERE id = ?", [thread])
+            connection.execute("COMMIT")
+
+    def _connect(self) -> sqlite3.Connection:
+        # Opened in a thread, used on the event loop: never by two at a time.
+        return sqlite3.connect(
+            self._path, timeout=OPEN_WAIT_S, isolation_level=None, check_same_thread=False
+        )
+
+
+def _write_all(
+    connection: sqlite3.Connection, thread: str, rows: Iterable[Row], *, touch: bool
+) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(_PUT, ((thread, *row) for row in rows))
+        if touch:
+            connection.execute(_TOUCH, (thread, time.time()))
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -1,0 +1,67 @@
+"""Who has a thread: a lock on an open file, which is gone with its process however that dies."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(*error.args) from None
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class ThreadLock:
+    """The lock on one thread of a database, held from its making until ``release()``."""
+
+    def __init__(self, database: Path, thread: str) -> None:
+        """Take the lock; never waits.
+
+        Args:
+            database: The file of the database; the locks lie in a folder beside it.
+            thread: The thread.
+
+        Raises:
+            BlockingIOError: Somebody has it, in this process or in another one.
+            OSError: The file of the lock cannot be made.
+        """
+        folder = database.with_name(database.name + "-locks")
+        folder.mkdir(exist_ok=True)
+        self._path = folder / hashlib.sha256(thread.encode()).hexdigest()[:32]
+        self._descriptor = self._take()
+
+    def _take(self) -> int:
+        while True:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                _lock(descriptor)
+                if self._is_current(descriptor):
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # whoever had it before has removed this very file meanwhile
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let the thread go, and remove the file."""
+        if sys.platform != "win32":  # an open file cannot be removed there
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)

@@ -1,0 +1,331 @@
+"""The loop of one answer: the model, its tools, the model again, until it asks for no more.
+
+Rules:
+1. Whether the answer was cut is asked before every call of the model and every start of a tool, so
+   that nothing begins after a cut, whatever swallowed the cancellation.
+2. The loop waits for tools and never stops them: what an interrupt means to a tool is its policy's.
+   Only a cap ends those that run, as ``cancel`` does.
+3. What the answer itself has said and called is kept here, as the model wrote it; the rest of the
+   conversation stands as it was heard when the answer began.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from bridge import NoteEntry, ToolEntry, UserEntry, current_run
+from bridge._render import as_chat, harmless
+from bridge._words import OUTCOME_WORDS
+from bridge.control import TurnPhase
+from bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
+from bridge.events import ToolCall, ToolResult
+
+from .llm import ChatModel, TextDelta, ToolCallRequest, Usage
+from .tools import RunningTool, ToolRunner, current_tool
+
+if TYPE_CHECKING:
+    from bridge import Call
+    from bridge._history import Entry
+    from routes import Run
+
+    from ._context import ConversationContext
+
+log = structlog.get_logger()
+
+ChatMessage = dict[str, Any]
+Messages = Callable[["ConversationContext"], list[ChatMessage]]
+
+OnStart = Callable[[RunningTool, Meter], None]
+"""Told of a tool that was started, and of the meter that counts what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerProgress:
+    """A piece of a model's answer that is not for the caller: it tells what the model is at."""
+
+    phase: TurnPhase
+    """``thinking``, or ``tool_call`` while the model writes the call of a tool."""
+    label: str = ""
+    """More of it, such as the name of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlan:
+    """What all answers of a node have in common."""
+
+    model: ChatModel
+    messages: Messages
+    """Makes what the model is asked of the conversation up to the answer."""
+    caps: Caps
+    parallel: bool
+    """Whether the tools of one step run side by side; otherwise in the order of their calls."""
+    cost_of: Callable[[Usage], float] | None
+    """What a call of the model has cost; ``None`` counts nothing."""
+
+
+class ToolLoop:
+    """Gives one answer.
+
+    Attributes:
+        meter: Counts what the answer takes.
+        running: The tools that were started and are not over, by the id of their call.
+    """
+
+    def __init__(
+        self,
+        plan: LoopPlan,
+        context: ConversationContext,
+        call: Call | None,
+        runner: ToolRunner | None,
+        on_start: OnStart | None = None,
+    ) -> None:
+        """Begin an answer, in the task that gives it.
+
+        Args:
+            plan: How.
+            context: The conversation.
+            call: The call it is given in; ``None`` outside of any.
+            runner: Runs the tools; ``None`` outside of any call.
+            on_start: Told of each tool that is started.
+        """
+        self._plan = plan
+        self._runner = runner
+        self._on_start = on_start
+        self._schemas: Sequence[dict[str, Any]] = () if runner is None else runner.schemas()
+        self._run = current_run()
+        outer = current_meter()
+        # An event that a tool publishes may begin an answer too: that has a run, and caps, of its
+        # own, though its task inherits what the task of the tool knew.
+        self._outer = outer if outer is not None and outer.run is self._run else None
+        self._call = call
+        self._turn = None if call is None or self._outer else call.turn_of(self._run)
+        if self._outer is not None:
+            self.meter = self._outer.child(plan.caps)
+        else:
+            self.meter = Meter(plan.caps, self._turn, call, ActiveClock(self._run))
+        if self._turn is not None:
+            self._turn.caps = self.meter.snapshot
+        self._story = _Story(context, context if call is None else call.history)
+        self._requests: list[ToolCallRequest] = []
+        self._text = ""
+        self.running: dict[str, RunningTool] = {}
+
+    async def answer(self) -> AsyncGenerator[str, None]:
+        """Yield the text of the answer, piece by piece.
+
+        Cancelling closes the model's connection at once and leaves the tools to their policies;
+        those of an answer that no run of a chain gives, as in a tool, end with it as by ``cancel``.
+
+        Raises:
+            ChatModelError: The model failed; what was said before stays said.
+            Capped: An answer that is no turn has reached a cap.  A turn just ends.
+        """
+        try:
+            while await self._may_go_on():
+                self.meter.check("tokens", "cost")
+                self.meter.use("steps")
+                async with aclosing(self._ask()) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                if not self._requests or not await self._call_tools():
+                    return
+        except Capped as capped:
+            self._end_capped(capped)
+        except trio.Cancelled:
+            if self._outer is not None or self._run is None:
+                self._cancel_tools()  # no cut of a run reaches them
+            raise
+        finally:
+            self.meter.close()
+
+    async def _may_go_on(self) -> bool:
+        """Wait while the answer is paused; then tell whether what it does next still counts."""
+        if self._outer is not None or self._run is None:
+            await trio.lowlevel.checkpoint()  # raises where a tool, or whoever asks, was cancelled
+            return True
+        return await self._run.may_go_on()
+
+    # --- the model --------------------------------------------------------------------------------
+
+    async def _ask(self) -> AsyncGenerator[str, None]:
+        """Ask the model once; yields its text and keeps its calls."""
+        self._requests, self._text = [], ""
+        self._show("connect", step=True)
+        counted = 0
+        self._story.add_late(is_heard=self._turn is None or not self._turn.is_aside)
+        messages = self._story.messages(self._plan.messages)
+        answer: Any = self._plan.model.stream(messages, tools=self._schemas)
+        async with aclosing(answer):
+            while True:
+                piece = await self.meter.within(anext, answer, None)
+                match piece:
+                    case None:
+                        return
+                    case TextDelta():
+                        self.meter.use("tokens")
+                        counted += 1
+                        self._text += piece.text
+                        self._show("text")
+                        yield piece.text
+                    case ToolCallRequest():
+                        self._requests.append(piece)
+                        self._show("tool_call", piece.name)
+                    case AnswerProgress():
+                        self._show(piece.phase, piece.label)
+                    case Usage():
+                        self._count(piece, counted)
+
+    def _count(self, usage: Usage, counted: int) -> None:
+        """Count what an answer took, less the pieces that were counted as they came."""
+        written = counted if usage.output_tokens is None else usage.output_tokens
+        self.meter.spend("tokens", (usage.input_tokens or 0) + written - counted)
+        if self._plan.cost_of is not None:
+            self.meter.spend("cost", self._plan.cost_of(usage))
+
+    # --- the tools --------------------------------------------------------------------------------
+
+    async def _call_tools(self) -> bool:
+        """Call the tools that the model asks for; False if the answer is over all the same."""
+        runner = self._runner
+        if runner is None:
+            log.warning("tool_call_outside_of_a_call", tools=[r.name for r in self._requests])
+            return False
+        requests = self._story.add_step(self._text, self._requests)
+        if self._turn is not None and self._call is not None:
+            # What was said before the tools is whole: no voice waits for the rest of a clause.
+            self._call.speaking._complete_text(self._turn)
+        refused: Capped | None = None
+        for request in requests:
+            if not await self._may_go_on():
+                return False
+            try:
+                self._start(runner, request)
+            except Capped as capped:
+                refused = capped  # what fits below the cap still runs to its end
+                break
+            if not self._plan.parallel:
+                await self._finish(request.id)
+        for id in tuple(self.running):
+            await self._finish(id)
+        if refused is not None:
+            raise refused
+        return True
+
+    def _start(self, runner: ToolRunner, request: ToolCallRequest) -> None:
+        arguments = request.arguments
+        self.meter.use_tool(request.name, request.raw if arguments is None else dict(arguments))
+        self._show("tool", request.name, step=True)
+        event = ToolCall(name=request.name, arguments=dict(arguments or {}), id=request.id)
+        raw = request.raw or "nothing" if arguments is None else ""
+        meter = self.meter.child()
+        with meter.in_charge():
+            running = runner.start(event, run=self._run_of_tools(), raw=raw)
+        self.running[request.id] = running
+        if self._on_start is not None:
+            self._on_start(running, meter)
+
+    def _run_of_tools(self) -> Run | None:
+        """Return the run whose cut interrupts the tools; ``None`` for those of a background job."""
+        if self._outer is None:
+            return self._run
+        mine = current_tool()
+        return next((work.run for work in mine.call.work if work.id == mine.id), None)
+
+    async def _finish(self, id: str) -> None:
+        result = await self.meter.within(self.running[id].result)
+        del self.running[id]
+        self._story.add_result(id, result)
+        if self._turn is None or self._turn.phase != "permission":  # another one may wait for it
+            self._show("tool" if self.running else "between_tools")
+
+    def _cancel_tools(self) -> None:
+        for running in self.running.values():
+            running.interrupt("cancel")
+
+    # --- what is shown ----------------------------------------------------------------------------
+
+    def _end_capped(self, capped: Capped) -> None:
+        self._cancel_tools()
+        log.info("capped", cap=capped.which, used=capped.used, limit=capped.limit)
+        if self._turn is None:
+            raise capped
+        self._turn.capped = capped.which
+
+    def _show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> None:
+        turn = self._turn
+        if turn is None or (turn.phase == phase and turn.label == label and not step):
+            return
+        turn.phase, turn.label = phase, label
+        turn.step += step
+        assert self._call is not None
+        self._call.touch_state()
+
+
+class _Story:
+    """What the model is told: the conversation up to the answer, then the answer's own steps."""
+
+    def __init__(self, context: ConversationContext, known: Iterable[Entry]) -> None:
+        self._context = context
+        self._known = known
+        self._before = context.copy()
+        self._seen = len(self._before)
+        self._ids: set[str] = set()
+        self._steps: list[ChatMessage] = []
+
+    def messages(self, messages: Messages) -> list[ChatMessage]:
+        return [*messages(self._before), *self._steps]
+
+    def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
+        """Put down what the model wrote; returns its calls under ids that nothing else has."""
+        self._ids.update(e.call.id for e in self._known if isinstance(e, ToolEntry))
+        requests = [replace(request, id=self._unique(request)) for request in requests]
+        calls = [
+            {
+                "id": request.id,
+                "type": "function",
+                "function": {"name": request.name, "arguments": _as_json(request)},
+            }
+            for request in requests
+        ]
+        said = text.strip() or None
+        self._steps.append({"role": "assistant", "content": said, "tool_calls": calls})
+        return requests
+
+    def add_result(self, id: str, result: ToolResult) -> None:
+        words = harmless(result.content, self._context._fence)
+        if not words.strip():
+            words = OUTCOME_WORDS[result.outcome]  # some servers take no empty message
+        self._steps.append({"role": "tool", "tool_call_id": id, "content": words})
+
+    def add_late(self, *, is_heard: bool) -> None:
+        """Put what the user or a note has said meanwhile behind the step.
+
+        Args:
+            is_heard: False for an answer in the background, which the talk no longer is about.
+        """
+        late = self._context.entries[self._seen :]
+        self._seen += len(late)
+        said = [entry for entry in late if isinstance(entry, (UserEntry, NoteEntry))]
+        if is_heard:
+            self._steps += as_chat(said, fence=self._context._fence)
+
+    def _unique(self, request: ToolCallRequest) -> str:
+        base = request.id or f"call_{request.name}"
+        unique, count = base, 1
+        while unique in self._ids:
+            count += 1
+            unique = f"{base}_{count}"
+        self._ids.add(unique)
+        return unique
+
+
+def _as_json(request: ToolCallRequest) -> str:
+    """Return arguments as servers take them back, also those that were no JSON."""
+    return json.dumps(dict(request.arguments or {}), ensure_ascii=False)

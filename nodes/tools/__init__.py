@@ -1,0 +1,33 @@
+"""Tools that a model can call: what an interrupt means to each is declared, and kept."""
+
+from ._context import ToolContext as ToolContext
+from ._context import commit as commit
+from ._context import current_tool as current_tool
+from ._errors import BadArguments as BadArguments
+from ._errors import CommitOverrun as CommitOverrun
+from ._errors import ToolDefinitionError as ToolDefinitionError
+from ._function import FunctionTool as FunctionTool
+from ._function import tool as tool
+from ._policy import Policy as Policy
+from ._policy import finish as finish
+from ._policy import shield as shield
+from ._runner import ToolRunner as ToolRunner
+from ._running import RunningTool as RunningTool
+from ._tool import Tool as Tool
+
+__all__ = [
+    "BadArguments",
+    "CommitOverrun",
+    "FunctionTool",
+    "Policy",
+    "RunningTool",
+    "Tool",
+    "ToolContext",
+    "ToolDefinitionError",
+    "ToolRunner",
+    "commit",
+    "current_tool",
+    "finish",
+    "shield",
+    "tool",
+]

@@ -1,0 +1,156 @@
+"""The one section of a tool that is not cut.
+
+    async with commit():          # in a thread: with commit():
+        await pay(invoice)
+
+A section is shielded from every interrupt until its own deadline.  Whoever wants to enter it once
+a stop has taken effect does not get in.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from types import TracebackType
+from typing import Literal, Self
+
+import structlog
+import trio
+
+from routes import Interrupted
+
+from ._errors import CommitOverrun
+
+log = structlog.get_logger()
+
+COMMIT_S = 5.0
+"""How long a commit section may take unless it says otherwise, in seconds; requests to payment
+services commonly wait 3 to 5 s before they give up."""
+
+Stage = Literal["unused", "refused", "open", "closed", "broken"]
+"""``refused``: the stop came first; ``broken``: left by an error, or past its deadline."""
+
+
+class CommitState:
+    """Where a tool that runs stands to its commit section.  Safe from any thread."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        self.stage: Stage = "unused"
+        self._until_s = -math.inf
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    @property
+    def until_s(self) -> float:
+        """The deadline of the section that the tool is in, in seconds of trio's clock; ``-inf``
+        outside of it."""
+        return self._until_s if self.is_open else -math.inf
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the tool is inside its section."""
+        return self.stage == "open"
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether the tool has been inside its section."""
+        return self.stage in ("open", "closed", "broken")
+
+    def stop(self) -> None:
+        """Let nobody in from now on."""
+        with self._lock:
+            self._stopped = True
+
+    def knock(self) -> None:
+        """Take note that the tool wants to enter its section, if a stop came first."""
+        with self._lock:
+            if self._stopped and self.stage == "unused":
+                self.stage = "refused"
+
+    def open(self, until_s: float) -> bool:
+        """Enter the section, if no stop came first.
+
+        Raises:
+            RuntimeError: The tool has used its section.
+        """
+        with self._lock:
+            if self.is_entered:
+                raise RuntimeError(
+                    f"{self.tool!r} has used its commit section; put all of its effect into one"
+                )
+            self.stage = "refused" if self._stopped else "open"
+            self._until_s = until_s
+            return self.is_open
+
+    def close(self, *, whole: bool) -> None:
+        """Leave the section."""
+        self.stage = "closed" if whole else "broken"
+
+
+class CommitSection:
+    """A tool's commit section; made by ``commit()`` only."""
+
+    def __init__(
+        self, state: CommitState, deadline_s: float, trio_token: trio.lowlevel.TrioToken
+    ) -> None:
+        if not 0 < deadline_s < math.inf:
+            raise ValueError(f"commit(deadline_s) is a finite number above 0, not {deadline_s!r}")
+        self._state = state
+        self._deadline_s = deadline_s
+        self._trio_token = trio_token
+        self._scope = trio.CancelScope(shield=True)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await trio.lowlevel.checkpoint()  # a stop that came first cancels here
+        finally:
+            self._state.knock()
+        until_s = trio.current_time() + self._deadline_s
+        if not self._state.open(until_s):
+            raise Interrupted("the tool was asked to stop before its commit section")
+        self._scope.deadline = until_s
+        self._scope.__enter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        caught = self._scope.__exit__(kind, error, traceback)
+        self._state.close(whole=error is None)
+        if caught and self._scope.cancelled_caught:
+            raise self._overrun()
+        return bool(caught)
+
+    def __enter__(self) -> Self:
+        if not self._state.open(self._now_s() + self._deadline_s):
+            raise Interrupted("the tool was asked to stop before its commit section")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        late = self._now_s() > self._state.until_s
+        self._state.close(whole=error is None and not late)
+        if late and error is None:
+            raise self._overrun()
+
+    def _now_s(self) -> float:
+        if trio.lowlevel.in_trio_run():
+            raise TypeError("write `async with commit():`; `with commit():` is for threads")
+        try:
+            # With the token named, an abandoned thread is answered too.
+            return trio.from_thread.run_sync(trio.current_time, trio_token=self._trio_token)
+        except trio.RunFinishedError:
+            raise Interrupted("the call of the tool is over") from None
+
+    def _overrun(self) -> CommitOverrun:
+        overrun = CommitOverrun(self._state.tool, self._deadline_s)
+        log.warning("commit_overrun", tool=self._state.tool, deadline_s=self._deadline_s)
+        return overrun

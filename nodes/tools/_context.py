@@ -1,0 +1,198 @@
+"""What a tool that runs knows of its call, and can do besides returning a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import trio
+
+from bridge.control import ToolOutcome
+from bridge.events import AgentResponse, ToolOutput, ToolProgress, ToolResult
+
+from ._body import Body, Conclusion
+from ._commit import COMMIT_S, CommitSection
+
+if TYPE_CHECKING:
+    from bridge import Call, InterruptToken
+
+_current: ContextVar[ToolContext | None] = ContextVar("bargein_tool", default=None)
+
+
+@final
+class ToolContext:
+    """A tool at work, as the tool itself sees it.
+
+    A function gets it by a parameter annotated ``ToolContext``, or by ``current_tool()``.
+    """
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+
+    @property
+    def call(self) -> Call:
+        """The conversation."""
+        return self._body.call
+
+    @property
+    def id(self) -> str:
+        """The id of this call of the tool."""
+        return self._body.id
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return self._body.tool.name
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn that called it; 0 for a job that no turn began."""
+        return self._body.turn
+
+    @property
+    def token(self) -> InterruptToken:
+        """Asked when the tool is cut, so that code in a thread can poll; asking it cuts the tool.
+
+        ``is_background_requested`` tells that the tool goes on as a background job.
+        """
+        return self._body.token
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether an interrupt lets the tool finish within a grace or a cap, and waits for it."""
+        return self._body.is_stopping
+
+    def progress(self, text: str = "", fraction: float | None = None) -> None:
+        """Tell how far the tool is.  Safe from any thread.
+
+        Args:
+            text: What it is doing, for a person.
+            fraction: 0 to 1; ``None`` where it cannot say.
+
+        Raises:
+            ValueError: `fraction` is out of its bounds.
+        """
+        self._body.tell(ToolProgress(id=self.id, name=self.name, text=text, fraction=fraction))
+
+    def publish(self, event: Any) -> None:
+        """Publish a fact, also when the turn that called the tool was cut.  Safe from any thread.
+
+        What a tool publishes by ``call.publish()`` is dropped once its turn was cut.
+
+        Args:
+            event: An instance of any event class.
+        """
+        self._body.tell(event)
+
+    def output(self, stream: Literal["stdout", "stderr", "tty"], text: str) -> None:
+        """Pass on what the tool wrote to its terminal.  Safe from any thread.
+
+        Args:
+            stream: Where it wrote.
+            text: What it wrote.
+        """
+        self._body.tell(ToolOutput(id=self.id, name=self.name, stream=stream, text=text))
+
+    async def say(self, text: str) -> bool:
+        """Let the agent say something while the caller waits, such as "One moment".
+
+        It becomes part of the turn under way and is cut with it.  Does not wait until it was heard.
+        From a thread use ``trio.from_thread.run(context.say, text)``.
+
+        Args:
+            text: What to say.
+
+        Returns:
+            False if nothing is said: the turn was cut, or the tool goes on in the background.
+        """
+        body = self._body
+        await trio.lowlevel.checkpoint()
+        if body.run is None or body.run.is_stale or body.is_closed or not text.strip():
+            return False
+        turn = body.call.turn_of(body.run)
+        glue = " " if turn is not None and turn.generated[-1:].strip() else ""
+        said = AgentResponse(content=f"{glue}{text.strip()} ")
+        body.call.router.publish(said, body.source, body.run)
+        return True
+
+    def commit(self, deadline_s: float = COMMIT_S) -> CommitSection:
+        """Return the tool's commit section, for ``async with``; in a thread, for ``with``.
+
+        Args:
+            deadline_s: Seconds within which it must be over, above 0 and finite.
+
+        Returns:
+            A context manager.  Entering raises ``Interrupted``, or is cancelled, once the tool was
+            cut; ``RuntimeError`` the second time.  Leaving raises ``CommitOverrun`` when the
+            deadline passed inside.
+        """
+        return CommitSection(self._body.commit, deadline_s, self._body.trio_token)
+
+    @property
+    def commit_until_s(self) -> float:
+        """The deadline of the commit section that the tool is in, in seconds of trio's clock;
+        ``-inf`` outside of it."""
+        return self._body.commit.until_s
+
+    def conclude(
+        self, content: str, outcome: ToolOutcome | None = None, *, error: bool = False
+    ) -> None:
+        """Settle what the result will say, however the body ends from here on.
+
+        For a tool that is being cut and knows better than the rules what became of it; let the
+        cancellation pass afterwards.
+
+        Args:
+            content: What the model is told, beside the words of an outcome other than completed.
+            outcome: What became of it; ``None`` leaves that to the rules.
+            error: Whether it failed.
+        """
+        self._body.conclusion = Conclusion(content, outcome, error)
+
+    def share(self, result: ToolResult) -> None:
+        """Settle that the result is that of another call.
+
+        Args:
+            result: The other's final result.
+        """
+        self._body.conclusion = Conclusion(result.content, result.outcome, result.error, True)
+
+    @contextmanager
+    def as_current(self) -> Iterator[None]:
+        """Make this the tool that ``current_tool()`` returns, within the block."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def __repr__(self) -> str:
+        return f"<ToolContext of {self.name!r} {self.id!r}>"
+
+
+def current_tool() -> ToolContext:
+    """Return the tool that this code works for, in its task or its thread.
+
+    Raises:
+        RuntimeError: No tool is running here.
+    """
+    context = _current.get()
+    if context is None:
+        raise RuntimeError("no tool is running here; current_tool() is for the body of a tool")
+    return context
+
+
+def commit(deadline_s: float = COMMIT_S) -> CommitSection:
+    """Return the commit section of the tool that this code works for.
+
+    Args:
+        deadline_s: As in ``ToolContext.commit()``.
+
+    Raises:
+        RuntimeError: No tool is running here.
+    """
+    return current_tool().commit(deadline_s)

@@ -1,0 +1,28 @@
+"""Errors of tools.
+
+ToolDefinitionError      a tool was declared wrong, raised by the very declaration
+BadArguments             a model called a tool with arguments that do not fit
+CommitOverrun            a commit section was not over at its deadline
+"""
+
+from __future__ import annotations
+
+
+class ToolDefinitionError(TypeError):
+    """A tool was declared wrong; raised by the very declaration that is wrong."""
+
+
+class BadArguments(ValueError):
+    """A tool was called with arguments that do not fit; its text tells the model how to mend it."""
+
+
+class CommitOverrun(TimeoutError):
+    """A commit section was not over at its deadline; what it did is not known."""
+
+    def __init__(self, tool: str, deadline_s: float) -> None:
+        super().__init__(tool, deadline_s)
+        self.tool = tool
+        self.deadline_s = deadline_s
+
+    def __str__(self) -> str:
+        return f"the commit section of {self.tool!r} was not over after {self.deadline_s} s"

@@ -1,0 +1,105 @@
+"""The interrupts that a tool has had, and what its policy makes of the next one.
+
+Rules:
+1. ``emergency_stop`` and ``shutdown`` act whatever the policy.
+2. A weaker verb than one before, or the same, does nothing new; no interrupt makes the time longer
+   that another has left.
+3. A job that was detached has done what its policy says.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import trio
+
+from bridge.control import STRENGTH, Verb
+
+from ._policy import Policy
+
+FORCED: tuple[Verb, ...] = ("emergency_stop", "shutdown")
+"""The verbs that leave no grace."""
+
+Effect = Literal["force", "cut", "wait", "move", "nothing"]
+"""What an interrupt does: cancel without grace, cancel, leave some time, move to the background."""
+
+
+class Interrupts:
+    """What a tool that runs was told so far.
+
+    Attributes:
+        verb: The strongest verb so far; ``None`` if nothing asked it to stop.
+        stop_at_s: When it will be cut, in seconds of trio's clock; infinite if it will not.
+        started_at_s: When it began, in seconds of trio's clock.
+    """
+
+    def __init__(self, policy: Policy, started_at_s: float) -> None:
+        self._policy = policy
+        self.started_at_s = started_at_s
+        self.verb: Verb | None = None
+        self.stop_at_s = math.inf
+
+    def effect_of(self, verb: Verb, *, is_job: bool) -> Effect:
+        """Return what a verb would do now.
+
+        Args:
+            verb: The verb; neither ``background`` nor ``resume``, which stop nothing.
+            is_job: Whether the tool goes on in the background.
+        """
+        if self.verb is not None and STRENGTH[verb] <= STRENGTH[self.verb]:
+            return "nothing"
+        if verb in FORCED:
+            return "force"
+        match self._policy.kind:
+            case "cancel":
+                return "cut"
+            case "detach":
+                return "nothing" if is_job else "move"
+            case "finish" | "shield":
+                return "wait" if self._would_stop_s() > trio.current_time() else "cut"
+
+    def take(self, verb: Verb, *, is_job: bool) -> Effect:
+        """Note a verb, and return what it does; as ``effect_of``."""
+        effect = self.effect_of(verb, is_job=is_job)
+        if effect != "nothing":
+            self.verb = verb
+        if effect == "wait":
+            self.stop_at_s = self._would_stop_s()
+        return effect
+
+    def may_move(self) -> bool:
+        """Whether nothing stronger than ``background`` has asked it to stop."""
+        return self.verb is None or STRENGTH[self.verb] < STRENGTH["background"]
+
+    def forget(self) -> None:
+        """Begin anew, as a job."""
+        self.verb = None
+        self.stop_at_s = math.inf
+
+    def _would_stop_s(self) -> float:
+        shielded = self._policy.kind == "shield"
+        since_s = self.started_at_s if shielded else trio.current_time()
+        return min(self.stop_at_s, since_s + self._policy.limit_s)
+
+    def consequence(self, verb: Verb, *, is_job: bool, is_cut: bool, commit_until_s: float) -> str:
+        """Say in a few words what a verb would do now.
+
+        Args:
+            verb: As in ``effect_of``.
+            is_job: As in ``effect_of``.
+            is_cut: Whether it was cut already.
+            commit_until_s: The deadline of the commit section that it is in; ``-inf`` outside.
+        """
+        effect = self.effect_of(verb, is_job=is_job)
+        if effect == "move" or (is_job and effect == "nothing" and self.verb is None):
+            return "goes on in the background"
+        now_s = trio.current_time()
+        stops_s = now_s if is_cut or effect in ("force", "cut") else self.stop_at_s
+        if effect == "wait":
+            stops_s = self._would_stop_s()
+        if stops_s > now_s:
+            return f"may finish, at most {max(stops_s, commit_until_s) - now_s:.3g} s"
+        if commit_until_s > now_s:
+            return f"completes its effect, at most {commit_until_s - now_s:.3g} s"
+        return "is stopped"

@@ -1,0 +1,44 @@
+"""How long a tool may still run: its timeout, and what an interrupt leaves it."""
+
+from __future__ import annotations
+
+import math
+
+import trio
+
+
+class Limits:
+    """The deadline under which a guard waits for its tool.
+
+    Attributes:
+        scope: The guard waits under it; it ends at the earlier of the two deadlines.
+    """
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self.scope = trio.CancelScope()
+        self._stop_at_s = math.inf
+        self._timeout_s = math.inf if timeout_s is None else timeout_s
+        self._timeout_at_s = math.inf
+
+    def begin(self) -> None:
+        """Count the timeout from now."""
+        self._timeout_at_s = trio.current_time() + self._timeout_s
+        self._set()
+
+    def stop_at(self, at_s: float) -> None:
+        """Leave the tool until a time, in seconds of trio's clock; infinite leaves the timeout."""
+        self._stop_at_s = at_s
+        self._set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one of the deadlines has passed while the guard waited."""
+        return self.scope.cancelled_caught
+
+    @property
+    def is_timeout(self) -> bool:
+        """Whether it was the timeout."""
+        return self.is_over and self._timeout_at_s <= self._stop_at_s
+
+    def _set(self) -> None:
+        self.scope.deadline = min(self._stop_at_s, self._timeout_at_s)

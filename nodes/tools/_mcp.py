@@ -1,0 +1,288 @@
+"""MCP servers as sources of tools.
+
+async with McpServer(["python", "server.py"]).open() as tools:
+    runner = ToolRunner(call, tools, source="agent")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Container, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import trio
+
+from ._errors import BadArguments, ToolDefinitionError
+from ._mcp_content import ArgumentCheck, result_text
+from ._mcp_errors import McpExtraError, McpToolError
+from ._mcp_session import Link, McpSession
+from ._mcp_stdio import ServerProcess
+from ._policy import PlainPolicy, Policy
+from ._tool import Permission, Tool
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp_types import Tool as RemoteTool
+
+    from ._context import ToolContext
+
+START_S = 30.0
+"""Launchers such as npx and uvx fetch the server first; its own start takes a second or two."""
+_NAME_LENGTH = 64
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class McpTool(Tool):
+    """A tool of an MCP server; made by ``McpServer.open()``.
+
+    Attributes:
+        remote_name: What the server calls it.
+    """
+
+    def __init__(
+        self,
+        session: McpSession,
+        name: str,
+        remote: RemoteTool,
+        check: ArgumentCheck,
+        **options: Any,
+    ) -> None:
+        """Make a tool; use ``McpServer.open()``."""
+        hints = remote.annotations
+        super().__init__(
+            name,
+            remote.description or remote.title or "",
+            remote.input_schema,
+            read_only=hints is not None and hints.read_only_hint is True,
+            **options,
+        )
+        self.remote_name = remote.name
+        self._session = session
+        self._check = check
+
+    def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
+        """Return the arguments as they are, checked against the server's schema.
+
+        Raises:
+            BadArguments: They do not fit it.
+        """
+        parsed = super().parse(arguments, raw)
+        if complaints := self._check.complaints(parsed):
+            raise BadArguments(f"bad arguments for {self.name!r}: {'; '.join(complaints)}")
+        return parsed
+
+    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Call the remote tool, and return its result as text.
+
+        Cancelling cancels the remote tool, and takes a second at most.
+
+        Raises:
+            McpToolError: The server is gone, or refuses.
+        """
+        try:
+            result = await self._session.call(self.remote_name, arguments, context)
+        except McpToolError as error:
+            if error.is_effect_unknown and not self.read_only:
+                context.conclude(str(error), "effect_unknown", error=True)
+            raise
+        text = result_text(result)
+        if result.is_error:
+            text = text or "it failed, and the server does not say why"
+            context.conclude(text, error=True)
+        return text or "done"
+
+
+class McpServer:
+    """An MCP server: a program that is started, or one that is there at a URL.
+
+    What is not given for a tool by its name holds for all.  Names are the server's own.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] | None = None,
+        *,
+        url: str | None = None,
+        name: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | PathLike[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        prefix: str = "",
+        policy: Policy | PlainPolicy = "cancel",
+        timeout_s: float | None = None,
+        permission: Permission = "auto",
+        policies: Mapping[str, Policy | PlainPolicy] | None = None,
+        timeouts_s: Mapping[str, float | None] | None = None,
+        permissions: Mapping[str, Permission] | None = None,
+        start_s: float = START_S,
+    ) -> None:
+        """Keep what to connect to; connects nothing.
+
+        Args:
+            command: The program and its arguments; it speaks over its standard input and output.
+            url: The endpoint of a server that speaks streamable HTTP, instead of a command.
+            name: What to call it in logs and errors; by default its program or its host.
+            env: Variables for the program, beside the few that it needs of ours (PATH, HOME and
+                the like): no secret of ours reaches it unless it is given here.
+            cwd: The program's working directory; ``None`` is ours.
+            headers: HTTP headers of each request, such as ``Authorization``.
+            prefix: Put before each tool's name, where tools of two sources have the same.
+            policy: What an interrupt means to its tools.
+            timeout_s: Seconds after which a tool is cut; ``None`` for no limit.
+            permission: Whether its tools run at once, ask first, or never run.
+            policies: The policy of single tools.
+            timeouts_s: The limit of single tools.
+            permissions: The permission of single tools.
+            start_s: Seconds in which it must be ready, above 0.
+
+        Raises:
+            ToolDefinitionError: Both a command and a URL are given, or neither, or something that
+                belongs to the other.
+        """
+        _check_source(command, url, program_only=bool(env or cwd), url_only=headers is not None)
+        if not start_s > 0:
+            raise ToolDefinitionError(f"McpServer(start_s=) is seconds above 0, not {start_s!r}")
+        self.command = tuple(command) if command is not None else None
+        self.url = url
+        self.name = name or (command[0] if command else urlsplit(url or "").netloc)
+        self.prefix = prefix
+        self._env = dict(env or {})
+        self._cwd = cwd
+        self._headers = dict(headers or {})
+        self._for_all = {"policy": policy, "timeout_s": timeout_s, "permission": permission}
+        self._for_one: dict[str, Mapping[str, Any]] = {
+            "policy": policies or {},
+            "timeout_s": timeouts_s or {},
+            "permission": permissions or {},
+        }
+        self._start_s = start_s
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[list[Tool]]:
+        """Connect for a block, and yield the server's tools.
+
+        Any number of calls may use them at once.  A server that dies fails what it was doing; the
+        next use of a tool starts or connects to it anew, without what it had in its memory.
+        Leaving the block cancels what still runs there and ends the program: first by closing its
+        input, then by SIGTERM, then by SIGKILL to all of its session, in seven seconds at most.
+
+        Raises:
+            McpExtraError: The package of the extra ``mcp`` is not installed.
+            McpServerError: The server does not start, is not reached, or lists no tools in time.
+            ToolDefinitionError: A policy, a limit or a permission is given for a tool that the
+                server does not have.
+        """
+        await trio.to_thread.run_sync(_import_sdk)  # takes a second or two
+        failure: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            session = McpSession(self.name, self._connect, nursery, start_s=self._start_s)
+            try:
+                yield self._tools(session, await session.list_tools())
+            except Exception as error:  # noqa: BLE001 (raised below, where no nursery wraps it)
+                failure = error
+            finally:
+                await session.aclose()
+                nursery.cancel_scope.cancel(reason="MCP server closed")
+        if failure is not None:
+            raise failure
+
+    def _tools(self, session: McpSession, remotes: Sequence[RemoteTool]) -> list[Tool]:
+        known = {remote.name for remote in remotes}
+        for what, given in self._for_one.items():
+            for tool in given.keys() - known:
+                raise ToolDefinitionError(
+                    f"McpServer {self.name!r} is given a {what} for {tool!r}, which it does not "
+                    f"have; it has {', '.join(sorted(known))}"
+                )
+        tools: dict[str, Tool] = {}
+        for remote in remotes:
+            name = _free_name(self.prefix + remote.name, tools)
+            check = ArgumentCheck(self.name, remote.name, remote.input_schema)
+            tools[name] = McpTool(session, name, remote, check, **self._options(remote.name))
+        return list(tools.values())
+
+    def _options(self, tool: str) -> dict[str, Any]:
+        return {
+            what: self._for_one[what].get(tool, default) for what, default in self._for_all.items()
+        }
+
+    def _connect(self, session: McpSession, link: Link) -> AbstractAsyncContextManager[Client]:
+        from mcp import Client
+
+        return Client(
+            self._http() if self.command is None else self._process(self.command, link),
+            logging_callback=session.log,
+            log_level="info",
+            cache=None,
+        )
+
+    def _process(
+        self, command: Sequence[str], link: Link
+    ) -> AbstractAsyncContextManager[TransportStreams]:
+        from mcp.client.stdio import get_default_environment
+
+        env = get_default_environment() | self._env
+        return ServerProcess(self.name, link.lost).open(command, env, self._cwd)
+
+    @asynccontextmanager
+    async def _http(self) -> AsyncIterator[TransportStreams]:
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        async with (
+            create_mcp_http_client(self._headers) as http_client,
+            streamable_http_client(self.url or "", http_client=http_client) as streams,
+        ):
+            yield streams
+
+    def __repr__(self) -> str:
+        return f"<McpServer {self.name!r}>"
+
+
+def _check_source(
+    command: Sequence[str] | None, url: str | None, *, program_only: bool, url_only: bool
+) -> None:
+    """Check that it is clear what to connect to."""
+    if (command is None) == (url is None):
+        raise ToolDefinitionError("McpServer() takes either a command or a url=, and one of them")
+    if command is not None and (isinstance(command, str) or not command):
+        raise ToolDefinitionError(
+            f"McpServer() takes a command as a list: ['python', 'server.py'], not {command!r}"
+        )
+    if url is not None and urlsplit(url).scheme not in ("http", "https"):
+        raise ToolDefinitionError(f"McpServer(url=) begins with http:// or https://, not {url!r}")
+    if url is not None and program_only:
+        raise ToolDefinitionError("McpServer(url=) starts no program: env= and cwd= mean nothing")
+    if command is not None and url_only:
+        raise ToolDefinitionError(
+            "McpServer() with a command sends no HTTP: headers= means nothing"
+        )
+
+
+def _free_name(wanted: str, taken: Container[str]) -> str:
+    """Return a name that models may call, and that no other tool has."""
+    name = _NOT_IN_A_NAME.sub("_", wanted)[:_NAME_LENGTH]
+    number = 1
+    while name in taken:
+        number += 1
+        end = f"_{number}"
+        name = _NOT_IN_A_NAME.sub("_", wanted)[: _NAME_LENGTH - len(end)] + end
+    return name
+
+
+def _import_sdk() -> None:
+    """Import what connecting will need.
+
+    Raises:
+        McpExtraError: It is not installed.
+    """
+    try:
+        import_module("mcp")
+        import_module("jsonschema")
+    except ImportError as error:
+        raise McpExtraError from error

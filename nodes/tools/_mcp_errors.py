@@ -1,0 +1,56 @@
+"""What can go wrong with an MCP server.
+
+McpError
+├── McpExtraError      (also an ImportError) the package of the extra is not installed
+├── McpServerError     the server cannot be started or reached, or says nothing of its tools
+└── McpToolError       the call of a tool failed; its text is for the model
+"""
+
+from __future__ import annotations
+
+
+class McpError(Exception):
+    """An MCP server cannot do what it was asked."""
+
+
+class McpExtraError(McpError, ImportError):
+    """The package of the extra ``mcp`` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("McpServer needs the package 'mcp'. Run: pip install \"bargein[mcp]\"")
+        self.extra = "mcp"
+
+
+class McpServerError(McpError):
+    """A server cannot be started or reached, or does not speak as the protocol has it."""
+
+    def __init__(self, server: str, problem: str, detail: str = "") -> None:
+        """Keep which server, and what is wrong with it.
+
+        Args:
+            server: The server's name.
+            problem: What is wrong, in our words.
+            detail: What the server said last, on its standard error.
+        """
+        super().__init__(server, problem, detail)
+        self.server = server
+        self.problem = problem
+        self.detail = detail
+
+    def __str__(self) -> str:
+        said = f"; it said last: {self.detail!r}" if self.detail else ""
+        return f"MCP server {self.server!r}: {self.problem}{said}"
+
+
+class McpToolError(McpError):
+    """The call of a tool failed; the text is for the model."""
+
+    def __init__(self, text: str, *, is_effect_unknown: bool = False) -> None:
+        """Keep what is known.
+
+        Args:
+            text: What the model is told.
+            is_effect_unknown: Whether the server may have carried out the call, or some of it.
+        """
+        super().__init__(text)
+        self.is_effect_unknown = is_effect_unknown

@@ -1,0 +1,277 @@
+"""A session with an MCP server: calls from any number of tasks, and a server that may go away.
+
+Rules:
+1. The connection lives in a task of its own, so that nothing that goes wrong with it can cancel
+   whoever uses it.
+2. Each request is a task of its own beside it.  A tool that is cut cancels its request, and the SDK
+   then tells the server (``notifications/cancelled``); that is waited for a second at most.
+3. A server that is gone fails the requests that are under way.  The next one connects anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from ._mcp_errors import McpServerError, McpToolError
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import CallToolResult, LoggingMessageNotificationParams
+    from mcp_types import Tool as RemoteTool
+
+    from ._context import ToolContext
+
+_log = structlog.get_logger()
+
+_CANCEL_S = 1.0
+"""How long telling a server that a call is cancelled may hold up whoever was cut."""
+_CLOSE_S = 6.0
+"""The end of a server process takes 5 s at most; the rest is for what comes before it."""
+CONNECTION_CLOSED = -32000
+"""The SDK's code of an error that means that the connection is gone (``mcp_types``)."""
+_MOST_PAGES = 100
+"""A list of tools with more pages is one that does not end."""
+
+Connect = Callable[["McpSession", "Link"], "AbstractAsyncContextManager[Client]"]
+"""Opens a connection; its client logs to the session, and tells the link when it is gone."""
+
+
+class Link:
+    """One connection to the server, from its making to its end."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.problem = ""
+        """Why there is no connection any more; empty while nothing is wrong."""
+        self.detail = ""
+        """What more is known of that, for whoever runs the server and not for the model."""
+        self.scope = trio.CancelScope(shield=True)
+        self.ready = trio.Event()
+        """Set once there is a connection, or it is known that there will be none."""
+        self.unwanted = trio.Event()
+        """Set once it shall end, or has ended by itself."""
+        self.closed = trio.Event()
+
+    def lost(self, problem: str, detail: str = "") -> None:
+        """Note that the server is gone, and end what is left of the connection."""
+        if not self.problem:
+            self.problem, self.detail = problem, detail
+        self.client = None
+        self.unwanted.set()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it serves requests, or may yet."""
+        return not self.unwanted.is_set() and not self.closed.is_set()
+
+
+class _Request:
+    """One call of a tool, under way."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self.context = context
+        self.scope = trio.CancelScope()
+        self.done = trio.Event()
+        self.result: CallToolResult | None = None
+        self.error: McpToolError | None = None
+        self._reached = float("-inf")
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Pass on how far the server is; what comes late or out of order is dropped."""
+        if self.done.is_set() or progress < self._reached:
+            return
+        self._reached = progress
+        fraction = min(max(progress / total, 0.0), 1.0) if total else None
+        self.context.progress(message or ("" if total else f"{progress:g}"), fraction)
+
+
+class McpSession:
+    """The calls of one server's tools; made by ``McpServer.open()``."""
+
+    def __init__(
+        self, name: str, connect: Connect, nursery: trio.Nursery, *, start_s: float
+    ) -> None:
+        """Keep how to connect; connects nothing.
+
+        Args:
+            name: The server's name.
+            connect: Opens a connection.
+            nursery: Where connections and requests live.
+            start_s: How long connecting may take.
+        """
+        self._name = name
+        self._connect = connect
+        self._nursery = nursery
+        self._start_s = start_s
+        self._link: Link | None = None
+        self._requests: set[_Request] = set()
+        self._closing = False
+        # A connection that the tool of one call makes anew belongs to no call, in the log either.
+        self._context = copy_context()
+
+    async def list_tools(self) -> list[RemoteTool]:
+        """Ask the server for its tools.
+
+        Raises:
+            McpServerError: It cannot be reached, or gives no list that ends.
+        """
+        from mcp import MCPError
+        from pydantic import ValidationError
+
+        tools: list[RemoteTool] = []
+        cursor: str | None = None
+        link, client = await self._connected()
+        try:
+            with trio.fail_after(self._start_s):
+                for _ in range(_MOST_PAGES):
+                    page = await client.list_tools(cursor=cursor)
+                    tools += page.tools
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        return tools
+        except trio.TooSlowError:
+            problem = f"did not list its tools within {self._start_s:g} s"
+        except (MCPError, ValidationError) as error:
+            problem = f"did not list its tools: {_why(error, link)}"
+        else:
+            problem = f"its list of tools has more than {_MOST_PAGES} pages"
+        raise McpServerError(self._name, problem)
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], context: ToolContext
+    ) -> CallToolResult:
+        """Call a tool and wait for its result.
+
+        Cancelling is safe: the server is told to stop, which takes a second at most.
+
+        Args:
+            tool: The tool's name, as the server knows it.
+            arguments: Its arguments.
+            context: Gets what the server tells while the tool runs.
+
+        Raises:
+            McpToolError: The server is gone, or refuses.
+        """
+        if self._closing:
+            raise McpToolError(f"The tool server {self._name!r} is closed; do not call it again.")
+        request = _Request(context)
+        self._requests.add(request)
+        self._nursery.start_soon(self._send, request, tool, arguments)
+        try:
+            await request.done.wait()
+        finally:
+            request.scope.cancel(reason="the call of the tool was cut")
+            with trio.move_on_after(_CANCEL_S, shield=True):
+                await request.done.wait()
+        if request.result is None:
+            closed = McpToolError("The tool server was closed.", is_effect_unknown=True)
+            raise request.error or closed
+        return request.result
+
+    async def aclose(self) -> None:
+        """Cancel all requests, and end the connection; takes seven seconds at most."""
+        self._closing = True
+        requests = tuple(self._requests)
+        for request in requests:
+            request.scope.cancel(reason="the MCP server is closed")
+        with trio.move_on_after(_CANCEL_S, shield=True):
+            for request in requests:
+                await request.done.wait()
+        link = self._link
+        if link is None:
+            return
+        if not link.ready.is_set():
+            link.scope.cancel(reason="the MCP server is closed")
+        link.unwanted.set()
+        with trio.move_on_after(_CLOSE_S, shield=True):
+            await link.closed.wait()
+        link.scope.shield = False
+
+    async def _send(self, request: _Request, tool: str, arguments: dict[str, Any]) -> None:
+        link: Link | None = None
+        try:
+            with request.scope:
+                link, client = await self._connected()
+                request.result = await client.call_tool(
+                    tool, arguments, progress_callback=request.progress
+                )
+        except McpServerError as error:
+            text = f"The tool server {self._name!r} cannot be used: {error.problem}."
+            request.error = McpToolError(text)
+        except Exception as error:  # noqa: BLE001 (the model is told; the call goes on)
+            request.error = _failure(tool, error, link)
+            kind = type(error).__name__
+            _log.warning("mcp_call_failed", server=self._name, tool=tool, error=kind)
+        finally:
+            self._requests.discard(request)
+            request.done.set()
+
+    async def _connected(self) -> tuple[Link, Client]:
+        """Return the connection; makes one if there is none."""
+        link = self._link
+        if link is None or not link.usable:
+            link = self._link = Link()
+            self._context.run(self._nursery.start_soon, self._serve, link)
+        await link.ready.wait()
+        if link.client is None:
+            raise McpServerError(self._name, link.problem, link.detail)
+        return link, link.client
+
+    async def _serve(self, link: Link) -> None:
+        """Hold a connection until nobody wants it any more, or it is lost."""
+        try:
+            with link.scope, trio.move_on_after(self._start_s) as starting:
+                async with self._connect(self, link) as link.client:
+                    starting.deadline = float("inf")
+                    link.ready.set()
+                    await link.unwanted.wait()
+            if starting.cancelled_caught:
+                link.lost(f"did not answer within {self._start_s:g} s")
+        except Exception as error:  # noqa: BLE001 (the SDK's tasks raise what they like, in groups)
+            link.lost(_innermost(error))
+        finally:
+            link.lost("was closed")
+            link.ready.set()
+            link.closed.set()
+        if link.problem != "was closed" and not self._closing:
+            _log.warning("mcp_server_lost", server=self._name, pii_problem=link.problem)
+
+    async def log(self, params: LoggingMessageNotificationParams) -> None:
+        """Pass on what the server logs to the tools that run.
+
+        The protocol does not say which call a line belongs to: each that runs gets it.
+        """
+        data = params.data
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        for request in tuple(self._requests):
+            request.context.output("stderr", f"{params.level}: {text}\n")
+        if not self._requests:
+            _log.debug("mcp_server_logged", server=self._name, level=params.level, pii_text=text)
+
+
+def _failure(tool: str, error: Exception, link: Link | None) -> McpToolError:
+    """Say to a model what was wrong with a call."""
+    from mcp import MCPError
+
+    told = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+    why = _why(error, link)
+    return McpToolError(f"The call of {tool!r} failed: {why}.", is_effect_unknown=not told)
+
+
+def _why(error: Exception, link: Link | None) -> str:
+    if link is not None and link.problem:
+        return f"the server was lost while it worked ({link.problem})"
+    return str(error).rstrip(".") or type(error).__name__
+
+
+def _innermost(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,197 @@
+"""An MCP server as a child process: messages over its standard input and output, and its end.
+
+The SDK has such a transport too.  This one differs in what a call needs: the server's standard
+error goes to the log, a server that dies is noticed even while a child of its own holds its output
+open, and its end takes five seconds at most and leaves nobody of its session behind.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from ._processes import Ladder, stop_process
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+_log = structlog.get_logger()
+
+_POLITE_S = 1.0
+"""The MCP specification has the client close the server's input first and wait "a reasonable time":
+https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown"""
+_LADDER = Ladder(int_s=0, term_s=1.0, kill_s=1.0)
+"""A server whose input was closed has been asked already: SIGINT would add nothing."""
+_END_S = 5.0
+"""For all of it, and a second to spare on a machine that is busy."""
+_LAST_OUTPUT_S = 0.2
+"""How long the output of a server that died is still read: a child of it may hold the pipe open."""
+_LONGEST_LINE = 64 << 20
+"""A message that is longer ends the connection, before it fills the memory."""
+_STDERR_LINES = 3
+
+
+class ServerProcess:
+    """One server process, its pipes, and what is known of its end."""
+
+    def __init__(self, name: str, on_end: Callable[[str, str], None]) -> None:
+        """Keep who is told.
+
+        Args:
+            name: The server's name, for the log.
+            on_end: Called once, when no message can come any more: with why, and with what it
+                wrote last to its standard error.
+        """
+        self._name = name
+        self._on_end = on_end
+        self._last_words: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._ended = False
+
+    @asynccontextmanager
+    async def open(
+        self, command: Sequence[str], env: Mapping[str, str], cwd: str | PathLike[str] | None
+    ) -> AsyncIterator[TransportStreams]:
+        """Start it, and give the SDK's session its two streams; no process is left afterwards.
+
+        Args:
+            command: The program and its arguments.
+            env: Its whole environment.
+            cwd: Its working directory; ``None`` is this process's.
+
+        Raises:
+            OSError: The program cannot be started.
+        """
+        from mcp.shared._context_streams import create_context_streams
+        from mcp.shared.message import SessionMessage
+
+        process = await trio.lowlevel.open_process(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,  # so that signals reach its children, and Ctrl+C only us
+        )
+        arrived, incoming = create_context_streams[SessionMessage | Exception](0)
+        outgoing, to_send = create_context_streams[SessionMessage](0)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._read, process, arrived)
+            nursery.start_soon(self._write, process, to_send)
+            nursery.start_soon(self._read_stderr, process)
+            try:
+                yield incoming, outgoing
+            finally:
+                self._ended = True  # whatever ends now was meant to
+                incoming.close()  # its output is read on and dropped, so that it can end
+                outgoing.close()
+                with trio.move_on_after(_END_S, shield=True):
+                    await _end(process)
+                nursery.cancel_scope.cancel(reason="MCP server ended")
+        _log.debug("mcp_server_ended", server=self._name, code=process.returncode)
+
+    async def _read(self, process: trio.Process, messages: Any) -> None:
+        """Pass on what the server writes, until it writes no more."""
+        problem = "closed its output"
+        async with messages:
+            with trio.CancelScope() as reading:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(_cancel_after_death, process, reading)
+                    try:
+                        await self._read_lines(process, messages)
+                    except _TooLongError:
+                        problem = f"sent a message of more than {_LONGEST_LINE >> 20} MiB"
+                    nursery.cancel_scope.cancel(reason="its output ended")
+            with trio.move_on_after(_LAST_OUTPUT_S):
+                await process.wait()
+            if process.returncode is not None:
+                problem = f"exited with code {process.returncode}"
+            self._tell(problem)
+
+    async def _read_lines(self, process: trio.Process, messages: Any) -> None:
+        assert process.stdout is not None
+        listening = True
+        async with aclosing(_lines(process.stdout)) as lines:
+            async for line in lines:
+                message = self._parse(line) if listening else None
+                if message is None:
+                    continue
+                try:
+                    await messages.send(message)
+                except Exception:  # noqa: BLE001 (anyio's, when the session is gone)
+                    listening = False
+
+    def _parse(self, line: bytes) -> Any:
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            # A stray print() of the server is no reason to lose it.
+            _log.warning("mcp_server_wrote_no_message", server=self._name, pii_line=line[:200])
+            return None
+
+    async def _write(self, process: trio.Process, messages: Any) -> None:
+        """Send the session's messages; when that fails, so do the session's further ones."""
+        assert process.stdin is not None
+        async with messages:
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                async for item in messages:
+                    line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await process.stdin.send_all(line.encode() + b"\n")
+
+    async def _read_stderr(self, process: trio.Process) -> None:
+        assert process.stderr is not None
+        async for data in process.stderr:
+            for line in data.decode(errors="replace").splitlines():
+                self._last_words.append(line)
+                _log.debug("mcp_server_stderr", server=self._name, pii_line=line)
+
+    def _tell(self, problem: str) -> None:
+        if not self._ended:
+            self._ended = True
+            self._on_end(problem, " | ".join(self._last_words))
+
+
+class _TooLongError(Exception):
+    """A line has no end."""
+
+
+async def _lines(stream: trio.abc.ReceiveStream) -> AsyncGenerator[bytes, None]:
+    """Yield the lines of a stream, without their ends; a last one that has none is dropped."""
+    buffer = bytearray()
+    async for data in stream:
+        searched = len(buffer)
+        buffer += data
+        begin = 0
+        while (end := buffer.find(b"\n", max(begin, searched))) >= 0:
+            yield bytes(buffer[begin:end])
+            begin = end + 1
+        del buffer[:begin]
+        if len(buffer) > _LONGEST_LINE:
+            raise _TooLongError
+
+
+async def _cancel_after_death(process: trio.Process, reading: trio.CancelScope) -> None:
+    await process.wait()
+    await trio.sleep(_LAST_OUTPUT_S)
+    reading.cancel(reason="the process is gone")
+
+
+async def _end(process: trio.Process) -> None:
+    """End a process and its session: ask by closing its input, then SIGTERM, then SIGKILL."""
+    assert process.stdin is not None
+    with trio.move_on_after(_POLITE_S):
+        await process.stdin.aclose()
+        await process.wait()
+    await stop_process(process, _LADDER)

@@ -1,0 +1,89 @@
+"""What became of a tool: one word, and what the model is told with it.
+
+Rules, in this order:
+1. What the tool itself concluded holds.
+2. A result is a result, also one that came after an interrupt.
+3. An error of its own is told; inside the commit section its effect is not known.
+4. One that was cut before its first step did not start.
+5. One that took too long timed out.
+6. One that declares that it has no effect, or none before a commit section that it never entered,
+   had none.
+7. Of anything else that was cut the effect is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridge.control import ToolOutcome
+
+from ._words import words_for
+
+if TYPE_CHECKING:
+    from ._body import Body
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The outcome of a tool, and the words for the model."""
+
+    outcome: ToolOutcome
+    content: str
+    error: bool = False
+
+
+def plain(outcome: ToolOutcome) -> Settled:
+    """Return an outcome with nothing but its standard words."""
+    return Settled(outcome, words_for(outcome))
+
+
+def settle(body: Body, *, is_cut: bool, interrupted: bool, timed_out: bool) -> Settled:
+    """Work out what became of a tool whose body has ended, or was given up.
+
+    Args:
+        body: The body.
+        is_cut: Whether it was cancelled.
+        interrupted: Whether an interrupt asked it to stop.
+        timed_out: Whether it was cut because it took too long.
+    """
+    said = body.conclusion
+    if said is not None and (said.outcome is not None or body.value is not None):
+        outcome = _completed(said.outcome or "completed", interrupted)
+        content = said.content if said.is_worded else words_for(outcome, said.content)
+        return Settled(outcome, content, said.error)
+    if body.value is not None:
+        outcome = _completed("completed", interrupted)
+        return Settled(outcome, words_for(outcome, body.value))
+    if body.error is not None and not is_cut:
+        return _failed(body, body.error, interrupted)
+    outcome = _when_cut(body, timed_out)
+    content = "" if said is None else said.content
+    error = timed_out if said is None else said.error
+    return Settled(outcome, words_for(outcome, content), error)
+
+
+def _completed(outcome: ToolOutcome, interrupted: bool) -> ToolOutcome:
+    return "completed_after_interrupt" if interrupted and outcome == "completed" else outcome
+
+
+def _failed(body: Body, error: Exception, interrupted: bool) -> Settled:
+    text = f"{type(error).__name__}: {error}"
+    if body.commit.stage in ("open", "broken"):
+        return Settled("effect_unknown", f"{text}\n{FAILED_INSIDE}", error=True)
+    return Settled(_completed("completed", interrupted), text, error=True)
+
+
+FAILED_INSIDE = "It failed amid its effect and may have partially executed; verify before retrying."
+
+
+def _when_cut(body: Body, timed_out: bool) -> ToolOutcome:
+    if body.begun_at_s is None:
+        return "not_started"
+    if timed_out:
+        return "timed_out"
+    tool = body.tool
+    refused = body.commit.stage == "refused"
+    if tool.read_only or refused or (tool.commits and not body.commit.is_entered):
+        return "cancelled_before_effect"
+    return "effect_unknown"

@@ -1,0 +1,137 @@
+"""What a process writes: read from its descriptors, cut into lines, kept within bounds."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import trio
+
+Stream = Literal["stdout", "stderr", "tty"]
+OnOutput = Callable[[Stream, str], None]
+
+READ_BYTES = 1 << 16
+"""What a pipe of Linux holds by default."""
+PENDING_READS = 16
+"""A pipe holds at most 1 MiB without privileges (pipe(7)): more was written after we looked."""
+LONGEST_LINE = 8_192
+"""A longer line is passed on in pieces, in characters."""
+
+
+class Excerpt:
+    """The beginning and the end of a text that may be endless."""
+
+    def __init__(self, head: int, tail: int) -> None:
+        """Make an empty one.
+
+        Args:
+            head: Characters kept of the beginning, at least 0.
+            tail: Characters kept of the end, at least 0.
+        """
+        self._room = head
+        self._limit = tail
+        self._head: list[str] = []
+        self._tail = ""
+        self._length = 0
+        self._kept = 0
+
+    def add(self, text: str) -> None:
+        """Append a text."""
+        self._length += len(text)
+        first, rest = text[: self._room], text[self._room :]
+        if first:
+            self._head.append(first)
+            self._room -= len(first)
+            self._kept += len(first)
+        self._tail = (self._tail + rest)[-self._limit :] if self._limit else ""
+
+    @property
+    def left_out(self) -> int:
+        """How many characters are in neither part."""
+        return self._length - self._kept - len(self._tail)
+
+    def __str__(self) -> str:
+        head = "".join(self._head)
+        if not self.left_out:
+            return head + self._tail
+        gap = f"[{self.left_out} characters left out]\n"
+        return f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{gap}{self._tail}"
+
+
+class Lines:
+    """Makes text of bytes, and passes on whole lines: several at once where many come at once."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        """Pass lines on to a function."""
+        self._on_text = on_text
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._rest = ""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes; a character or a line may be cut between two of them."""
+        text = self._rest + self._decoder.decode(data)
+        end = text.rfind("\n") + 1
+        if len(text) - end > LONGEST_LINE:
+            end = len(text)
+        self._rest = text[end:]
+        if end:
+            self._on_text(text[:end])
+
+    def flush(self) -> None:
+        """Pass on the line that has no end yet."""
+        text = self._rest + self._decoder.decode(b"", final=True)
+        self._rest = ""
+        self._decoder.reset()
+        if text:
+            self._on_text(text)
+
+
+class Tap:
+    """Reads one descriptor, a pipe or our side of a terminal, as text."""
+
+    def __init__(self, descriptor: int, on_text: Callable[[str], None]) -> None:
+        """Take over a descriptor; `close` closes it."""
+        self._descriptor = descriptor
+        self._lines = Lines(on_text)
+        # Shielded, as a process that is being stopped may have something to say, and must not
+        # find a pipe that is full.
+        self._scope = trio.CancelScope(shield=True)
+        os.set_blocking(descriptor, False)
+
+    async def run(self) -> None:
+        """Read until the other side is closed, or `close` is called; cancelling has no effect."""
+        with self._scope:
+            while True:
+                await trio.lowlevel.wait_readable(self._descriptor)
+                if self._read() == 0:
+                    return
+
+    def drain(self) -> None:
+        """Read what has been written so far, without waiting, the line without an end too."""
+        for _ in range(PENDING_READS):
+            if not self._read():
+                break
+        self._lines.flush()
+
+    def close(self) -> None:
+        """Stop reading and close the descriptor; closing it again does nothing."""
+        if not self._scope.cancel_called:
+            self._scope.cancel(reason="the process has ended")
+            trio.lowlevel.notify_closing(self._descriptor)
+            os.close(self._descriptor)
+
+    def _read(self) -> int | None:
+        """Read once; return how much, 0 at the end, or ``None`` if nothing is there now."""
+        try:
+            data = os.read(self._descriptor, READ_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EIO:  # a terminal whose other side is closed (Linux)
+                raise
+            data = b""
+        self._lines.feed(data)
+        return len(data)

@@ -1,0 +1,223 @@
+"""Commands as tools."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+import string
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import trio
+
+from .._context import ToolContext
+from .._errors import ToolDefinitionError
+from .._schema import read_signature
+from .._tool import Tool
+from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder
+from ._run import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
+
+Command = Sequence[str] | str
+"""Program and arguments, or a line for a shell."""
+
+
+class CommandTool(Tool):
+    """A command that a model can run.
+
+    Its arguments become arguments of a program, never a line for a shell unless ``shell=True``.
+    Cutting it stops the command and all that it has started: SIGINT, SIGTERM, SIGKILL.  What it
+    leaves running in the background when it ends is stopped too; a program that is to live on
+    makes a session of its own (``setsid``).
+    """
+
+    def __init__(
+        self,
+        command: Command | Callable[..., Command],
+        name: str | None = None,
+        *,
+        description: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        tty: bool = False,
+        shell: bool = False,
+        ladder: Ladder = DEFAULT_LADDER,
+        limits: OutputLimits = DEFAULT_LIMITS,
+        **options: Any,
+    ) -> None:
+        """Make a tool.
+
+        Args:
+            command: A template such as ``["git", "log", "-n", "{count}"]``, or a function that
+                returns the command, whose annotated parameters are what the model gives; it runs
+                on the event loop and only builds.  In a template a part that is one name alone,
+                such as ``"{files}"``, becomes as many arguments as a list has, and none for
+                ``None``.  Write ``"--"`` before what a model chooses, or it may give an option.
+                With ``shell=True`` it is one string, and the values are quoted.
+            name: What the model calls it; ``None`` for the function's name.
+            description: What the model is told; ``None`` for the function's docstring.
+            parameters: The types of a template's names; those left out are ``str``.
+            cwd: Folder to run in; ``None`` for ours.
+            env: Variables beside ours, or instead of them.
+            tty: Whether the command gets a terminal of its own, for one that writes to
+                ``/dev/tty`` or only to a terminal.  It cannot read from it.
+            shell: Whether the command is a line for ``/bin/sh``.
+            ladder: How long each signal may take.
+            limits: How much of the output is kept.
+            options: As for `Tool`: ``policy``, ``timeout_s``, ``permission`` and the others.
+
+        Raises:
+            ToolDefinitionError: It cannot be a tool.
+        """
+        if callable(command):
+            build: Callable[..., Command] = command
+            if parameters is not None:
+                raise ToolDefinitionError("parameters= is for templates; annotate the function")
+            if inspect.iscoroutinefunction(command):
+                raise ToolDefinitionError(
+                    f"{command!r} only builds a command: write def, not async"
+                )
+        else:
+            build = _from_template(command, shell, parameters or {})
+        self._build = build
+        self._signature = read_signature(build, ToolContext)
+        self._run: Callable[..., Any] = partial(
+            run_command, cwd=cwd, env=env, tty=tty, shell=shell, ladder=ladder, limits=limits
+        )
+        # A second more than the ladder's own bound, so that the process is never given up before.
+        options.setdefault("unwind_s", ladder.int_s + ladder.term_s + ladder.kill_s + 2 * SPARE_S)
+        super().__init__(
+            getattr(build, "__name__", "") if name is None else name,
+            self._signature.description if description is None else description,
+            self._signature.parameters,
+            **options,
+        )
+
+    def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
+        """Return the arguments as the function or the template takes them."""
+        return self._signature.parse(self.name, super().parse(arguments, raw))
+
+    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Run the command; cancelling stops it and all that it has started.
+
+        Returns:
+            Its exit code and what it wrote.
+
+        Raises:
+            CommandError: It cannot be started.
+        """
+        if self._signature.context is not None:
+            arguments = {**arguments, self._signature.context: context}
+        ended: list[CommandResult] = []
+        try:
+            result = await self._run(
+                self._build(**arguments),
+                output=context.output,
+                is_forced=lambda: context.token.is_forced,
+                on_end=ended.append,
+            )
+        except trio.Cancelled:
+            _conclude(context, ended)
+            raise
+        return str(result)
+
+
+def command_tool(
+    *, name: str | None = None, **options: Any
+) -> Callable[[Callable[..., Command]], CommandTool]:
+    """Make a tool of the function below, which returns a command.
+
+    Args:
+        name: What the model calls it; ``None`` for the function's name.
+        options: As for `CommandTool`.
+
+    Raises:
+        ToolDefinitionError: It cannot be a tool.
+    """
+
+    def make(build: Callable[..., Command]) -> CommandTool:
+        return CommandTool(build, name, **options)
+
+    return make
+
+
+def _conclude(context: ToolContext, ended: list[CommandResult]) -> None:
+    """Say what became of a command that was cut."""
+    if not ended:
+        context.conclude("the command was not started", "cancelled_before_effect")
+        return
+    result = ended[0]
+    stopped = result.stopped
+    if stopped.ended_by == "itself":
+        context.conclude(str(result), "completed_after_interrupt")
+        return
+    how = f"stopped by {stopped.ended_by}" if stopped.ended_by else "could not be stopped"
+    context.conclude(f"the command was {how} after {result.ran_s:.1f} s\n{result}")
+
+
+def _from_template(
+    template: Command, shell: bool, types: Mapping[str, Any]
+) -> Callable[..., Command]:
+    """Make a function of a template: its names are the parameters, in order."""
+    if shell != isinstance(template, str):
+        wants = "one string" if shell else "a list of program and arguments"
+        raise ToolDefinitionError(f"with shell={shell} a command is {wants}, not {template!r}")
+    parts = [template] if isinstance(template, str) else list(template)
+    names = list(dict.fromkeys(name for part in parts for name in _names(part)))
+    unknown = sorted(types.keys() - set(names))
+    if unknown:
+        raise ToolDefinitionError(
+            f"parameters= names {unknown[0]!r}, the template {template!r} not"
+        )
+
+    def build(**values: Any) -> Command:
+        if shell:
+            return parts[0].format_map({name: _quoted(value) for name, value in values.items()})
+        return [argument for part in parts for argument in _fill(part, values)]
+
+    annotations = {name: types.get(name, str) for name in names}
+    build.__annotations__ = annotations
+    build.__name__, build.__qualname__ = "", "template"
+    build.__doc__ = None
+    build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect reads it
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
+            for name, annotation in annotations.items()
+        ]
+    )
+    return build
+
+
+def _names(part: str) -> list[str]:
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(part) if name is not None]
+    except ValueError as error:
+        raise ToolDefinitionError(
+            f"{part!r} is no template: {error}; write {{{{ for a brace"
+        ) from None
+    for name in names:
+        if not name.isidentifier():
+            raise ToolDefinitionError(f"{part!r}: {name!r} is no name; write {{{{ for a brace")
+    return names
+
+
+def _fill(part: str, values: Mapping[str, Any]) -> list[str]:
+    """Return the arguments that one part of a template becomes."""
+    name = part[1:-1]
+    if part == f"{{{name}}}" and name in values:
+        value = values[name]
+        if value is None:
+            return []
+        if isinstance(value, (list, tuple)):
+            return [str(item) for item in value]
+    return [part.format_map(values)]
+
+
+def _quoted(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)):
+        return shlex.join(map(str, value))
+    return shlex.quote(str(value))

@@ -1,0 +1,62 @@
+"""Errors of commands and worker processes.
+
+ProcessError
+├── CommandError         a command cannot be started
+├── WorkerError          a worker process cannot do its work
+│   ├── WorkerStartError     it does not start
+│   └── WorkerDiedError      it ended in the middle of a call
+└── WorkerCallError      the function in the worker raised
+    └── WorkerInterruptedError   it was interrupted while it ran
+"""
+
+from __future__ import annotations
+
+
+class ProcessError(RuntimeError):
+    """Something is wrong with a process that a tool runs in."""
+
+
+class CommandError(ProcessError):
+    """A command cannot be started."""
+
+
+class WorkerError(ProcessError):
+    """A worker process cannot do its work."""
+
+
+class WorkerStartError(WorkerError):
+    """A worker process does not start."""
+
+
+class WorkerDiedError(WorkerError):
+    """A worker process ended in the middle of a call; what the call has done is not known."""
+
+
+class WorkerCallError(ProcessError):
+    """The function in the worker raised.
+
+    Attributes:
+        class_name: The name of the exception's class.
+        text: Its message.
+        traceback_text: Its traceback, as Python prints it.
+        state_lost: Whether the worker is a new one, so that what earlier calls had kept in its
+            variables is gone; that may be why.
+    """
+
+    def __init__(
+        self, class_name: str, text: str, traceback_text: str, state_lost: bool = False
+    ) -> None:
+        super().__init__(class_name, text, traceback_text, state_lost)
+        self.class_name = class_name
+        self.text = text
+        self.traceback_text = traceback_text
+        self.state_lost = state_lost
+
+    def __str__(self) -> str:
+        said = f"{self.class_name}: {self.text}" if self.text else self.class_name
+        lost = " (the worker was replaced: what earlier calls kept in its variables is lost)"
+        return said + lost * self.state_lost
+
+
+class WorkerInterruptedError(WorkerCallError):
+    """The function was interrupted while it ran, by ``interrupt()``."""

@@ -1,0 +1,227 @@
+"""Stop a process and all that it has started: SIGINT, SIGTERM, SIGKILL, each with its time.
+
+Rules:
+1. A signal goes to every process of the session, as Ctrl+C goes to all that a terminal's command
+   has started; the next rung is climbed only while one of them is alive.
+2. A process that ended by itself leaves nothing behind: what is left of its session is stopped
+   too, from SIGTERM on.
+3. It is shielded and bounded: it ends at the sum of its times, whatever the processes do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import trio
+
+from ._session import strike
+
+LOOK_S = 0.02
+"""How often is looked whether the others of a session are gone; a look costs some milliseconds of
+a thread."""
+FORCE_LOOK_S = 0.05
+"""How often is looked whether it is to go faster."""
+SPARE_S = 1.0
+"""For the looks themselves, on a machine that is busy."""
+
+Rung = Literal["itself", "SIGINT", "SIGTERM", "SIGKILL"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """How long each signal may take; 0 leaves out the signal."""
+
+    int_s: float = 2.0
+    """From SIGINT to SIGTERM."""
+    term_s: float = 1.0
+    """From SIGTERM to SIGKILL."""
+    kill_s: float = 1.0
+    """How long is looked for what is still there after SIGKILL; each is killed again."""
+
+    def __post_init__(self) -> None:
+        for name in ("int_s", "term_s", "kill_s"):
+            if not 0 <= (value := getattr(self, name)) <= 3600:
+                raise ValueError(f"Ladder({name}={value!r}): give seconds from 0 to 3600")
+        if self.kill_s == 0:
+            raise ValueError("Ladder(kill_s=0): a sweep needs some time, give it 1 s")
+
+
+DEFAULT_LADDER = Ladder()
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """What it took to stop a process."""
+
+    pid: int
+    ended_by: Rung | None
+    """The last signal it was sent before it ended; "itself" if it had ended before; ``None`` if it
+    is still there (a process inside an uninterruptible system call)."""
+    swept: int
+    """How many others of its session had to be killed."""
+    left: int
+    """How many processes were still there when the time was over."""
+    took_s: float
+
+
+def never() -> bool:
+    """Say no: nobody forces anything."""
+    return False
+
+
+async def stop_process(
+    process: trio.Process, ladder: Ladder = DEFAULT_LADDER, *, is_forced: Callable[[], bool] = never
+) -> StopReport:
+    """End a process and everything of its session, and reap it.
+
+    It is shielded: cancelling has no effect, and it may be called from clean-up.
+
+    Args:
+        process: Started with ``start_new_session=True``; it may have ended already.
+        ladder: The times of the signals.
+        is_forced: Asked again and again; once it says True, SIGKILL is next.
+
+    Returns:
+        What it took.
+
+    Raises:
+        ValueError: The process leads no session, so that its family cannot be told.
+    """
+    if process.poll() is None and not _leads_session(process.pid):
+        raise ValueError(f"process {process.pid} must be started with start_new_session=True")
+    bound_s = ladder.int_s + ladder.term_s + ladder.kill_s + SPARE_S
+    climb = _Climb(process, is_forced)
+    with trio.move_on_after(bound_s, shield=True):
+        await climb.up(ladder)
+    return climb.report()
+
+
+async def interrupt_younger(process: trio.Process, since_s: float, spared: set[int]) -> set[int]:
+    """Send SIGINT to what the session of a process has gained, and not to the process itself.
+
+    Args:
+        process: Leads the session.
+        since_s: What began at this time of `boot_clock_s` or later gets it.
+        spared: Who does not get it: it was sent to them before.
+
+    Returns:
+        The pids of those who got it.
+    """
+    return await _Climb(process, never, since_s, spared).strike(signal.SIGINT)
+
+
+async def stop_younger(process: trio.Process, ladder: Ladder, since_s: float) -> int:
+    """Stop what the session of a process has gained, and leave the process itself alone.
+
+    It is shielded and bounded, as `stop_process` is.  Linux only; elsewhere it does nothing.
+
+    Args:
+        process: Leads the session.
+        ladder: The times of SIGTERM and SIGKILL.
+        since_s: What began at this time of `boot_clock_s` or later is stopped.
+
+    Returns:
+        How many processes there were.
+    """
+    climb = _Climb(process, never, since_s)
+    found: set[int] = set()
+    with trio.move_on_after(ladder.term_s + ladder.kill_s + SPARE_S, shield=True):
+        found = await climb.strike(0)
+        if found:
+            await climb.rung("SIGTERM", ladder.term_s)
+            await climb.kill(ladder.kill_s)
+    return len(found)
+
+
+class _Climb:
+    """One way up the ladder."""
+
+    def __init__(
+        self,
+        process: trio.Process,
+        is_forced: Callable[[], bool],
+        since_s: float | None = None,
+        spared: Collection[int] = (),
+    ) -> None:
+        self._process = process
+        self._is_forced = is_forced
+        self._since_s = since_s
+        self._spared = spared
+        self._began_s = trio.current_time()
+        self._ended_by: Rung | None = None
+        self._killed: set[int] = set()
+        self._any_alive = True
+        self.left = 0
+
+    async def up(self, ladder: Ladder) -> None:
+        """Send each signal that is needed, and wait for what it does."""
+        self._note("itself")
+        if self._ended_by is None:
+            await self.rung("SIGINT", ladder.int_s)
+        await self.rung("SIGTERM", ladder.term_s)
+        await self.kill(ladder.kill_s)
+
+    async def rung(self, name: Literal["SIGINT", "SIGTERM"], limit_s: float) -> None:
+        """Send one signal; wait until all are gone, the time is over, or force is asked for."""
+        if limit_s == 0 or self._is_forced() or not await self.strike(signal.Signals[name]):
+            return
+        with trio.move_on_after(limit_s):
+            await self._until_gone(0)
+        self._note(name)
+
+    async def kill(self, limit_s: float) -> None:
+        """Kill what is left, and what it has started meanwhile, until nothing is."""
+        if self._any_alive:
+            with trio.move_on_after(limit_s):
+                await self._until_gone(signal.SIGKILL)
+        self._note("SIGKILL")
+
+    async def strike(self, number: int) -> set[int]:
+        """Signal all that live, in a thread, as it reads many files; return who they were."""
+        look = partial(
+            strike,
+            self._process.pid,
+            number,
+            leader_is_reaped=self._process.poll() is not None,
+            since_s=self._since_s,
+            spared=self._spared,
+        )
+        found = await trio.to_thread.run_sync(look)
+        self._any_alive = bool(found)
+        self.left = len(found)
+        if number == signal.SIGKILL:
+            self._killed |= found
+        return found
+
+    def report(self) -> StopReport:
+        """Say what it took."""
+        took_s = trio.current_time() - self._began_s
+        swept = len(self._killed - {self._process.pid})
+        return StopReport(self._process.pid, self._ended_by, swept, self.left, took_s)
+
+    async def _until_gone(self, number: int) -> None:
+        """Signal all that live again and again, until none does; 0 only looks."""
+        while number or not self._is_forced():
+            if not number and self._since_s is None and self._process.poll() is None:
+                with trio.move_on_after(FORCE_LOOK_S):
+                    await self._process.wait()
+            elif await self.strike(number):
+                await trio.sleep(LOOK_S)
+            else:
+                return
+
+    def _note(self, rung: Rung) -> None:
+        if self._ended_by is None and self._process.poll() is not None:
+            self._ended_by = rung
+
+
+def _leads_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return True  # it has ended this very moment

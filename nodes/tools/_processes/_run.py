@@ -1,0 +1,252 @@
+"""Run a command as a process: its output captured, its end certain."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import trio
+
+from ._capture import Excerpt, OnOutput, Stream, Tap
+from ._errors import CommandError
+from ._ladder import DEFAULT_LADDER, Ladder, StopReport, never, stop_process
+from ._terminal import TERM, open_terminal
+
+_log = structlog.get_logger()
+_LAUNCHER = Path(__file__).with_name("_launch_child.py")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimits:
+    """How much of what a command writes is kept, in characters of each stream."""
+
+    head: int = 8_000
+    """Kept of its beginning; with the tail about 4,000 tokens of a model."""
+    tail: int = 8_000
+    """Kept of its end."""
+    live: int = 256_000
+    """Passed on while it runs; what comes later is only kept, by the other two."""
+
+    def __post_init__(self) -> None:
+        for name in ("head", "tail", "live"):
+            if (value := getattr(self, name)) < 0:
+                raise ValueError(f"OutputLimits({name}={value!r}): give a number of at least 0")
+
+
+DEFAULT_LIMITS = OutputLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command ended, and what it wrote."""
+
+    exit_code: int
+    """Negative: the signal that ended it."""
+    output: Mapping[Stream, str]
+    """Its streams, "stdout" and "stderr" or "tty", each with its middle left out if it is long."""
+    left_out: int
+    """How many characters were left out of all streams."""
+    ran_s: float
+    stopped: StopReport
+    """What it took to end it and all that it had started."""
+
+    def __str__(self) -> str:
+        """Say it as a model is told it."""
+        code = self.exit_code
+        parts = [f"exit code {code}" if code >= 0 else f"ended by {_signal_name(-code)}"]
+        for stream, text in self.output.items():
+            if text:
+                parts.append(f"{stream}:\n{text.rstrip(chr(10))}")
+        if len(parts) == 1:
+            parts.append("it wrote nothing")
+        return "\n".join(parts)
+
+
+async def run_command(
+    command: Sequence[str] | str,
+    *,
+    output: OnOutput | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    tty: bool = False,
+    shell: bool = False,
+    ladder: Ladder = DEFAULT_LADDER,
+    limits: OutputLimits = DEFAULT_LIMITS,
+    is_forced: Callable[[], bool] = never,
+    on_end: Callable[[CommandResult], None] | None = None,
+) -> CommandResult:
+    """Run a command to its end.
+
+    Cancelling stops it by the ladder, and raises ``Cancelled`` once that is done, which takes at
+    most the sum of the ladder's times and a second.  However it ends, no process of its session is
+    left: what it leaves running in the background is stopped when it ends.
+
+    Args:
+        command: Program and arguments; one string for ``shell=True``.
+        output: Called with stream and text, which is one whole line or several.
+        cwd: Folder to run in; ``None`` for ours.
+        env: Variables beside ours, or instead of them.
+        stdin: What it reads; ``None`` for nothing.
+        tty: Whether it gets a terminal, on which it then writes all; it cannot read from it.
+        shell: Whether ``command`` is a line for ``/bin/sh``.
+        ladder: How it is stopped.
+        limits: How much of its output is kept.
+        is_forced: Asked while it is being stopped; True means SIGKILL at once.
+        on_end: Called once when it has ended, also when it was cancelled.
+
+    Returns:
+        Exit code and output; an exit code other than 0 is no error.
+
+    Raises:
+        CommandError: It cannot be started.
+        TypeError: The command is a string without ``shell=True``, or the reverse.
+        ValueError: Both ``tty=True`` and ``stdin`` are given.
+    """
+    if tty and stdin is not None:
+        raise ValueError("a command with tty=True reads nothing: leave out stdin or tty")
+    recorder = _Recorder(output, limits)
+    began_s = trio.current_time()
+    process, taps = await _start(_arguments(command, shell), recorder, cwd, env, stdin, tty)
+    async with trio.open_nursery() as nursery:
+        for tap in taps:
+            nursery.start_soon(tap.run)
+        if stdin is not None:
+            nursery.start_soon(_feed, process, stdin.encode())
+        try:
+            await process.wait()
+        finally:
+            stopped = await stop_process(process, ladder, is_forced=is_forced)
+            for tap in taps:
+                tap.drain()
+                tap.close()
+            nursery.cancel_scope.cancel(reason="the command ended")
+            code = process.returncode if process.returncode is not None else -signal.SIGKILL
+            result = recorder.result(code, trio.current_time() - began_s, stopped)
+            _tell(result)
+            if on_end is not None:
+                on_end(result)
+    return result
+
+
+class _Recorder:
+    """Keeps what a command writes, and passes it on while there is room."""
+
+    def __init__(self, output: OnOutput | None, limits: OutputLimits) -> None:
+        self._output = output
+        self._limits = limits
+        self._excerpts: dict[Stream, Excerpt] = {}
+        self._live: dict[Stream, int] = {}
+
+    def listener(self, stream: Stream) -> Callable[[str], None]:
+        """Return what takes the text of one stream."""
+        excerpt = self._excerpts[stream] = Excerpt(self._limits.head, self._limits.tail)
+        self._live[stream] = self._limits.live
+
+        def take(text: str) -> None:
+            excerpt.add(text)
+            room = self._live[stream]
+            self._live[stream] = max(0, room - len(text))
+            if self._output is None or not room:
+                return
+            self._output(stream, text[:room])
+            if len(text) > room:
+                self._output(stream, "\n[the rest is not shown]\n")
+
+        return take
+
+    def result(self, code: int, ran_s: float, stopped: StopReport) -> CommandResult:
+        """Sum up."""
+        output = {stream: str(excerpt) for stream, excerpt in self._excerpts.items()}
+        left_out = sum(excerpt.left_out for excerpt in self._excerpts.values())
+        return CommandResult(code, output, left_out, ran_s, stopped)
+
+
+def _arguments(command: Sequence[str] | str, shell: bool) -> list[str]:
+    if shell != isinstance(command, str):
+        wants = "one string" if shell else "a list of program and arguments"
+        raise TypeError(f"with shell={shell} a command is {wants}, not {command!r:.200}")
+    arguments = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+    if not arguments:
+        raise TypeError("a command needs a program: the list is empty")
+    return arguments
+
+
+async def _start(
+    arguments: list[str],
+    recorder: _Recorder,
+    cwd: str | os.PathLike[str] | None,
+    env: Mapping[str, str] | None,
+    stdin: str | None,
+    tty: bool,
+) -> tuple[trio.Process, list[Tap]]:
+    """Start the process; return it with what reads its output."""
+    if sys.platform == "win32":
+        raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
+    streams: tuple[Stream, ...] = ("tty",) if tty else ("stdout", "stderr")
+    ours: list[int] = []
+    with ExitStack() as theirs, ExitStack() as on_failure:
+        ends: list[int] = []
+        for _ in streams:
+            read, write = open_terminal() if tty else os.pipe()
+            theirs.callback(os.close, write)
+            on_failure.callback(os.close, read)
+            ours.append(read)
+            ends.append(write)
+        if tty or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # Else a service that was started as a shell's background job, where SIGINT is
+            # ignored, would have commands that are deaf to it.
+            how = "terminal" if tty else "plain"
+            arguments = [sys.executable, "-I", "-S", str(_LAUNCHER), how, *arguments]
+        try:
+            process = await trio.lowlevel.open_process(
+                arguments,
+                stdin=ends[0] if tty else subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=ends[0],
+                stderr=ends[-1],
+                cwd=cwd,
+                env={**os.environ, **({"TERM": TERM} if tty else {}), **(env or {})},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # ValueError: a null character in an argument
+            raise CommandError(f"{arguments[0]!r} cannot be started: {error}") from error
+        on_failure.pop_all()
+    taps = [
+        Tap(read, recorder.listener(stream)) for read, stream in zip(ours, streams, strict=True)
+    ]
+    return process, taps
+
+
+async def _feed(process: trio.Process, data: bytes) -> None:
+    assert process.stdin is not None
+    async with process.stdin:
+        with suppress(trio.BrokenResourceError):  # it does not want to read all
+            await process.stdin.send_all(data)
+
+
+def _tell(result: CommandResult) -> None:
+    stopped = result.stopped
+    keys = {
+        "pid": stopped.pid,
+        "exit_code": result.exit_code,
+        "ended_by": stopped.ended_by,
+        "swept": stopped.swept,
+        "ran_s": round(result.ran_s, 3),
+    }
+    if stopped.left:
+        _log.warning("command_survives", left=stopped.left, **keys)
+    else:
+        _log.debug("command_ended", **keys)
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

@@ -1,0 +1,366 @@
+"""A tool that was called: from the question whether it may run to its one result.
+
+Two tasks of the call's carry out a call: the body runs under a scope of its own, and a guard asks
+for permission before it, keeps its deadline, and gives its result when the body has ended or has
+been given up.  An interrupt acts on both in the step in which it comes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import structlog
+import trio
+
+from bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
+from bridge.events import JobFinished, ToolCall, ToolResult
+from routes import Interrupted, Run
+
+from ._body import Body
+from ._context import ToolContext
+from ._interrupts import Effect, Interrupts
+from ._limits import Limits
+from ._outcome import Settled, plain, settle
+
+if TYPE_CHECKING:
+    from bridge import Call
+
+    from ._tool import Tool
+
+log = structlog.get_logger()
+
+OnSettled = Callable[["RunningTool", ToolResult], None]
+"""Called with the final result of a tool that went on in the background."""
+
+
+class RunningTool:
+    """A tool that was called; made by ``ToolRunner.start()`` only.
+
+    It is a ``bridge.control.Work``.
+
+    Attributes:
+        id: The id of its call.
+        name: The name by which it was called.
+        arguments: What the model gave.
+        tool: The tool.
+        policy: What an interrupt means to it.
+        run: The run that called it; ``None`` once it goes on in the background.
+        turn: The number of the turn that called it; 0 if no turn did.
+        started_at_s: When its body began, in seconds of trio's clock; ``None`` before.
+        done: Set once it has its outcome and nothing of it is alive.
+        outcome: What became of it; ``None`` until then.
+        final: Its final result; ``None`` until then.
+        on_settled: Called once with the final result if it went on in the background; ``None``
+            publishes it as ``JobFinished``.
+    """
+
+    def __init__(
+        self, call: Call, tool: Tool, request: ToolCall, source: str, run: Run | None
+    ) -> None:
+        turn = call.turn_of(run)
+        self.id = request.id
+        self.name = request.name
+        self.arguments = request.arguments
+        self.tool = tool
+        self.policy: PolicyKind = tool.policy.kind
+        self.run = run
+        self.turn = 0 if turn is None else turn.number
+        self.started_at_s: float | None = None
+        self.done = trio.Event()
+        self.outcome: ToolOutcome | None = None
+        self.final: ToolResult | None = None
+        self.on_settled: OnSettled | None = None
+        self._call = call
+        self._source = source
+        self._body: Body | None = None
+        self._limits = Limits(tool.timeout_s)
+        self._interrupts = Interrupts(tool.policy, math.inf)
+        self._timed_out = False
+        self._is_asking = False
+        self._has_moved = False
+        self._answer: ToolResult | None = None
+        self._answered = trio.Event()
+
+    # --- for whoever called it ------------------------------------------------------------------
+
+    async def result(self) -> ToolResult:
+        """Wait for what the model is told; for a tool that moves to the background, that it does.
+
+        Cancelling this is safe and does not stop the tool.
+        """
+        await self._answered.wait()
+        assert self._answer is not None
+        return self._answer
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was cancelled and unwinds, or has unwound."""
+        return self._body is not None and self._body.scope.cancel_called
+
+    # --- bridge.control.Work ----------------------------------------------------------------------
+
+    def interrupt(self, verb: Verb) -> StillRunning | None:
+        """Do what the policy says, in this step; never waits.
+
+        Args:
+            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace but a commit section's;
+                a weaker verb than one before, or the same, does nothing new.
+
+        Returns:
+            That it goes on and until when, or ``None`` if its scope was cancelled or it never
+            began.
+        """
+        if self._is_over() or verb == "resume":
+            return self._still_running()
+        if self.started_at_s is None:
+            self._give_up()
+        elif verb == "background":
+            self.to_background()
+        else:
+            self._obey(verb, self._interrupts.take(verb, is_job=self.run is None))
+        return self._still_running()
+
+    def to_background(self) -> bool:
+        """Let it go on as a job of the call's own, the same task.
+
+        Returns:
+            False if it cannot: it has not begun, is a job already, or was asked to stop by a verb
+            stronger than ``background``.
+        """
+        if self._is_over() or self.started_at_s is None or self.run is None:
+            return False
+        if self.is_cut or not self._interrupts.may_move():
+            return False
+        self._move()
+        return True
+
+    def stop(self) -> None:
+        """Stop it by its policy, as ``cancel`` would; a job is cancelled now if it may detach."""
+        if self.run is None and self.policy == "detach" and not self._is_over():
+            self._interrupts.verb = "cancel"
+            self._cut("its job was cancelled")
+        else:
+            self.interrupt("cancel")
+
+    def consequence(self, verb: Verb) -> str:
+        """Say in a few words what ``interrupt(verb)`` would do now."""
+        if self.outcome is not None or verb == "resume":
+            return "nothing"
+        if self.started_at_s is None or self._body is None:
+            return "its question is withdrawn" if self._is_asking else "is not started"
+        if verb == "background" and not self.is_cut and self._interrupts.may_move():
+            return "goes on in the background"
+        return self._interrupts.consequence(
+            verb,
+            is_job=self.run is None,
+            is_cut=self.is_cut,
+            commit_until_s=self._body.commit.until_s,
+        )
+
+    def _is_over(self) -> bool:
+        if self._body is not None and self._body.ended.is_set():
+            self._settle(self._body)  # before the guard has had its step
+        return self.outcome is not None
+
+    def _still_running(self) -> StillRunning | None:
+        if self.outcome is not None or self._body is None:
+            return None
+        commit_s = self._body.commit.until_s
+        if self.is_cut and commit_s < trio.current_time():
+            return None
+        until_s = commit_s if self.is_cut else max(commit_s, self._interrupts.stop_at_s)
+        return StillRunning(self.id, self.name, self.policy, until_s)
+
+    def _obey(self, verb: Verb, effect: Effect) -> None:
+        assert self._body is not None
+        match effect:
+            case "force":
+                self._cut(verb)
+                self._body.token.force()
+            case "cut":
+                self._cut(verb)
+            case "move":
+                self._move()
+            case "wait":
+                self._body.is_stopping = True
+                self._limits.stop_at(self._interrupts.stop_at_s)
+            case "nothing":
+                pass  # it has been told
+
+    def _cut(self, reason: str) -> None:
+        if self._body is not None and not self.is_cut:
+            self._body.cut(reason)
+            self._limits.scope.cancel(reason=reason)
+
+    def _token_asked(self) -> None:
+        if self.outcome is None and not self.is_cut:
+            self._interrupts.verb = self._interrupts.verb or "cancel"
+            self._cut("its token was asked")
+
+    def _move(self) -> None:
+        assert self._body is not None
+        self.run = self._body.run = None
+        self._has_moved = True
+        self._interrupts.forget()
+        self._limits.stop_at(math.inf)
+        self._body.is_stopping = False
+        self._body.token.request_background()
+        self._tell(self._as_result(plain("backgrounded")))
+        self._call.work.changed()
+
+    # --- its way --------------------------------------------------------------------------------
+
+    def refuse(self, settled: Settled) -> None:
+        """Give the result of a call that is not carried out."""
+        self._finish(settled)
+
+    async def carry_out(self, arguments: dict[str, Any]) -> None:
+        """Ask whether it may run, run it, and give its result; in a task of the call's nursery.
+
+        Args:
+            arguments: What the tool's ``parse()`` returned.
+        """
+        try:
+            if await self._may_begin():
+                await self._oversee(arguments)
+        except Exception:
+            log.exception("tool_guard_failed", tool=self.name, id=self.id)
+        finally:
+            self._give_up()
+
+    async def _may_begin(self) -> bool:
+        if self.tool.permission == "ask" and self._is_wanted():
+            verdict = await self._ask()
+            if verdict != "allowed":
+                self._finish(plain(verdict))
+        return self._is_wanted()
+
+    def _is_wanted(self) -> bool:
+        return self.outcome is None and not (self.run is not None and self.run.is_stale)
+
+    async def _ask(self) -> Literal["allowed", "denied", "withdrawn"]:
+        turn = self._call.turn_of(self.run)
+        permissions = self._call.permissions
+        self._is_asking = True
+        if turn is not None:
+            turn.phase = "permission"
+        try:
+            return await permissions.ask(self.id, self.name, self.arguments, self.run)
+        except trio.Cancelled:
+            self._finish(plain("withdrawn"))  # the call is over
+            raise
+        finally:
+            self._is_asking = False
+            others = [q for q in permissions.pending if self._call.turn_of(q.run) is turn]
+            if turn is not None and turn.phase == "permission" and not others:
+                turn.phase = "tool"
+                self._call.touch_state()
+
+    async def _oversee(self, arguments: dict[str, Any]) -> None:
+        body = self._body = Body(
+            self._call, self.tool, self.id, self._source, self.run, self.turn, self._token_asked
+        )
+        context = ToolContext(body)
+        self._call.nursery.start_soon(
+            body.carry_out, context, arguments, self._begin, name=f"tool {self.name}"
+        )
+        try:
+            with self._limits.scope:
+                await body.ended.wait()
+        finally:
+            with trio.move_on_at(self._cut_late(body), shield=True):
+                await body.ended.wait()
+            if not body.ended.is_set():
+                log.warning("tool_abandoned", tool=self.name, id=self.id)
+            self._settle(body)
+
+    def _begin(self) -> None:
+        self.started_at_s = self._interrupts.started_at_s = trio.current_time()
+        self._limits.begin()
+        self._call.work.changed()
+
+    def _cut_late(self, body: Body) -> float:
+        """Cut a body that has not ended; returns until when it may unwind before it is given up."""
+        if not body.ended.is_set() and not self.is_cut:
+            self._timed_out = self._limits.is_timeout
+            if not self._limits.is_over:
+                self._interrupts.verb = "shutdown"
+            self._cut("it took too long" if self._limits.is_over else "the call is over")
+        return max(trio.current_time(), body.commit.until_s) + self.tool.unwind_s
+
+    def _settle(self, body: Body) -> None:
+        interrupted = self._interrupts.verb is not None
+        self._finish(
+            settle(body, is_cut=self.is_cut, interrupted=interrupted, timed_out=self._timed_out)
+        )
+
+    def _give_up(self) -> None:
+        """Give the result of a call whose body has not begun."""
+        if self.outcome is not None:
+            return
+        withdrawn = self._is_asking and self._call.permissions.withdraw(self.id)
+        self._finish(plain("withdrawn" if withdrawn else "not_started"))
+        self._cut("it is not to begin")
+
+    def _finish(self, settled: Settled) -> None:
+        if self.outcome is not None:
+            return
+        self.outcome = settled.outcome
+        self.final = self._as_result(settled)
+        if self._body is not None:
+            self._body.is_closed = True
+            self._log_error(self._body.error)
+        log.info("tool_settled", tool=self.name, id=self.id, outcome=settled.outcome,
+                 ran_s=self.final.ran_s, error=settled.error)  # fmt: skip
+        self._call.work.remove(self)
+        self.done.set()
+        if self._has_moved:
+            self._call.router.notify(self.on_settled or _tell_finished, self, self.final)
+        else:
+            self._tell(self.final)
+
+    def _log_error(self, error: Exception | None) -> None:
+        if isinstance(error, Interrupted) and self.is_cut:
+            return  # what a thread raises when it is told to stop
+        if error is not None:
+            log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
+                        pii_error=str(error), exc_info=error)  # fmt: skip
+
+    def _tell(self, result: ToolResult) -> None:
+        self._answer = result
+        self._call.router.publish_detached(result, self._source)
+        self._answered.set()
+
+    def _as_result(self, settled: Settled) -> ToolResult:
+        ran_s = 0.0
+        if self._body is not None and self.started_at_s is not None:
+            ended_s = self._body.ended_at_s
+            ran_s = (trio.current_time() if ended_s is None else ended_s) - self.started_at_s
+        return ToolResult(
+            name=self.name,
+            id=self.id,
+            content=settled.content,
+            error=settled.error,
+            outcome=settled.outcome,
+            ran_s=ran_s,
+        )
+
+    def publish_finished(self, result: ToolResult) -> None:
+        """Tell that the job is finished, where nobody else does."""
+        finished = JobFinished(
+            id=result.id,
+            name=result.name,
+            content=result.content,
+            error=result.error,
+            outcome=result.outcome,
+        )
+        self._call.router.publish_detached(finished, self._source)
+
+    def __repr__(self) -> str:
+        return f"<RunningTool {self.name!r} {self.id!r} {self.outcome or 'running'}>"
+
+
+def _tell_finished(running: RunningTool, result: ToolResult) -> None:
+    running.publish_finished(result)

@@ -1,0 +1,222 @@
+"""From a function's signature to the JSON schema of its arguments, and back to values."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import pydantic
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError, to_json
+
+from ._errors import BadArguments, ToolDefinitionError
+
+_HEADING = re.compile(
+    r"(Args|Arguments|Parameters|Returns|Yields|Raises|Note|Notes|Example|Examples):\s*"
+)
+_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
+
+
+class _Untitled(GenerateJsonSchema):
+    """Leaves out the titles of fields, which only repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes from a model."""
+
+    names: tuple[str, ...]
+    """The arguments, in order."""
+    context: str | None
+    """The parameter that gets the ``ToolContext``."""
+    is_method: bool
+    """Whether the first parameter is ``self``."""
+    description: str
+    model: type[pydantic.BaseModel]
+    """Its fields are p0, p1, … with the arguments' names as aliases, so that any name will do."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of the arguments: an object."""
+        schema = self.model.model_json_schema(schema_generator=_Untitled)
+        schema.pop("title", None)
+        schema.setdefault("properties", {})
+        return schema
+
+    def parse(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the function takes them.
+
+        Raises:
+            BadArguments: They do not fit; its text names what is wrong.
+        """
+        try:
+            values = self.model.model_validate(dict(arguments))
+        except pydantic.ValidationError as error:
+            raise BadArguments(_complaint(tool, self.names, error)) from None
+        return {name: getattr(values, f"p{i}") for i, name in enumerate(self.names)}
+
+
+def read_signature(fn: Callable[..., Any], context_type: type) -> Signature:
+    """Work out what a function takes.
+
+    Args:
+        fn: A function whose parameters are annotated.
+        context_type: The class of the parameter that is not the model's business.
+
+    Raises:
+        ToolDefinitionError: The function cannot be a tool.
+    """
+    what = getattr(fn, "__qualname__", repr(fn))
+    description, documented = read_docstring(inspect.getdoc(fn) or "")
+    hints = _hints_of(fn, what)
+    names: list[str] = []
+    fields: dict[str, Any] = {}
+    context = None
+    parameters = dict(inspect.signature(fn).parameters)
+    is_method = next(iter(parameters), "") == "self" and parameters.pop("self") is not None
+    for name, parameter in parameters.items():
+        _check_parameter(what, name, parameter, hints)
+        if hints[name] is context_type:
+            if context is not None:
+                raise ToolDefinitionError(f"{what}() takes the ToolContext twice")
+            context = name
+            continue
+        fields[f"p{len(names)}"] = _field(parameter, hints[name], documented.get(name))
+        names.append(name)
+    unknown = sorted(documented.keys() - {*names, context})
+    if unknown:
+        raise ToolDefinitionError(
+            f"the docstring of {what}() describes {unknown[0]!r}, which it does not take; "
+            f"it takes {', '.join(names) or 'nothing'}"
+        )
+    return Signature(tuple(names), context, is_method, description, _model(what, fields))
+
+
+def _hints_of(fn: Callable[..., Any], what: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(fn, include_extras=True)
+    except NameError as error:
+        raise ToolDefinitionError(
+            f"the annotations of {what}() name {error.name!r}, which its module does not know; "
+            "define or import it at the top of the module"
+        ) from None
+
+
+def _check_parameter(
+    what: str, name: str, parameter: inspect.Parameter, hints: Mapping[str, Any]
+) -> None:
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise ToolDefinitionError(
+            f"{what}() takes {str(parameter)!r}; a tool's parameters have names of their own"
+        )
+    if name not in hints:
+        raise ToolDefinitionError(
+            f"annotate {name!r} of {what}(), such as `{name}: str`: its type tells the model "
+            "what to give"
+        )
+    if isinstance(parameter.default, FieldInfo):
+        raise ToolDefinitionError(
+            f"write {name!r} of {what}() as `{name}: Annotated[<type>, Field(...)] = <default>`"
+        )
+
+
+def _field(parameter: inspect.Parameter, hint: Any, described: str | None) -> tuple[Any, FieldInfo]:
+    metadata = getattr(hint, "__metadata__", ())
+    own = next((m.description for m in metadata if isinstance(m, FieldInfo)), None)
+    options: dict[str, Any] = {"alias": parameter.name}
+    if own is None and described:
+        options["description"] = described
+    if parameter.default is not parameter.empty:
+        options["default"] = parameter.default
+    return hint, pydantic.Field(**options)
+
+
+def _model(what: str, fields: dict[str, Any]) -> type[pydantic.BaseModel]:
+    config = pydantic.ConfigDict(extra="forbid")
+    try:
+        model: type[pydantic.BaseModel] = pydantic.create_model(what, __config__=config, **fields)
+        model.model_json_schema(schema_generator=_Untitled)
+    except pydantic.errors.PydanticUserError as error:
+        problem = str(error).split("\n", 1)[0]
+        raise ToolDefinitionError(f"{what}() takes what JSON cannot hold: {problem}") from error
+    return model
+
+
+def read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Split a docstring into what the function does and what each argument means.
+
+    Args:
+        text: A docstring in Google style, as ``inspect.getdoc()`` returns it.
+
+    Returns:
+        The text before the first section, and the entries of the section ``Args:``.
+    """
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if _HEADING.fullmatch(line)]
+    description = "\n".join(lines[: starts[0]] if starts else lines).strip()
+    for start in starts:
+        if lines[start].startswith(("Args", "Arguments", "Parameters")):
+            end = next((i for i in starts if i > start), len(lines))
+            return description, _read_arguments(lines[start + 1 : end])
+    return description, {}
+
+
+def _read_arguments(lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    indent = None
+    name = ""
+    for line in lines:
+        text = line.strip()
+        if not text:
+            continue
+        depth = len(line) - len(line.lstrip())
+        indent = depth if indent is None else indent
+        match = _ARGUMENT.fullmatch(text) if depth <= indent else None
+        if match is not None:
+            name, found[match[1]] = match[1], match[2]
+        elif name:
+            found[name] = f"{found[name]} {text}".strip()
+    return found
+
+
+def _complaint(tool: str, names: tuple[str, ...], error: pydantic.ValidationError) -> str:
+    problems = []
+    for problem in error.errors(include_url=False, include_context=False):
+        place = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "extra_forbidden":
+            problems.append(f"{place}: there is no such argument")
+        elif problem["type"] == "missing":
+            problems.append(f"{place}: is missing")
+        else:
+            problems.append(f"{place}: {problem['msg']}, not {problem['input']!r:.100}")
+    takes = ", ".join(names) or "no arguments"
+    return f"bad arguments for {tool!r}: {'; '.join(problems)}. It takes: {takes}."
+
+
+def as_text(value: object) -> str:
+    """Return what a tool gave, as the model is told it.
+
+    Args:
+        value: A string stays as it is, ``None`` is "done", all else becomes JSON.
+
+    Raises:
+        TypeError: JSON cannot hold it.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "done"
+    try:
+        return to_json(value, bytes_mode="base64").decode()
+    except PydanticSerializationError as error:
+        raise TypeError(
+            f"a tool returned {type(value).__name__}, which JSON cannot hold ({error}); return "
+            "text, numbers, lists, dicts or pydantic models"
+        ) from None

@@ -1,0 +1,161 @@
+"""What a tool is: its name, what it takes, what it does, and what an interrupt means to it."""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ._errors import BadArguments, ToolDefinitionError
+from ._policy import PlainPolicy, Policy, as_policy
+
+if TYPE_CHECKING:
+    from ._context import ToolContext
+
+Permission = Literal["auto", "ask", "never"]
+"""Whether a tool runs at once, asks first, or never runs."""
+
+OnDuplicate = Literal["run", "join", "refuse"]
+"""What a call means while an identical one runs: run it too, share the result, or refuse it."""
+
+UNWIND_S = 2.0
+"""How long a tool may take to unwind once it is cut; twice what a run of a chain gets, because a
+tool may have to say goodbye to a server."""
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What OpenAI's and Anthropic's interfaces take as the name of a function."""
+
+
+class Tool(ABC):
+    """Something that a model can call.
+
+    ``@tool`` makes one of a function.  Write a subclass with ``run()``, and ``parse()`` where the
+    arguments need more than being a JSON object, for anything else.
+
+    Attributes:
+        name: What the model calls it.
+        description: What the model is told of it.
+        parameters: The JSON schema of its arguments: an object.
+        policy: What an interrupt means to it.
+        timeout_s: Seconds after which it is cut, in the background too; ``None`` for no limit.
+        permission: Whether it runs at once, asks first, or never runs.
+        on_duplicate: What a call means while an identical one runs.
+        read_only: Whether it has no effect: a cut one had none.
+        commits: Whether all its effect lies in its commit section: cut before that, it had none.
+        unwind_s: Seconds that it may take to unwind once it is cut, before it is abandoned.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        policy: Policy | PlainPolicy = "cancel",
+        timeout_s: float | None = None,
+        permission: Permission = "auto",
+        on_duplicate: OnDuplicate = "run",
+        read_only: bool = False,
+        commits: bool = False,
+        unwind_s: float = UNWIND_S,
+    ) -> None:
+        """Make a tool.
+
+        Args:
+            name: 1 to 64 letters of ``a-z A-Z 0-9 _ -``.
+            description: What the model is told of it.
+            parameters: The JSON schema of its arguments; ``None`` for no arguments.
+            policy: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or ``shield(cap_s)``.
+            timeout_s: Seconds after which it is cut, above 0; ``None`` for no limit.
+            permission: ``"auto"``, ``"ask"`` or ``"never"``.
+            on_duplicate: ``"run"``, ``"join"`` or ``"refuse"``.
+            read_only: Whether it has no effect.
+            commits: Whether all its effect lies in its commit section.
+            unwind_s: Seconds that it may take to unwind, above 0.
+
+        Raises:
+            ToolDefinitionError: One of them is impossible.
+        """
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ToolDefinitionError(
+                f"a tool's name is 1 to 64 letters of a-z A-Z 0-9 _ -, not {name!r}; give name="
+            )
+        if timeout_s is not None:
+            _check_seconds(name, "timeout_s", timeout_s)
+        _check_seconds(name, "unwind_s", unwind_s)
+        _check_word(name, "permission", permission, get_args(Permission))
+        _check_word(name, "on_duplicate", on_duplicate, get_args(OnDuplicate))
+        self.name = name
+        self.description = description
+        self.parameters: dict[str, Any] = dict(parameters or {"type": "object", "properties": {}})
+        self.policy = as_policy(policy)
+        self.timeout_s = timeout_s
+        self.permission: Permission = permission
+        self.on_duplicate: OnDuplicate = on_duplicate
+        self.read_only = read_only
+        self.commits = commits
+        self.unwind_s = unwind_s
+
+    def as_function(self) -> dict[str, Any]:
+        """Return what a model is told of it, in the form that ``ChatModel.stream`` takes."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": self.parameters,
+            },
+        }
+
+    def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
+        """Return the arguments as ``run()`` takes them.
+
+        Args:
+            arguments: What the model gave; ``None`` if that was no JSON object.
+            raw: What the model wrote, for the message.
+
+        Raises:
+            BadArguments: They do not fit; its text tells the model how to mend it.
+        """
+        if arguments is None:
+            raise BadArguments(
+                f"bad arguments for {self.name!r}: they must be one JSON object, not {raw!r:.200}"
+            )
+        return dict(arguments)
+
+    @abstractmethod
+    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Do what the tool does.
+
+        Cancelling this stops the tool; let ``trio.Cancelled`` pass.
+
+        Args:
+            context: The call that it works for.
+            arguments: What ``parse()`` returned.
+
+        Returns:
+            What the model is told.
+
+        Raises:
+            Exception: Anything; the model is told its class and message.
+        """
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {self.policy.kind}>"
+
+
+def _check_seconds(tool: str, what: str, seconds: object) -> None:
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not 0 < seconds < math.inf:  # type: ignore[operator]  # is a number here
+        raise ToolDefinitionError(
+            f"{what}= of the tool {tool!r} is a finite number of seconds above 0, not {seconds!r}"
+        )
+
+
+def _check_word(tool: str, what: str, given: object, words: tuple[str, ...]) -> None:
+    if given not in words:
+        raise ToolDefinitionError(
+            f"{what}= of the tool {tool!r} is one of {', '.join(map(repr, words))}, not {given!r}"
+        )

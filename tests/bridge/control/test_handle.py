@@ -1,0 +1,369 @@
+"""The handle of an agent: verbs, receipts, input, and what a watcher sees."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import trio
+
+from bridge import Handle, open_agent
+from bridge.control._verbs import VERBS
+from bridge.events import (
+    AgentResponse,
+    JobFinished,
+    LongRunning,
+    StateChanged,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from bridge.testing import open_call
+from nodes import ReasoningNode
+
+WORDS = ["one", "two", "three", "four", "five", "six", ""][:6]
+
+
+class Counter(ReasoningNode):
+    """Says a word each second, six in all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+
+    async def process_context(self, context: Any) -> AsyncIterator[Any]:
+        self.begun += 1
+        for word in WORDS:
+            yield AgentResponse(content=word + " ")
+            await trio.sleep(1)
+
+
+def states(events: list[Any]) -> list[str]:
+    return [event.state for event in events if isinstance(event, StateChanged)]
+
+
+def ends(events: list[Any]) -> list[tuple[int, str]]:
+    return [(event.turn, event.outcome) for event in events if isinstance(event, TurnEnded)]
+
+
+async def watched(handle: Handle) -> list[Any]:
+    """Everything a watcher has got, once the call is over."""
+    return [event async for event in handle.subscribe()]
+
+
+# --- pause and resume
+
+
+async def test_a_pause_holds_and_resume_goes_on_with_the_next_word(autojump_clock):
+    """Nothing is made while paused, and nothing is made twice after."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        handle.send_input("count")
+        await trio.sleep(2.5)
+        receipt = handle.pause()
+        assert receipt.accepted
+        await trio.sleep(60)
+        assert (handle.snapshot().state, handle.snapshot().text) == ("paused", "one two three ")
+        handle.resume()
+        await trio.sleep(0.1)
+        assert handle.snapshot().text == "one two three four "
+        await trio.sleep(10)
+        assert node.begun == 1
+        (turn,) = [e for e in handle._call.history.entries if e.role == "agent"]
+        assert turn.heard == "one two three four five six "
+
+
+async def test_a_pause_stops_the_sound_at_the_sample(autojump_clock):
+    """Speech is held where it is heard and goes on there: it takes as long as without the pause."""
+
+    async def answer(call: Any) -> None:
+        node = Counter()
+        route = call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        route.stream(node.generate).broadcast()
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        handle = caller.call.handle
+        caller.call.nursery.start_soon(caller.call.say, "0123456789 123456789 123456789 ")
+        await trio.sleep(1.25)
+        heard = caller.heard
+        handle.pause()
+        await trio.sleep(100)
+        assert caller.heard == heard
+        began_s = trio.current_time()
+        handle.resume()
+        await caller.call.speaking.silence()
+        assert trio.current_time() - began_s == pytest.approx(3.1 - 1.25, abs=0.06)
+        assert caller.heard.strip() == "0123456789 123456789 123456789"
+
+
+async def test_nothing_begins_while_paused(autojump_clock):
+    """Input that comes while paused is kept, and answered once the work goes on."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.pause()
+        handle.send_input("and again")
+        await trio.sleep(50)
+        assert node.begun == 1
+        handle.resume()
+        await trio.sleep(20)
+        assert node.begun == 2
+        said = [e.content for e in handle._call.history.entries if e.role == "user"]
+        assert said == ["count", "and again"]
+
+
+async def test_a_caller_who_speaks_cuts_nothing_that_is_paused(autojump_clock):
+    """A barge-in is weaker than a pause: what is paused stays as it is."""
+    async with open_agent(Counter()) as handle:
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.pause()
+        handle._call.publish(UserStartedSpeaking())
+        assert handle.barge_in().reason == "superseded_by pause"
+        await trio.sleep(1)
+        handle.resume("slower")
+        await trio.sleep(20)
+        entries = handle._call.history.entries
+        assert [e.heard for e in entries if e.role == "agent"] == ["one two three four five six "]
+        assert any("slower" in e.content for e in entries if e.role == "note")
+
+
+async def test_time_that_was_paused_is_not_active_time(autojump_clock):
+    """The snapshot tells how long a turn was worked on, and how long it has lasted."""
+    async with open_agent(Counter()) as handle:
+        handle.send_input("count")
+        await trio.sleep(2)
+        handle.pause()
+        await trio.sleep(5)
+        assert handle.snapshot().active_s == 2
+        handle.resume()
+        await trio.sleep(1)
+        assert (handle.snapshot().active_s, handle.snapshot().total_s) == (3, 8)
+
+
+# --- the other verbs
+
+
+async def test_cancel_stops_and_tells_once(autojump_clock):
+    """The work ends in the step of the verb; the turn has one end, with its outcome."""
+    async with open_agent(Counter()) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        receipt = handle.cancel()
+        assert handle.cancel() is receipt
+        assert handle.interrupt() is receipt
+        assert handle._call.current_state == "stopping"
+        await receipt.settled
+        await trio.sleep(5)
+        assert handle.snapshot().state == "idle"
+        handle.shutdown()
+        seen = [event async for event in events]
+        assert ends(seen) == [(1, "interrupted")]
+        assert states(seen) == ["thinking", "stopping", "idle", "stopping", "closed"]
+        (record,) = handle._call.history.interruptions
+        assert (record.verb, record.by, record.directive) == ("cancel", "handle", "ask")
+
+
+async def test_redirect_makes_the_text_the_next_step(autojump_clock):
+    """The cut turn ends as redirected, and the next turn answers the new instruction."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        receipt = handle.redirect("say it in Spanish")
+        await receipt.settled
+        assert handle._call.current_state == "thinking"
+        await trio.sleep(10)
+        handle.shutdown()
+        seen = [event async for event in events]
+        assert ends(seen) == [(1, "redirected"), (2, "completed")]
+        assert states(seen)[:2] == ["thinking", "idle"]
+        assert node.begun == 2
+
+
+async def test_background_goes_on_unheard_and_comes_back_once(autojump_clock):
+    """The same run goes on; the call is idle meanwhile, and gets the rest as one result."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(2.5)
+        assert handle.background().accepted
+        assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 1)
+        await trio.sleep(20)
+        assert handle.snapshot().backgrounded == 0
+        assert node.begun == 1
+        handle.shutdown()
+        seen = [event async for event in events]
+        assert ends(seen) == [(1, "backgrounded")]
+        assert [e.content for e in seen if isinstance(e, JobFinished)] == ["four five six "]
+        assert [e.content for e in seen if isinstance(e, AgentResponse)] == [
+            "one ",
+            "two ",
+            "three ",
+        ]
+
+
+async def test_a_turn_in_the_background_holds_up_nobody(autojump_clock):
+    """The next input is answered at once, while the other turn still works."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        handle.send_input("count")
+        await trio.sleep(0.5)
+        handle.background()
+        handle.send_input("hello")
+        await trio.sleep(0.1)
+        assert node.begun == 2
+        assert handle.snapshot().state == "thinking"
+
+
+async def test_barge_in_is_silent(autojump_clock):
+    """It cuts like a caller who speaks: the record gives the model no directive."""
+    async with open_agent(Counter()) as handle:
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        assert handle.barge_in().accepted
+        await trio.sleep(1)
+        (record,) = handle._call.history.interruptions
+        assert (record.verb, record.directive, record.heard) == ("barge_in", "", "one two ")
+
+
+async def test_emergency_stop_reaches_what_is_in_the_background(autojump_clock):
+    """Past every condition: also a turn that was moved away ends."""
+    async with open_agent(Counter()) as handle:
+        handle.send_input("count")
+        await trio.sleep(0.5)
+        handle.background()
+        handle.send_input("again")
+        await trio.sleep(0.5)
+        await handle.emergency_stop().settled
+        await trio.sleep(1)
+        assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 0)
+
+
+async def test_shutdown_refuses_input_and_closes(autojump_clock):
+    """The turn under way ends as shut down, the call is over, and later verbs are harmless."""
+    async with open_agent(Counter()) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(0.5)
+        receipt = handle.shutdown(deadline_s=1)
+        assert not handle.send_input("more")
+        await receipt.settled
+        await trio.sleep(0.1)
+        assert ends([event async for event in events]) == [(1, "shutdown")]
+    assert all(
+        handle._use(verb).reason == "the call is over" for verb in VERBS if verb != "shutdown"
+    )
+    assert handle.describe("cancel") == "Cancel: nothing would happen; the call is over."
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("redirect", "shutdown")])
+async def test_an_idle_agent_is_left_alone(autojump_clock, verb):
+    """A verb with nothing to act on does nothing, says why, and the next input is answered."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        receipt = handle._use(verb)
+        assert not receipt.accepted
+        assert receipt.reason.startswith("nothing is")
+        assert receipt.settled
+        assert f"nothing would happen; {receipt.reason}" in handle.describe(verb)
+        handle.send_input("count")
+        await trio.sleep(10)
+        assert node.begun == 1
+        assert not handle._call.history.interruptions
+
+
+async def test_a_redirect_of_an_idle_agent_is_input(autojump_clock):
+    """Its words are not lost: they are answered."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        assert handle.redirect("count").accepted
+        await trio.sleep(10)
+        assert node.begun == 1
+        assert not handle._call.history.interruptions
+
+
+async def test_an_empty_redirect_is_refused():
+    """It says what to use instead."""
+    async with open_agent(Counter()) as handle:
+        with pytest.raises(ValueError, match="cancel"):
+            handle.redirect("  ")
+        with pytest.raises(ValueError, match="from 0"):
+            handle.shutdown(deadline_s=-1)
+
+
+# --- who holds it
+
+
+async def test_handles_work_from_threads():
+    """Verbs, input and snapshots work in any thread, and are harmless when stale."""
+    async with open_agent(Counter()) as handle:
+        assert await trio.to_thread.run_sync(handle.send_input, "count")
+        await trio.testing.wait_all_tasks_blocked()
+        receipt = await trio.to_thread.run_sync(handle.cancel)
+        assert receipt.accepted
+        assert (await trio.to_thread.run_sync(handle.snapshot)).turn is None
+        assert handle == handle._call.handle
+        assert len({handle, handle._call.handle}) == 1
+
+
+async def test_a_late_watcher_gets_a_snapshot_first(autojump_clock):
+    """Whoever comes late sees what has been, then what happens."""
+    async with open_agent(Counter()) as handle:
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        first = await anext(handle.subscribe())
+        assert (first.state, first.text, first.turn) == ("thinking", "one two ", 1)
+
+
+async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
+    """It gets a snapshot for what it missed, and never misses the end of a turn."""
+    from bridge.control._feed import FEED_LIMIT, Snapshot
+
+    class Flood(ReasoningNode):
+        async def process_context(self, context: Any) -> AsyncIterator[Any]:
+            for _ in range(2 * FEED_LIMIT):
+                yield AgentResponse(content="x")
+
+    async with open_agent(Flood()) as handle:
+        events = handle.subscribe()
+        handle.send_input("go")
+        await trio.sleep(5)
+        handle.send_input("go")
+        await trio.sleep(5)
+        handle.shutdown()
+        seen = [event async for event in events]
+        assert len(seen) <= FEED_LIMIT + 2
+        assert ends(seen) == [(1, "completed"), (2, "completed")]
+        assert isinstance([e for e in seen if isinstance(e, Snapshot)][-1], Snapshot)
+
+
+async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
+    """After ten seconds of work, pauses not counted, watchers are told, once a turn."""
+
+    class Slow(ReasoningNode):
+        async def process_context(self, context: Any) -> AsyncIterator[Any]:
+            for _ in range(30):
+                yield AgentResponse(content="x ")
+                await trio.sleep(1)
+
+    async with open_agent(Slow()) as handle:
+        events = handle.subscribe()
+        handle.send_input("go")
+        await trio.sleep(4)
+        handle.pause()
+        await trio.sleep(100)
+        handle.resume()
+        await trio.sleep(40)
+        handle.send_input("short")
+        await trio.sleep(1)
+        await handle.cancel().settled
+        await trio.sleep(60)
+        handle.shutdown()
+        marks = [event async for event in events if isinstance(event, LongRunning)]
+        assert [(m.turn, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]

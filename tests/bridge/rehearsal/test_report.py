@@ -1,0 +1,71 @@
+"""Tests of a rehearsal's report as plain data and as words."""
+
+from __future__ import annotations
+
+import json
+from array import array
+
+from bridge.rehearsal import (
+    Answer,
+    Check,
+    Cut,
+    Line,
+    Parts,
+    Rehearsal,
+    Said,
+    agent_falls_silent,
+)
+from bridge.rehearsal._recording import Recording
+from bridge.rehearsal._report import as_json, parts_in_words
+
+SAID = Said(Line("A latte.", agent_falls_silent()), 1.0, 2.0)
+PARTS = Parts(0.2, 0.3, 0.25, 0.01, 0.02, 0.1, 0.11000001)
+
+
+def found(*answers: Answer) -> Rehearsal:
+    """Return a rehearsal with these answers."""
+    return Rehearsal(
+        recording=Recording(50.0, 6.0, array("h"), array("h"), ()),
+        said=(SAID,),
+        cuts=(Cut(SAID, 2, 2.1, 0.1, is_told=True, heard="one two", unheard=" three"),),
+        answers=answers,
+        history=[],
+        ended="agent_ended",
+        checks=(Check("it was cheap", False, "9 dollars"),),
+    )
+
+
+def test_a_result_is_plain_data() -> None:
+    """Lines with their latency and its parts, cuts and checks can be written as JSON."""
+    told = json.loads(json.dumps(as_json(found(Answer(SAID, 0.74, PARTS)))))
+    assert (told["ok"], told["ended"], told["duration_s"]) == (False, "agent_ended", 6.0)
+    (line,) = told["lines"]
+    assert line["text"] == "A latte."
+    assert line["first_sound_after_s"] == 0.74
+    assert line["parts"] == {
+        "silence_s": 0.2,
+        "transcription_s": 0.3,
+        "end_of_turn_s": 0.25,
+        "first_text_s": 0.01,
+        "first_clause_s": 0.02,
+        "first_piece_s": 0.1,
+        "playback_s": 0.11,
+    }
+    (cut,) = told["cuts"]
+    assert (cut["latency_s"], cut["heard"], cut["unheard"]) == (0.1, "one two", " three")
+    assert told["checks"] == [{"name": "it was cheap", "ok": False, "measured": "9 dollars"}]
+
+
+def test_what_is_not_known_is_null() -> None:
+    """A line that got no answer has no latency, and one without figures no parts."""
+    lines = as_json(found(Answer(SAID, None), Answer(SAID, 0.7)))["lines"]
+    assert [line["first_sound_after_s"] for line in lines] == [None, 0.7]
+    assert [line["parts"] for line in lines] == [None, None]
+
+
+def test_parts_are_told_in_the_order_in_which_they_pass() -> None:
+    """Each part has its seconds; the model that works beside the recogniser stands in brackets."""
+    assert parts_in_words(PARTS) == (
+        "0.20 silence waited for, 0.30 transcription (turn model 0.25 beside it), "
+        "0.01 first text, 0.02 first clause, 0.10 voice, 0.11 line and player"
+    )

@@ -1,0 +1,392 @@
+"""Background jobs, with scripted models, in virtual time."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import trio
+
+from bridge.control._caps import Caps
+from bridge.events import (
+    AgentHandoff,
+    AgentResponse,
+    EmergencyStop,
+    JobFinished,
+    PermissionRequested,
+    ToolResult,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.testing import open_call
+from nodes import ChatNode
+from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.tools import commit, shield, tool
+
+
+class Teller:
+    """A model that asks for the scripted tools first, and then tells the last line it was given."""
+
+    def __init__(self, *calls, thinks_s=0.1):
+        self.calls = [list(calls)]
+        self.thinks_s = thinks_s
+        self.asked = []
+
+    async def stream(self, messages, *, tools=()):
+        self.asked.append(messages)
+        await trio.sleep(self.thinks_s)
+        if self.calls:
+            for call in self.calls.pop(0):
+                yield call
+        else:
+            told = [m["content"] for m in messages if "background (" in (m["content"] or "")]
+            words = told[-1].splitlines()[-2] if told else "nothing yet"
+            yield TextDelta(f"I hear: {words}.")
+        yield Usage()
+
+
+def asks(name, id="", **arguments):
+    """Return the call of a tool as a model gives it."""
+    return ToolCallRequest(id or name, name, arguments, json.dumps(arguments))
+
+
+def answer_with(node):
+    async def answer(call):
+        bridge = call.bridge(node, name="agent")
+        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        on_stop.stream(node.generate).broadcast()
+
+    return answer
+
+
+@tool(policy="detach")
+async def report(seconds: float = 5) -> str:
+    """Write a report."""
+    await trio.sleep(seconds)
+    return f"report of {seconds:g} seconds"
+
+
+async def detach(caller, at_s=1.0):
+    """Begin a turn, and barge in while its tool runs; then say nothing more."""
+    caller.publish(UserStoppedSpeaking())
+    await caller.at(at_s)
+    caller.publish(UserStartedSpeaking())
+    await trio.testing.wait_all_tasks_blocked()
+
+
+def job_entries(caller):
+    return [entry.job for entry in caller.call.history.entries if entry.role == "job"]
+
+
+async def test_a_detached_tool_goes_on_and_its_result_is_told_once(autojump_clock):
+    """An interrupt detaches the tool; when it ends, the agent tells its result, exactly once."""
+    model = Teller(asks("report"))
+    node = ChatNode(model, tools=[report])
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        (job,) = node.jobs
+        assert (job.id, job.name, job.status, job.result) == ("report", "report", "running", None)
+        assert [work.id for work in caller.call.work.jobs] == ["report"]
+        assert caller.events(ToolResult)[0].outcome == "backgrounded"
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "I hear: nothing yet."
+        assert caller.events(JobFinished) == []
+        assert (await job.wait()).content == "report of 5 seconds"
+        await caller.quiet()
+        await trio.sleep(60)
+        (finished,) = caller.events(JobFinished)
+        assert (finished.id, finished.name, finished.outcome) == ("report", "report", "completed")
+        assert caller.heard.endswith("I hear: report of 5 seconds.")
+        assert caller.heard.count("report of 5 seconds") == 1
+        assert job_entries(caller) == [finished]
+        assert len(caller.events(ToolResult)) == 1
+        assert (job.status, job.result.content) == ("finished", "report of 5 seconds")
+        assert caller.call.work.jobs == ()
+    assert len(model.asked) == 3
+
+
+async def test_a_tool_can_be_moved_while_the_turn_goes_on(autojump_clock):
+    """to_background() gives the model its result, that it goes on; the job's own comes later."""
+
+    @tool
+    async def search() -> str:
+        """Search."""
+        await trio.sleep(5)
+        return "found"
+
+    model = Teller(asks("search"))
+    async with open_call(answer_with(ChatNode(model, tools=[search])), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(2)
+        (work,) = caller.call.work
+        assert work.to_background()
+        await caller.quiet()
+        assert caller.heard == "I hear: nothing yet."
+        assert "later" in model.asked[1][-1]["content"]
+        await caller.receives(JobFinished)
+        await caller.quiet()
+        assert caller.heard.endswith("I hear: found.")
+
+
+async def test_a_result_waits_while_the_user_speaks_and_is_answered(autojump_clock):
+    """A result that comes during a barge-in waits until the user was answered."""
+    model = Teller(asks("report", seconds=2))
+    async with open_call(answer_with(ChatNode(model, tools=[report]))) as caller:
+        await detach(caller)
+        await caller.at(6)  # the job has ended, and the user still speaks
+        assert caller.events(JobFinished) == []
+        caller.publish(UserTranscriptionReceived(content="never mind"))
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        await caller.quiet()
+        assert caller.heard == "I hear: nothing yet.I hear: report of 2 seconds."
+        assert len(caller.events(JobFinished)) == 1
+
+
+async def test_an_answer_cut_unheard_is_brought_again(autojump_clock):
+    """A result whose answer is cut before any word was heard is told at the next boundary."""
+    model = Teller(asks("report", seconds=2), thinks_s=0.5)
+    async with open_call(answer_with(ChatNode(model, tools=[report]))) as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        await caller.receives(JobFinished)
+        await trio.sleep(0.2)  # the model thinks what to say of it
+        await caller.says("hm", takes_s=0.2)
+        await caller.quiet()
+        await caller.quiet()
+        await trio.sleep(30)
+        assert caller.heard.count("report of 2 seconds") == 2  # in its answer, and brought again
+        assert len(caller.events(JobFinished)) == 2
+        assert len(job_entries(caller)) == 1
+
+
+async def test_an_answer_cut_when_heard_is_not_brought_again(autojump_clock):
+    """A result of which a word was heard is never told by itself again."""
+    model = Teller(asks("report", seconds=2))
+    async with open_call(answer_with(ChatNode(model, tools=[report]))) as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        await caller.receives(JobFinished)
+        await caller.until(lambda c: c.heard.endswith("I hear:"))
+        caller.publish(UserStartedSpeaking())
+        await trio.sleep(5)
+        assert caller.heard.endswith("I hear:")
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        await trio.sleep(30)
+        assert len(caller.events(JobFinished)) == 1
+
+
+async def test_results_are_told_one_after_the_other(autojump_clock):
+    """A job that ends while the result of another is told has an answer of its own after that."""
+    model = Teller(asks("report", "r1", seconds=4), asks("report", "r2", seconds=4.5))
+    node = ChatNode(model, tools=[report])
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        await trio.sleep(30)
+        assert [event.id for event in caller.events(JobFinished)] == ["r1", "r2"]
+        assert "I hear: report of 4 seconds.I hear: report of 4.5 seconds." in caller.heard
+        assert [job.status for job in node.jobs] == ["finished", "finished"]
+
+
+async def test_a_job_that_is_cancelled_is_not_told(autojump_clock):
+    """cancel() stops a job; its result stands in the history, and nobody speaks of it."""
+    model = Teller(asks("report"))
+    node = ChatNode(model, tools=[report])
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        (job,) = node.jobs
+        job.cancel()
+        assert (await job.wait()).outcome == "effect_unknown"
+        await trio.sleep(30)
+        assert (job.status, repr(job)) == ("cancelled", "<Job 'report' 'report' cancelled>")
+        assert caller.heard == "I hear: nothing yet."
+        assert [entry.outcome for entry in job_entries(caller)] == ["effect_unknown"]
+        job.cancel()  # of no effect
+
+
+async def test_what_may_not_be_cut_of_a_job_is_not(autojump_clock):
+    """cancel() leaves a commit section, and a job that a shield keeps, to their ends."""
+
+    @tool(policy=shield(60))
+    async def pay() -> str:
+        """Pay."""
+        async with commit():
+            await trio.sleep(4)
+        return "paid"
+
+    node = ChatNode(Teller(asks("pay")), tools=[pay])
+    async with open_call(answer_with(node)) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        (work,) = caller.call.work
+        work.to_background()
+        (job,) = node.jobs
+        job.cancel()
+        assert (await job.wait()).content.startswith("paid")
+        assert job.status == "finished"
+
+
+async def test_an_emergency_stop_ends_jobs_in_silence(autojump_clock):
+    """After an emergency stop nothing runs, and the agent does not begin to speak by itself."""
+    node = ChatNode(Teller(asks("report")), tools=[report])
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        caller.publish(EmergencyStop())
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        await trio.sleep(30)
+        assert node.jobs[0].result.outcome == "effect_unknown"
+        assert caller.heard == "I hear: nothing yet."
+
+
+async def test_the_time_of_a_job_is_capped(autojump_clock):
+    """A job stops at its cap on time, counted from its call; the agent tells so."""
+    model = Teller(asks("report", seconds=90))
+    node = ChatNode(model, tools=[report], job_caps=Caps(wall_s=10))
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        (job,) = node.jobs
+        result = await job.wait()
+        assert caller.now_s == pytest.approx(10.1)
+        assert (result.outcome, job.capped) == ("effect_unknown", "wall_s")
+        assert job.usage["wall_s"] == (pytest.approx(10), 10)
+        await caller.quiet()
+        assert "may have partially executed" in caller.heard
+
+
+async def test_the_time_of_a_job_goes_on_in_a_pause(autojump_clock):
+    """A job of a turn that is paused is not paused, and its time does not stand still."""
+    node = ChatNode(Teller(asks("report", seconds=90)), tools=[report], job_caps=Caps(wall_s=10))
+    async with open_call(answer_with(node)) as caller:
+        caller.call.control.pause_tools = "detach"
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        caller.call.handle.pause()
+        (job,) = node.jobs
+        await job.wait()
+        assert caller.now_s == pytest.approx(10.1)
+
+
+async def test_a_job_of_a_sub_agent_is_brought_too(autojump_clock):
+    """What a sub-agent's tool gives from the background waits for the boundary, and is told."""
+
+    @tool
+    async def research() -> str:
+        """Ask a sub-agent."""
+        inner = ChatNode(Teller(asks("report", "inner", seconds=3)), tools=[report])
+        return "".join([p.content async for p in inner.generate()])
+
+    async with open_call(
+        answer_with(ChatNode(Teller(asks("research")), tools=[research]))
+    ) as caller:
+        await detach(caller)
+        await caller.at(6)
+        assert caller.events(JobFinished) == []  # the user still speaks
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        await caller.quiet()
+        assert caller.heard == "I hear: nothing yet.I hear: report of 3 seconds."
+
+
+async def test_what_a_job_does_counts_to_its_turn(autojump_clock):
+    """An agent inside a job uses up the caps of the job, and of the turn that began it."""
+    counted = []
+
+    @tool(policy="detach")
+    async def research() -> str:
+        """Ask a sub-agent."""
+        inner = ChatNode(Teller(asks("report", "inner", seconds=3)), tools=[report])
+        pieces = [p async for p in inner.generate() if isinstance(p, AgentResponse)]
+        counted.append(turn.caps()["steps"])
+        return "".join(piece.content for piece in pieces)
+
+    model = Teller(asks("research"))
+    node = ChatNode(model, tools=[research], caps=Caps(steps=9), job_caps=Caps(steps=2))
+    async with open_call(answer_with(node)) as caller:
+        caller.publish(UserStoppedSpeaking())
+        (run,) = [r for route in caller.call.router.routes for r in route.runs]
+        turn = caller.call.turn_of(run)
+        await caller.at(1)
+        (work,) = [w for w in caller.call.work if w.name == "research"]
+        assert work.to_background()
+        (job,) = node.jobs
+        await job.wait()
+        assert "'steps' is reached" in job.result.content
+        assert job.usage["steps"] == (2, 2)
+    assert counted == []
+
+
+async def test_the_questions_of_a_job_are_asked(autojump_clock):
+    """A tool that asks first asks for a job too, whatever was remembered."""
+    paid = []
+
+    @tool(permission="ask")
+    async def pay() -> str:
+        """Pay."""
+        paid.append(trio.current_time())
+        return "paid"
+
+    @tool(policy="detach")
+    async def shop() -> str:
+        """Ask a sub-agent."""
+        await trio.sleep(3)
+        inner = ChatNode(Teller(asks("pay", "inner")), tools=[pay])
+        return "".join([p.content async for p in inner.generate()])
+
+    model = Teller(asks("pay"), asks("shop"))
+    async with open_call(answer_with(ChatNode(model, tools=[pay, shop])), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.receives(PermissionRequested)
+        caller.call.handle.respond("pay", True, remember=True)
+        await caller.at(1)
+        caller.publish(UserStartedSpeaking())
+        asked = await caller.receives(PermissionRequested)
+        assert asked.id == "inner"
+        await trio.sleep(5)
+        assert len(paid) == 1
+        assert caller.call.handle.respond("inner", False)
+        await caller.call.work.jobs[0].done.wait()
+
+
+async def test_the_agent_that_has_the_floor_tells(autojump_clock):
+    """After a hand-over the result is told by the agent that the caller hears."""
+    first, second = Teller(asks("report", seconds=3)), Teller()
+    second.calls = []
+    node, other = ChatNode(first, tools=[report]), ChatNode(second)
+
+    async def answer(call):
+        await answer_with(node)(call)
+        call.bridge(other, name="other")
+
+    async with open_call(answer, audio=False) as caller:
+        await detach(caller)
+        caller.publish(AgentHandoff(target="other"))
+        await caller.at(5)
+        assert caller.events(JobFinished) == []  # the user still speaks
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "I hear: report of 3 seconds."
+        assert len(caller.events(JobFinished)) == len(second.asked) == 1
+
+
+async def test_a_job_ends_with_the_call(autojump_clock):
+    """Hanging up stops a job and leaves no task behind."""
+    node = ChatNode(Teller(asks("report", seconds=999)), tools=[report])
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        began_s = trio.current_time()
+    assert trio.current_time() - began_s < 5
+    assert node.jobs[0].status == "finished"
+    assert not caller.call.work
+
+
+def test_a_node_outside_of_a_call_has_no_jobs():
+    """Without a call there are no jobs."""
+    assert ChatNode(Teller()).jobs == ()

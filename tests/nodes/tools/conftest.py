@@ -1,0 +1,68 @@
+"""A call with a turn under way, and the tools of its agent."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+
+from bridge.events import ToolCall, ToolResult, UserStartedSpeaking, UserStoppedSpeaking
+from bridge.testing import open_call
+from nodes.tools import ToolRunner
+from routes import current_run
+
+
+class Bench:
+    """A turn that lasts until it is cut, and a runner of tools."""
+
+    def __init__(self, caller, run, runner):
+        self.caller = caller
+        self.call = caller.call
+        self.run = run
+        self.runner = runner
+        self.calls = 0
+
+    def start(self, name, *, raw="", job=False, id=None, **arguments):
+        """Call a tool from the turn, or from a job."""
+        self.calls += 1
+        request = ToolCall(name=name, arguments=arguments, id=id or f"c{self.calls}")
+        return self.runner.start(request, run=None if job else self.run, raw=raw)
+
+    async def begin(self, name, **arguments):
+        """Call a tool and wait until its body has begun."""
+        running = self.start(name, **arguments)
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.started_at_s is not None
+        return running
+
+    def results(self):
+        """The results that were published, as (id, outcome)."""
+        return [(r.id, r.outcome) for r in self.caller.events(ToolResult)]
+
+
+@pytest.fixture
+def open_bench():
+    """Open a call with a turn under way."""
+
+    @asynccontextmanager
+    async def opened(*tools):
+        runs = []
+
+        async def hold(message):
+            runs.append(current_run())
+            await trio.sleep_forever()
+            yield message
+
+        async def answer(call):
+            bridge = call.bridge(name="agent")
+            on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+            on_stop.stream(hold).broadcast()
+
+        async with open_call(answer, audio=False) as caller:
+            caller.publish(UserStoppedSpeaking())
+            while not runs:
+                await trio.lowlevel.checkpoint()
+            runner = ToolRunner(caller.call, tools, source="agent")
+            yield Bench(caller, runs[0], runner)
+
+    return opened

@@ -1,0 +1,75 @@
+"""An MCP server of the handshake era without the SDK, for the tests: it starts at once.
+
+``python mini_mcp_server.py [mute | broken | endless | listless]``
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+MODE = sys.argv[1] if len(sys.argv) > 1 else ""
+NAMES = ["echo", "a.b", "a/b", "x" * 70, "die", "orphan", "stuck", "refuse", "fail", "count", "odd"]
+
+
+def tool(name: str) -> dict[str, object]:
+    properties = {"text": {"type": "string"}, "times": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["text"]}
+    if name == "odd":
+        schema = {"type": "object", "properties": {"text": {"type": "no such type"}}}
+    return {"name": name, "inputSchema": schema}
+
+
+def count(token: object) -> None:
+    """Tell how far it is, not always in order."""
+    for progress in (1, 3, 2):
+        params = {"progressToken": token, "progress": progress}
+        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        print(json.dumps(note), flush=True)
+
+
+def called(name: str, arguments: dict[str, str]) -> dict[str, object]:
+    if name == "die":
+        os._exit(3)
+    if name == "orphan":  # what it leaves behind holds its output open
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"])
+        os._exit(4)
+    if name == "stuck":
+        time.sleep(30)
+    if name == "fail":
+        return {"content": [{"type": "text", "text": "no such table"}], "isError": True}
+    print("this is no message")
+    return {"content": [{"type": "text", "text": f"{name}: {arguments.get('text')}"}]}
+
+
+def answer(method: str, params: dict[str, object]) -> dict[str, object]:
+    if method == "initialize":
+        version = "2025-11-25"
+        info = {"name": "mini", "version": "1"}
+        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list" and MODE != "listless":
+        page = {"tools": [tool(name) for name in NAMES]}
+        return page | ({"nextCursor": "on"} if MODE == "endless" else {})
+    if method == "tools/call" and params["name"] != "refuse":
+        if params["name"] == "count":
+            count(params["_meta"]["progressToken"])  # type: ignore[index]
+        return called(params["name"], params["arguments"])  # type: ignore[arg-type]
+    raise LookupError(method)
+
+
+if MODE == "broken":
+    print("no such database", file=sys.stderr)
+    sys.exit(2)
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message or MODE == "mute":
+        continue
+    reply = {"jsonrpc": "2.0", "id": message["id"]}
+    try:
+        reply["result"] = answer(message["method"], message.get("params", {}))
+    except LookupError as error:
+        reply["error"] = {"code": -32601, "message": f"unknown: {error}"}
+    print(json.dumps(reply), flush=True)

@@ -1,0 +1,145 @@
+"""Tools made of functions."""
+
+import threading
+
+import pytest
+import trio
+
+from nodes.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, tool
+
+
+def test_bare_and_with_options():
+    """The decorator works with and without parentheses, with a name and without."""
+
+    @tool
+    def one(cups: int) -> str:
+        """Brew."""
+        return f"{cups} cups"
+
+    @tool(policy=finish(2), timeout_s=3, permission="ask", on_duplicate="join", read_only=True)
+    def two() -> None:
+        pass
+
+    @tool("three")
+    def third() -> None:
+        pass
+
+    assert isinstance(one, FunctionTool)
+    assert (one.name, one.description) == ("one", "Brew.")
+    assert one(2) == one(cups=2) == "2 cups"
+    assert two.policy == finish(2)
+    assert (two.timeout_s, two.permission, two.on_duplicate) == (3, "ask", "join")
+    assert two.read_only
+    assert third.name == "three"
+
+
+async def test_async_functions_run_on_the_loop(autojump_clock, open_bench):
+    """An async tool works in a task of the call, in virtual time."""
+    threads = []
+
+    @tool
+    async def brew(cups: int, context: ToolContext) -> dict[str, int]:
+        threads.append(threading.current_thread())
+        await trio.sleep(cups)
+        return {"cups": cups, "turn": context.turn}
+
+    async with open_bench(brew) as bench:
+        result = await bench.start("brew", cups=3).result()
+        assert result.content == '{"cups":3,"turn":1}'
+        assert trio.current_time() == 3
+    assert threads == [threading.current_thread()]
+
+
+async def test_other_functions_run_in_threads(open_bench):
+    """A plain function never holds up the event loop."""
+    threads = []
+
+    @tool
+    def brew(context: ToolContext, cups: int = 1) -> str:
+        threads.append(threading.current_thread())
+        return f"{context.id}: {cups}"
+
+    async with open_bench(brew) as bench:
+        assert (await bench.start("brew").result()).content == "c1: 1"
+    assert threads[0] is not threading.current_thread()
+
+
+async def test_methods_are_tools_of_their_instance(autojump_clock, open_bench):
+    """In a class a tool is bound like a method; each instance has its own."""
+
+    class Shop:
+        def __init__(self, stock):
+            self.stock = stock
+
+        @tool
+        async def sell(self, cups: int) -> int:
+            """Sell."""
+            self.stock -= cups
+            return self.stock
+
+    shop, other = Shop(10), Shop(5)
+    assert Shop.sell.description == "Sell."
+    assert list(shop.sell.parameters["properties"]) == ["cups"]
+    assert await other.sell(1) == 4
+    async with open_bench(shop.sell) as bench:
+        assert (await bench.start("sell", cups=3).result()).content == "7"
+    assert (shop.stock, other.stock) == (7, 4)
+
+
+async def test_a_plain_function_that_gives_a_coroutine(open_bench):
+    """What JSON cannot hold is an error that the model is told; the call goes on."""
+
+    @tool
+    def wrong() -> object:
+        return object()
+
+    async with open_bench(wrong) as bench:
+        result = await bench.start("wrong").result()
+        assert result.error
+        assert result.content.startswith("TypeError: a tool returned object")
+
+
+def plain() -> None:
+    pass
+
+
+def with_context(context: ToolContext) -> None:
+    pass
+
+
+async def on_the_loop() -> None:
+    pass
+
+
+def generator():
+    yield 1
+
+
+async def async_generator():
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("fn", "options", "message"),
+    [
+        (3, {}, "@tool stands before a function, not 3"),
+        (print, {}, "@tool stands before a function"),
+        (generator, {}, "is a generator"),
+        (async_generator, {}, "is a generator"),
+        (plain, {"where": "moon"}, "is 'thread' or 'worker', not 'moon'"),
+        (on_the_loop, {"where": "worker"}, 'where="worker" is for plain functions'),
+        (with_context, {"where": "worker"}, "neither a ToolContext nor self"),
+        (lambda: 1, {"where": "worker"}, "no name by which a process can import it"),
+        (plain, {"timeout_s": -1}, "timeout_s= of the tool 'plain'"),
+    ],
+)
+def test_wrong_declarations(fn, options, message):
+    """What cannot be a tool is told where it is declared."""
+    with pytest.raises(ToolDefinitionError, match=message):
+        tool(**options)(fn)
+
+
+def test_a_tool_that_is_no_function_bare():
+    """The bare decorator checks too."""
+    with pytest.raises(ToolDefinitionError, match="stands before a function"):
+        tool(3)

@@ -1,0 +1,388 @@
+"""Tools of MCP servers, which are real processes here, and real time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from bridge import Call
+from bridge.events import ToolCall
+from bridge.testing import open_call
+from nodes.tools import ToolRunner, _mcp_stdio
+from nodes.tools._errors import BadArguments, ToolDefinitionError
+from nodes.tools._mcp import McpServer
+from nodes.tools._mcp_errors import McpExtraError, McpServerError, McpToolError
+from nodes.tools._policy import finish, shield
+from nodes.tools._tool import Tool
+from nodes.tools._words import WORDS
+
+HERE = Path(__file__).parent
+SDK_SERVER = [sys.executable, str(HERE / "mcp_server.py")]
+MINI_SERVER = [sys.executable, str(HERE / "mini_mcp_server.py")]
+LIMIT_S = 60.0
+"""Generous: what is to take a second is asserted where it is measured."""
+
+
+class Notes:
+    """Stands for the context of a tool, and keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, float | None]] = []
+        self.written: list[str] = []
+        self.concluded: tuple[str, str | None, bool] | None = None
+
+    def progress(self, text: str = "", fraction: float | None = None) -> None:
+        self.told.append((text, fraction))
+
+    def output(self, stream: str, text: str) -> None:
+        self.written.append(f"{stream}: {text}")
+
+    def conclude(self, content: str, outcome: str | None = None, *, error: bool = False) -> None:
+        self.concluded = (content, outcome, error)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def http_server() -> Iterator[subprocess.Popen[str]]:
+    """Begin early, as it takes two seconds to be there."""
+    command = [*SDK_SERVER, "--http"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def named(tools: list[Tool]) -> dict[str, Tool]:
+    return {tool.name: tool for tool in tools}
+
+
+async def call(tool: Tool, notes: Notes | None = None, **arguments: Any) -> str:
+    """Call a tool as the runner does."""
+    with trio.fail_after(LIMIT_S):
+        return await tool.run(notes or Notes(), tool.parse(arguments))
+
+
+async def until_written(path: Path, text: str) -> None:
+    """Wait until another process has written a text to a file."""
+    with trio.fail_after(LIMIT_S):
+        while read(path) != text:  # noqa: ASYNC110 - another process sets no event
+            await trio.sleep(0.01)
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and waits for its parent to ask does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+# --- servers on the SDK's own server side -------------------------------------------------------
+
+
+async def test_tools_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tools of a server take what it says, and give back what it gives, as text."""
+    monkeypatch.setenv("MCP_TEST_SECRET", "ours")
+    server = McpServer(
+        SDK_SERVER,
+        env={"MCP_TEST": "given"},
+        cwd=tmp_path,
+        prefix="t_",
+        policy=finish(2.0),
+        policies={"wait": "detach"},
+        timeout_s=5.0,
+        timeouts_s={"wait": None},
+        permissions={"fail": "ask"},
+    )
+    with trio.fail_after(LIMIT_S):
+        async with server.open() as opened:
+            tools = named(opened)
+            add, wait, fail = tools["t_add"], tools["t_wait"], tools["t_fail"]
+            assert (add.description, add.read_only) == ("Add two numbers.", True)
+            assert add.parameters["required"] == ["a", "b"]
+            assert (add.policy, add.timeout_s, add.permission) == (finish(2.0), 5.0, "auto")
+            assert (wait.policy.kind, wait.timeout_s, wait.read_only) == ("detach", None, False)
+            assert fail.permission == "ask"
+
+            assert await call(add, a=1, b=2) == "3"
+            assert await call(tools["t_say_hello_v1"]) == "hello you"
+            assert await call(tools["t_picture"]) == "[image image/png, 5 bytes]"
+            assert await call(tools["t_where"]) == f"{tmp_path} given nothing"
+            notes = Notes()
+            assert await call(fail, notes) == "Error executing tool fail"
+            assert notes.concluded == ("Error executing tool fail", None, True)
+            with pytest.raises(BadArguments, match=r"'t_add': .*'b' is a required property"):
+                add.parse({"a": 1})
+            with pytest.raises(BadArguments, match="a: 'one' is not of type 'integer'"):
+                add.parse({"a": "one", "b": 2})
+            with pytest.raises(BadArguments, match="one JSON object"):
+                add.parse(None, "{a")
+
+            notes = Notes()
+            assert await call(tools["t_count"], notes, steps=2) == "counted"
+            assert notes.told == [("step 1", 0.5), ("step 2", 1.0)]
+            assert notes.written == ["stderr: info: counted 1\n", "stderr: info: counted 2\n"]
+
+
+async def test_a_deaf_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut call is cancelled at the server; one that is deaf to SIGTERM is gone all the same."""
+    monkeypatch.setattr(_mcp_stdio, "_POLITE_S", 0.2)
+    pids, state = tmp_path / "pids", tmp_path / "state"
+    server = McpServer([*SDK_SERVER, "--deaf", str(pids)])
+    with trio.fail_after(LIMIT_S):
+        async with server.open() as opened:
+            wait = named(opened)["wait"]
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: call(wait, path=str(state)))
+                await until_written(state, "began")
+                began_s = trio.current_time()
+                nursery.cancel_scope.cancel()
+            assert trio.current_time() - began_s < 1.5
+            await until_written(state, "cancelled")
+            began_s = trio.current_time()
+        assert trio.current_time() - began_s < 5.0
+    leader, child = map(int, pids.read_text().split())
+    assert not is_alive(leader)
+    assert not is_alive(child)
+
+
+async def test_tools_at_a_url(http_server: subprocess.Popen[str], tmp_path: Path) -> None:
+    """A server at a URL is used, told of a cut call, and its loss is no end of the block."""
+    assert http_server.stdout is not None
+    port = int(await trio.to_thread.run_sync(http_server.stdout.readline))
+    state = tmp_path / "state"
+    server = McpServer(url=f"http://127.0.0.1:{port}/mcp", headers={"X-Test": "1"})
+    assert server.name == f"127.0.0.1:{port}"
+    with trio.fail_after(LIMIT_S):
+        async with server.open() as opened:
+            tools = named(opened)
+            assert await call(tools["add"], a=20, b=3) == "23"
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: call(tools["wait"], path=str(state)))
+                await until_written(state, "began")
+                nursery.cancel_scope.cancel()
+            await until_written(state, "cancelled")
+
+            http_server.kill()
+            await trio.to_thread.run_sync(http_server.wait)
+            for _ in range(2):
+                with pytest.raises(McpToolError, match=r"call of 'add' failed|cannot be used"):
+                    await call(tools["add"], a=1, b=1)
+
+
+# --- a server that goes away, or misbehaves -----------------------------------------------------
+
+
+async def test_a_server_that_dies() -> None:
+    """A server that dies fails the call under way, and is started anew for the next."""
+    async with McpServer(MINI_SERVER).open() as opened:
+        tools = named(opened)
+        assert await call(tools["echo"], text="one") == "echo: one"
+        with pytest.raises(McpToolError) as caught:
+            await call(tools["die"], text="")
+        told = "the server was lost while it worked (exited with code 3)"
+        assert str(caught.value) == f"The call of 'die' failed: {told}."
+        assert await call(tools["echo"], text="two") == "echo: two"
+
+
+async def test_a_server_whose_child_holds_its_output() -> None:
+    """The death of a server is noticed while a child of its own holds its output open."""
+    async with McpServer(MINI_SERVER).open() as opened:
+        began_s = trio.current_time()
+        with pytest.raises(McpToolError, match="exited with code 4"):
+            await call(named(opened)["orphan"], text="")
+        assert trio.current_time() - began_s < 5.0
+
+
+async def test_a_server_that_reads_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that reads no more holds up neither the cut of a call, nor the end for long."""
+    monkeypatch.setattr(_mcp_stdio, "_POLITE_S", 0.2)
+    async with McpServer(MINI_SERVER).open() as opened:
+        stuck = named(opened)["stuck"]
+        with trio.move_on_after(0.2):
+            await call(stuck, text="")
+        with trio.move_on_after(0.1) as cut:
+            await call(stuck, text="x" * 2_000_000)  # more than a pipe takes
+        assert cut.cancelled_caught
+        assert 0.5 < trio.current_time() - cut.deadline < 3.0
+        began_s = trio.current_time()
+    assert trio.current_time() - began_s < 5.0
+
+
+async def test_an_endless_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server whose message does not end is lost, before it fills the memory."""
+    monkeypatch.setattr(_mcp_stdio, "_LONGEST_LINE", 100_000)
+    async with McpServer(MINI_SERVER).open() as opened:
+        echo = named(opened)["echo"]
+        with pytest.raises(McpToolError, match="sent a message of more than"):
+            await call(echo, text="x" * 200_000)
+        assert await call(echo, text="again") == "echo: again"
+
+
+async def test_progress_without_a_total() -> None:
+    """Progress is told as it rises; what comes out of order is dropped."""
+    notes = Notes()
+    async with McpServer(MINI_SERVER).open() as opened:
+        await call(named(opened)["count"], notes, text="")
+    assert notes.told == [("1", None), ("3", None)]
+
+
+async def test_a_refused_call() -> None:
+    """What the protocol calls an error is told to the model as one."""
+    async with McpServer(MINI_SERVER).open() as opened:
+        with pytest.raises(McpToolError, match="The call of 'refuse' failed: unknown: tools/call"):
+            await call(named(opened)["refuse"], text="")
+
+
+async def test_tools_after_the_end() -> None:
+    """A tool whose server was closed says so; a call under way ends with the server."""
+    async with trio.open_nursery() as nursery:
+        ended = trio.Event()
+
+        async def long() -> None:
+            with pytest.raises(McpToolError, match="was closed"):
+                await call(stuck, text="")
+            ended.set()
+
+        async with McpServer(MINI_SERVER).open() as opened:
+            stuck = named(opened)["stuck"]
+            nursery.start_soon(long)
+            await trio.sleep(0.1)
+        with trio.fail_after(1.0):
+            await ended.wait()
+    with pytest.raises(McpToolError, match="is closed; do not call it again"):
+        await call(stuck, text="")
+
+
+async def test_an_error_in_the_block() -> None:
+    """An error of the block comes out as it is, and no process is left."""
+    with pytest.raises(KeyError, match="mine"):
+        async with McpServer(MINI_SERVER).open():
+            raise KeyError("mine")
+
+
+async def test_names_that_models_take() -> None:
+    """Names are made such as models take, and are unique."""
+    async with McpServer(MINI_SERVER).open() as opened:
+        assert [tool.name for tool in opened][1:4] == ["a_b", "a_b_2", "x" * 64]
+        assert await call(opened[2], text="here") == "a/b: here"
+
+
+async def test_a_schema_that_is_none() -> None:
+    """A tool whose schema is broken is checked by its server alone."""
+    async with McpServer(MINI_SERVER).open() as opened:
+        assert await call(named(opened)["odd"], text=1) == "odd: 1"
+
+
+@pytest.mark.parametrize(
+    ("mode", "start_s", "told"),
+    [
+        ("broken", 30.0, "exited with code 2; it said last: 'no such database'"),
+        ("mute", 0.5, "did not answer within 0.5 s"),
+        ("listless", 30.0, "did not list its tools: unknown: tools/list"),
+        ("endless", 30.0, "its list of tools has more than 100 pages"),
+    ],
+)
+async def test_a_server_that_does_not_start(mode: str, start_s: float, told: str) -> None:
+    """A server that does not start, or lists no tools, is an error that says why."""
+    with pytest.raises(McpServerError) as caught, trio.fail_after(LIMIT_S):
+        async with McpServer([*MINI_SERVER, mode], name="mini", start_s=start_s).open():
+            pytest.fail("it is open")
+    assert str(caught.value) == f"MCP server 'mini': {told}"
+
+
+async def test_a_program_that_is_missing() -> None:
+    """A program that is not there is named."""
+    with pytest.raises(McpServerError, match="'no-such-program': FileNotFoundError"):
+        async with McpServer(["no-such-program"]).open():
+            pytest.fail("it is open")
+
+
+async def test_a_cancelled_start() -> None:
+    """Cancelling while the server starts ends it."""
+    with trio.move_on_after(0.3) as scope:
+        async with McpServer([*MINI_SERVER, "mute"]).open():
+            pytest.fail("it is open")
+    assert scope.cancelled_caught
+    assert trio.current_time() < scope.deadline + 3.0
+
+
+# --- how it is written --------------------------------------------------------------------------
+
+
+async def test_an_unknown_tool_is_named() -> None:
+    """A policy for a tool that the server does not have is an error."""
+    with pytest.raises(ToolDefinitionError, match=r"a policy for 'ecko', which .* it has a.b, a/b"):
+        async with McpServer(MINI_SERVER, policies={"ecko": shield(1.0)}).open():
+            pytest.fail("it is open")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "either a command or a url="),
+        ({"command": ["a"], "url": "http://b"}, "either a command or a url="),
+        ({"command": "python server.py"}, "takes a command as a list"),
+        ({"command": []}, "takes a command as a list"),
+        ({"url": "localhost:80"}, "begins with http"),
+        ({"url": "http://b", "env": {"A": "1"}}, "env= and cwd="),
+        ({"command": ["a"], "headers": {}}, "headers= means nothing"),
+        ({"command": ["a"], "start_s": 0}, "start_s="),
+    ],
+)
+def test_what_cannot_be_meant(arguments: dict[str, Any], told: str) -> None:
+    """A server that is described wrong is an error that says how to mend it."""
+    with pytest.raises(ToolDefinitionError, match=told):
+        McpServer(**arguments)
+
+
+async def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra, the error names it."""
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(McpExtraError, match=r'pip install "bargein\[mcp\]"') as caught:
+        async with McpServer(MINI_SERVER).open():
+            pytest.fail("it is open")
+    assert caught.value.extra == "mcp"
+
+
+# --- in a call ----------------------------------------------------------------------------------
+
+
+async def nothing(call: Call) -> None:
+    """Answer a call with silence."""
+
+
+async def test_what_the_model_is_told() -> None:
+    """The result of a call says what became of it: done, failed, cut, or lost with its server."""
+    async with McpServer(MINI_SERVER).open() as opened, open_call(nothing) as caller:
+        runner = ToolRunner(caller.call, opened, source="agent")
+        results = {}
+        for name in ("echo", "refuse", "fail", "die", "stuck"):
+            request = ToolCall(id=name, name=name, arguments={"text": "a"})
+            running = runner.start(request, run=None)
+            if name == "stuck":
+                await trio.sleep(0.1)
+                running.interrupt("cancel")
+            with trio.fail_after(LIMIT_S):
+                await running.done.wait()
+            final = running.final
+            assert final is not None
+            results[name] = (final.outcome, final.error, final.content.partition("\n")[0])
+    refused = "McpToolError: The call of 'refuse' failed: unknown: tools/call."
+    unknown = WORDS["effect_unknown"]
+    assert results == {
+        "echo": ("completed", False, "echo: a"),
+        "refuse": ("completed", True, refused),
+        "fail": ("completed", True, "no such table"),
+        "stuck": ("effect_unknown", False, unknown),
+        "die": ("effect_unknown", True, unknown),
+    }

@@ -1,0 +1,263 @@
+"""From signatures to schemas, from arguments to values, from values to text."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from nodes.tools import BadArguments, ToolContext, ToolDefinitionError
+from nodes.tools._schema import as_text, read_docstring, read_signature
+
+
+class Drink(BaseModel):
+    """Something to drink."""
+
+    name: str
+    cups: int = 1
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+class Opaque:
+    """No JSON can hold this."""
+
+
+def read(fn):
+    return read_signature(fn, ToolContext)
+
+
+def test_the_schema_of_a_signature():
+    """Types, defaults, choices and nested models become JSON schema; the context does not."""
+
+    def order(
+        drink: Drink,
+        size: Literal["small", "large"],
+        context: ToolContext,
+        day: date | None = None,
+        tips: Annotated[list[float], Field(max_length=3, description="In euro.")] = [],  # noqa: B006
+    ):
+        """Order a drink.
+
+        It is made at once.
+
+        Args:
+            drink: What to drink.
+            size: How large; the large
+                one costs more.
+            context: Not for the model.
+            tips: Not looked at, because the annotation says it.
+
+        Returns:
+            The number of the order.
+        """
+
+    signature = read(order)
+    assert signature.description == "Order a drink.\n\nIt is made at once."
+    assert signature.context == "context"
+    assert signature.names == ("drink", "size", "day", "tips")
+    schema = signature.parameters
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["drink", "size"]
+    assert schema["properties"] == {
+        "drink": {"$ref": "#/$defs/Drink", "description": "What to drink."},
+        "size": {
+            "enum": ["small", "large"],
+            "type": "string",
+            "description": "How large; the large one costs more.",
+        },
+        "day": {
+            "anyOf": [{"format": "date", "type": "string"}, {"type": "null"}],
+            "default": None,
+        },
+        "tips": {
+            "items": {"type": "number"},
+            "maxItems": 3,
+            "type": "array",
+            "default": [],
+            "description": "In euro.",
+        },
+    }
+    assert schema["$defs"]["Drink"]["properties"]["cups"] == {"default": 1, "type": "integer"}
+
+
+def test_a_function_without_arguments():
+    """An object without properties."""
+
+    def ping():
+        pass
+
+    assert read(ping).parameters == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
+    assert read(ping).parse("ping", {}) == {}
+
+
+def test_names_that_pydantic_keeps_for_itself():
+    """A parameter may have any name that Python allows."""
+
+    def odd(model_config: int, schema: int, json: int, _private: int, copy: int = 5):
+        pass
+
+    values = {"model_config": 1, "schema": 2, "json": 3, "_private": 4}
+    assert read(odd).parse("odd", values) == {**values, "copy": 5}
+    assert list(read(odd).parameters["properties"]) == [*values, "copy"]
+
+
+def test_arguments_become_values():
+    """Models, dates and the like come as Python has them, defaults are filled in."""
+
+    def order(drink: Drink, day: date, cups: int = 2):
+        pass
+
+    given = {"drink": {"name": "tea"}, "day": "2026-03-01"}
+    assert read(order).parse("order", given) == {
+        "drink": Drink(name="tea"),
+        "day": date(2026, 3, 1),
+        "cups": 2,
+    }
+
+
+def test_a_default_is_not_shared():
+    """What one call does to a default does not reach the next."""
+
+    def note(lines: list[str] = []):  # noqa: B006
+        pass
+
+    signature = read(note)
+    signature.parse("note", {})["lines"].append("x")
+    assert signature.parse("note", {}) == {"lines": []}
+
+
+def test_bad_arguments_are_told_so_that_they_can_be_mended():
+    """What is missing, wrong and unknown is named, with what there is."""
+
+    def order(drink: Drink, cups: int):
+        pass
+
+    with pytest.raises(BadArguments) as caught:
+        read(order).parse("order", {"drink": {"cups": "many"}, "sugar": 1})
+    assert str(caught.value) == (
+        "bad arguments for 'order': drink.name: is missing; drink.cups: Input should be a valid "
+        "integer, unable to parse string as an integer, not 'many'; cups: is missing; "
+        "sugar: there is no such argument. It takes: drink, cups."
+    )
+
+
+def test_methods_take_their_instance():
+    """The first parameter of a method is not the model's business."""
+
+    class Shop:
+        def sell(self, cups: int):
+            pass
+
+    assert read(Shop.sell).is_method
+    assert read(Shop.sell).names == ("cups",)
+
+
+def bare(cups):
+    pass
+
+
+def many(*cups: int):
+    pass
+
+
+def anything(**cups: int):
+    pass
+
+
+def position(cups: int, /):
+    pass
+
+
+def unknown(cups: "Cups"):  # noqa: F821
+    pass
+
+
+def field(cups: int = Field(1)):
+    pass
+
+
+def opaque(cups: Opaque):
+    pass
+
+
+def twice(a: ToolContext, b: ToolContext):
+    pass
+
+
+def wrongly_documented(cups: int):
+    """Brew.
+
+    Args:
+        cup: How many.
+    """
+
+
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (bare, "annotate 'cups' of bare"),
+        (many, "parameters have names of their own"),
+        (anything, "parameters have names of their own"),
+        (position, "parameters have names of their own"),
+        (unknown, "name 'Cups', which its module does not know"),
+        (field, "write 'cups' of field"),
+        (opaque, "takes what JSON cannot hold"),
+        (twice, "takes the ToolContext twice"),
+        (wrongly_documented, "describes 'cup', which it does not take; it takes cups"),
+    ],
+)
+def test_functions_that_cannot_be_tools(fn, message):
+    """What is wrong with a function is told when it is declared."""
+    with pytest.raises(ToolDefinitionError, match=message):
+        read(fn)
+
+
+def test_docstrings():
+    """The text before the first section, and the arguments in either style of writing."""
+    assert read_docstring("") == ("", {})
+    assert read_docstring("One line.") == ("One line.", {})
+    text = "First.\n\nMore: of it.\n\nArgs:\n    a (int): One,\n        or more.\n\n    *b: Two.\n"
+    assert read_docstring(text + "\nRaises:\n    ValueError: Never.") == (
+        "First.\n\nMore: of it.",
+        {"a": "One, or more.", "b": "Two."},
+    )
+    assert read_docstring("Does.\n\nReturns:\n    x: y") == ("Does.", {})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("as it is", "as it is"),
+        (None, "done"),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        ([1, 2], "[1,2]"),
+        (3, "3"),
+        (True, "true"),
+        (Drink(name="tea"), '{"name":"tea","cups":1}'),
+        ([Drink(name="tea")], '[{"name":"tea","cups":1}]'),
+        (Point(1, 2), '{"x":1,"y":2}'),
+        (date(2026, 3, 1), '"2026-03-01"'),
+        ("Grüße", "Grüße"),
+        ({"ß": 1}, '{"ß":1}'),
+    ],
+)
+def test_results_as_text(value, text):
+    """Text stays, nothing is "done", all else is JSON."""
+    assert as_text(value) == text
+
+
+def test_a_result_that_json_cannot_hold():
+    """The error says which class, and what to return instead."""
+    with pytest.raises(TypeError, match="returned Opaque, which JSON cannot hold"):
+        as_text(Opaque())

@@ -1,0 +1,195 @@
+"""Plain functions as tools in real threads."""
+
+import threading
+import time
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from nodes.tools import ToolContext, _thread, tool
+
+LIMIT_S = 30.0
+
+
+class Signal:
+    """Set from a thread, waited for on the event loop."""
+
+    def __init__(self):
+        self._event = trio.Event()
+        self._loop = trio.lowlevel.current_trio_token()
+
+    def set(self):
+        self._loop.run_sync_soon(self._event.set)
+
+    async def wait(self):
+        await self._event.wait()
+
+
+async def test_a_thread_that_polls_stops_at_once(open_bench):
+    """The token tells a thread to stop; what it raises then is no failure of the tool."""
+    begun = Signal()
+
+    @tool
+    def work(context: ToolContext) -> None:
+        begun.set()
+        while True:
+            context.token.throw_if_requested()
+            time.sleep(0.01)
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            running = bench.start("work")
+            await begun.wait()
+            with capture_logs() as logs:
+                assert running.interrupt("barge_in") is None
+                await running.done.wait()
+            assert running.outcome == "effect_unknown"
+            assert running.final.content.startswith("It was cut off")
+            assert [line["event"] for line in logs if line["log_level"] == "warning"] == []
+
+
+async def test_a_thread_that_returns_soon_has_completed(open_bench):
+    """The result of a thread that ends right after it was told to stop still counts."""
+    begun = Signal()
+
+    @tool
+    def work(context: ToolContext) -> str:
+        begun.set()
+        while not context.token.is_requested:
+            time.sleep(0.01)
+        return "saved what there was"
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            running = bench.start("work")
+            await begun.wait()
+            running.interrupt("cancel")
+            await running.done.wait()
+            assert running.outcome == "completed_after_interrupt"
+            assert running.final.content.startswith("saved what there was\n")
+
+
+async def test_a_deaf_thread_is_left_alone(open_bench, monkeypatch):
+    """After a while the tool is over without it; that is warned of, and its result dropped."""
+    monkeypatch.setattr(_thread, "THREAD_S", 0.1)
+    begun, release = Signal(), threading.Event()
+
+    @tool
+    def deaf() -> str:
+        begun.set()
+        release.wait(LIMIT_S)
+        return "too late"
+
+    with trio.fail_after(LIMIT_S), capture_logs() as logs:
+        async with open_bench(deaf) as bench:
+            running = bench.start("deaf")
+            await begun.wait()
+            running.interrupt("cancel")
+            await running.done.wait()
+            assert running.outcome == "effect_unknown"
+            assert "tool_thread_abandoned" in [line["event"] for line in logs]
+            release.set()
+            # A line in the log is nothing to wait for.
+            while "abandoned_thread_ended" not in [line["event"] for line in logs]:  # noqa: ASYNC110
+                await trio.sleep(0.01)
+            assert bench.results() == [("c1", "effect_unknown")]
+
+
+async def test_the_end_of_the_call_does_not_wait_for_ever(open_bench, monkeypatch):
+    """A deaf thread holds up the end of its call only for a while."""
+    monkeypatch.setattr(_thread, "THREAD_S", 0.1)
+    begun, release = Signal(), threading.Event()
+
+    @tool
+    def deaf() -> None:
+        begun.set()
+        release.wait(LIMIT_S)
+
+    try:
+        with trio.fail_after(LIMIT_S / 2):
+            async with open_bench(deaf) as bench:
+                running = bench.start("deaf")
+                await begun.wait()
+            assert running.outcome == "effect_unknown"
+    finally:
+        release.set()
+
+
+async def test_what_waits_for_a_thread_has_not_started(open_bench, monkeypatch):
+    """The number of threads is bounded; a tool that is cut in the queue never runs."""
+    monkeypatch.setattr(_thread, "THREADS", 1)
+    begun, release, ran = Signal(), threading.Event(), []
+
+    @tool
+    def first() -> None:
+        begun.set()
+        release.wait(LIMIT_S)
+
+    @tool
+    def second() -> None:
+        ran.append(1)
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(first, second) as bench:
+            one = bench.start("first")
+            await begun.wait()
+            two = bench.start("second")
+            while two.started_at_s is None:
+                await trio.lowlevel.checkpoint()
+            await trio.sleep(0.05)
+            two.interrupt("cancel")
+            await two.done.wait()
+            assert two.outcome == "not_started"
+            release.set()
+            assert (await one.result()).outcome == "completed"
+            assert not ran
+
+
+async def test_an_error_in_a_thread_is_the_result(open_bench):
+    """The model is told class and message, as of an async tool."""
+
+    @tool
+    def fail() -> None:
+        raise LookupError("no such row")
+
+    async with open_bench(fail) as bench:
+        result = await bench.start("fail").result()
+        assert (result.error, result.content) == (True, "LookupError: no such row")
+
+
+async def test_a_thread_can_stop_its_own_tool(open_bench):
+    """Asking the token from the thread cuts the tool on the event loop."""
+
+    @tool
+    def work(context: ToolContext) -> None:
+        context.token.request()
+        time.sleep(0.05)
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            running = bench.start("work")
+            await running.done.wait()
+            assert running.outcome == "completed_after_interrupt"
+
+
+@pytest.mark.parametrize("policy", ["cancel", "detach"])
+async def test_a_thread_goes_on_in_the_background(open_bench, policy):
+    """A thread that moves to the background can see it, and gives its result later."""
+    begun = Signal()
+
+    @tool(policy=policy)
+    def work(context: ToolContext) -> str:
+        begun.set()
+        while not context.token.is_background_requested:
+            time.sleep(0.01)
+        return "worked"
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            running = bench.start("work")
+            await begun.wait()
+            assert running.to_background()
+            assert (await running.result()).outcome == "backgrounded"
+            await running.done.wait()
+            assert running.final.content == "worked"

@@ -1,0 +1,28 @@
+"""Functions that a worker process imports."""
+
+import time
+
+from nodes.tools import tool
+
+kept: list[int] = []
+
+
+@tool(where="worker")
+def keep(number: int) -> list[int]:
+    """Keep a number, and return all that were kept."""
+    kept.append(number)
+    print("kept", number)
+    return kept
+
+
+@tool(where="worker")
+def nap(seconds: float) -> str:
+    """Take a nap."""
+    time.sleep(seconds)
+    return "awake"
+
+
+@tool(where="worker")
+def fail() -> None:
+    """Fail."""
+    raise ZeroDivisionError("in the worker")
