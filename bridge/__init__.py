@@ -20,6 +20,10 @@ from ._history import ToolRecord as ToolRecord
 from ._history import UserEntry as UserEntry
 from ._transport import Speech as Speech
 from ._transport import Transport as Transport
+from .control._caps import Capped as Capped
+from .control._caps import Caps as Caps
+from .control._caps import Meter as Meter
+from .control._caps import current_meter as current_meter
 from .control._feed import Snapshot as Snapshot
 from .control._handle import Handle as Handle
 from .control._receipt import Receipt as Receipt
@@ -29,6 +33,8 @@ __all__ = [
     "App",
     "Bridge",
     "Call",
+    "Capped",
+    "Caps",
     "Handle",
     "History",
     "InterruptToken",
@@ -36,6 +42,7 @@ __all__ = [
     "InterruptionRecord",
     "JobEntry",
     "Message",
+    "Meter",
     "NoteEntry",
     "Receipt",
     "RouteDefinitionError",
@@ -45,6 +52,7 @@ __all__ = [
     "ToolRecord",
     "Transport",
     "UserEntry",
+    "current_meter",
     "current_run",
     "open_agent",
 ]

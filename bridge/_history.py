@@ -51,6 +51,7 @@ class History:
         self._tools_of: dict[int, list[int]] = {}
         self._ids = {entry.call.id for entry in self._entries if isinstance(entry, ToolEntry)}
         self._seen: set[int] = set()
+        self._jobs: list[JobFinished] = []
         self._loaded = len(self._entries)
         self.fence = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
@@ -215,7 +216,8 @@ class History:
 
     def add_job(self, job: JobFinished, message: int | None = None) -> None:
         """Add the result of a tool that went on in the background."""
-        if self._is_new(message):
+        if self._is_new(message) and not any(job is known for known in self._jobs):
+            self._jobs.append(job)  # a result that nobody heard is brought once more
             kept = self._id_of_job(job.id)
             if kept != job.id:
                 job = job.model_copy(update={"id": kept})

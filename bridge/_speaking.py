@@ -61,6 +61,7 @@ class Speaking:
         self._wrong_rates: set[tuple[str, int]] = set()
         self.turns_cut = 0
         self._ends_as: Outcome | None = None
+        self._cutting = False
         router = call.router
         router.observe(AgentResponse, self._response)
         router.add_sink(self._response_passed, AgentResponse)
@@ -206,7 +207,9 @@ class Speaking:
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
         for utterance in self._playout.utterances:
+            self._cutting = True
             self._playout.cut(utterance, "emergency stop")
+            self._cutting = False
             self._cut_turn(utterance.turn, message)
 
     def close(self) -> None:
@@ -250,9 +253,11 @@ class Speaking:
         """Silence what a cut run has said, in the step in which it is cut."""
         self._playout.advance(trio.current_time())
         turns = [t for t in self._turns if t.interruption is None and t.is_stale]
+        self._cutting = True
         for utterance in self._playout.utterances:
             if utterance.is_stale:
                 self._playout.cut(utterance, "barge-in")
+        self._cutting = False
         for turn in turns:
             self._cut_turn(turn, run.interruption)
 
@@ -281,7 +286,7 @@ class Speaking:
     def _finish(self, turn: Turn, outcome: Outcome) -> None:
         if turn.outcome is None:
             turn.outcome = outcome
-            self._complete_text(turn)
+            self.complete_text(turn)
             self._remember_if_begun(turn)
             if not turn.is_said:
                 self._tell_complete(turn, outcome)
@@ -323,7 +328,8 @@ class Speaking:
         self._call.router.publish_detached(event, turn.agent)
         self._call.delivery.ended(turn)
 
-    def _complete_text(self, turn: Turn) -> None:
+    def complete_text(self, turn: Turn) -> None:
+        """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
         for utterance in turn.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)
@@ -332,6 +338,8 @@ class Speaking:
                     self._call.router.publish(complete, turn.agent, utterance.run)
 
     def _close_if_over(self, turn: Turn) -> None:
+        if self._cutting:
+            return  # the cut is put down first, then its end is told
         if turn.is_delivered:
             if not turn.is_aside:
                 self._turns.close(turn)
@@ -379,7 +387,7 @@ class Speaking:
             if run is not None and run not in last.runs:
                 self._hold(last, run)
             return last
-        self._complete_text(turn)
+        self.complete_text(turn)
         self._utterances += 1
         utterance = Utterance(self._utterances, turn, interruptible)
         turn.utterances.append(utterance)

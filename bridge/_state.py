@@ -94,7 +94,8 @@ class StateKeeper:
             return "closed"
         if control.is_paused:
             turn = control.target()
-            works = any(work.outcome is None for work in control.works(turn))
+            begun = [work for work in control.works(turn) if work.started_at_s is not None]
+            works = any(work.outcome is None for work in begun)
             return "pausing" if works and control.pause_tools == "finish" else "paused"
         if speaking.is_audible_now:
             return "speaking"

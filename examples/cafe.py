@@ -110,20 +110,13 @@ PROMPT = (
     "You take orders at a small coffee shop. Answer in one short, friendly sentence. "
     "Repeat what the guest orders, then ask if they want anything else."
 )
-# A small model does as it is shown.  It still gets orders wrong: good for small talk only.
+# A small model does as it is shown, and these begin with a short clause, which is soon said.  It
+# still gets orders wrong: good for small talk only.
+MORE = "Would you like anything else?"
 SHOWN = (
-    (
-        "I'd like a small cappuccino, please.",
-        "Of course, a small cappuccino. Would you like anything else?",
-    ),
-    (
-        "Can I get two teas and a muffin?",
-        "Of course, two teas and a muffin. Would you like anything else?",
-    ),
-    (
-        "Wait, make it one large tea instead.",
-        "No problem, one large tea instead. Would you like anything else?",
-    ),
+    ("I'd like a small cappuccino, please.", f"Of course, a small cappuccino. {MORE}"),
+    ("Can I get two teas and a muffin?", f"Of course, two teas and a muffin. {MORE}"),
+    ("Wait, make it one large tea instead.", f"No problem, one large tea instead. {MORE}"),
     ("That's all, thanks.", "Thank you! Your order will be ready soon."),
 )
 EXAMPLES = [
@@ -157,13 +150,10 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path) -> bool
     async def transcribe(pcm: bytes) -> str:
         return (await speech.stt.transcribe(pcm)).text
 
+    soon = agent_has_spoken(1.5 if model else 2.0)
     script = (
         Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
-        Line(
-            "No wait, I want a cappuccino instead.",
-            agent_has_spoken(1.5 if model else 2.0),
-            interrupts=True,
-        ),
+        Line("No wait, I want a cappuccino instead.", soon, interrupts=True),
         Line("No, that's all, thank you.", agent_falls_silent()),
     )
     checks = [] if model else [("the changed order is the one confirmed", confirmed)]

@@ -2,7 +2,14 @@
 
 from ._chat import ChatNode as ChatNode
 from ._context import ConversationContext as ConversationContext
+from ._jobs import Job as Job
 from ._node import Node as Node
 from ._reasoning import ReasoningNode as ReasoningNode
 
-__all__ = ["ChatNode", "ConversationContext", "Node", "ReasoningNode"]
+__all__ = [
+    "ChatNode",
+    "ConversationContext",
+    "Job",
+    "Node",
+    "ReasoningNode",
+]

@@ -11,7 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bridge import NoteEntry, ToolEntry, UserEntry, current_run
-from bridge._render import as_chat, harmless
-from bridge._words import OUTCOME_WORDS
+from bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
+from bridge._render import as_chat
 from bridge.control import TurnPhase
 from bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
 from bridge.events import ToolCall, ToolResult
 
-from .llm import ChatModel, TextDelta, ToolCallRequest, Usage
+from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
@@ -40,20 +39,15 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 ChatMessage = dict[str, Any]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,34}")
+"""What every API takes as the id of a call, with room for a number behind it: OpenAI takes 40
+characters."""
+
 Messages = Callable[["ConversationContext"], list[ChatMessage]]
 
 OnStart = Callable[[RunningTool, Meter], None]
 """Told of a tool that was started, and of the meter that counts what it does."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerProgress:
-    """A piece of a model's answer that is not for the caller: it tells what the model is at."""
-
-    phase: TurnPhase
-    """``thinking``, or ``tool_call`` while the model writes the call of a tool."""
-    label: str = ""
-    """More of it, such as the name of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +194,7 @@ class ToolLoop:
         requests = self._story.add_step(self._text, self._requests)
         if self._turn is not None and self._call is not None:
             # What was said before the tools is whole: no voice waits for the rest of a clause.
-            self._call.speaking._complete_text(self._turn)
+            self._call.speaking.complete_text(self._turn)
         refused: Capped | None = None
         for request in requests:
             if not await self._may_go_on():
@@ -240,8 +234,7 @@ class ToolLoop:
 
     async def _finish(self, id: str) -> None:
         result = await self.meter.within(self.running[id].result)
-        del self.running[id]
-        self._story.add_result(id, result)
+        self._story.add_result(self.running.pop(id), result)
         if self._turn is None or self._turn.phase != "permission":  # another one may wait for it
             self._show("tool" if self.running else "between_tools")
 
@@ -277,32 +270,36 @@ class _Story:
         self._before = context.copy()
         self._seen = len(self._before)
         self._ids: set[str] = set()
-        self._steps: list[ChatMessage] = []
+        self._steps: list[Entry] = []
+        self._text = ""
+        self._turn = 0
+        """Each step is told as a turn of its own, so that words stand where they fell."""
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
-        return [*messages(self._before), *self._steps]
+        before = messages(self._before)
+        self._ids.update(call["id"] for m in before for call in m.get("tool_calls") or ())
+        return [*before, *as_chat(self._steps, fence=self._context._fence)]
 
     def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
         """Put down what the model wrote; returns its calls under ids that nothing else has."""
+        self._text = text
+        self._turn -= 1  # below the numbers of true turns
+        if text:
+            self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
         self._ids.update(e.call.id for e in self._known if isinstance(e, ToolEntry))
-        requests = [replace(request, id=self._unique(request)) for request in requests]
-        calls = [
-            {
-                "id": request.id,
-                "type": "function",
-                "function": {"name": request.name, "arguments": _as_json(request)},
-            }
-            for request in requests
-        ]
-        said = text.strip() or None
-        self._steps.append({"role": "assistant", "content": said, "tool_calls": calls})
-        return requests
+        return [replace(request, id=self._unique(request.id)) for request in requests]
 
-    def add_result(self, id: str, result: ToolResult) -> None:
-        words = harmless(result.content, self._context._fence)
-        if not words.strip():
-            words = OUTCOME_WORDS[result.outcome]  # some servers take no empty message
-        self._steps.append({"role": "tool", "tool_call_id": id, "content": words})
+    def add_result(self, running: RunningTool, result: ToolResult) -> None:
+        last = self._steps[-1] if self._steps else None
+        entry = ToolEntry(
+            trio.current_time(),
+            ToolCall(name=running.name, arguments=running.arguments, id=running.id),
+            result,
+            turn=self._turn,
+            said_chars=len(self._text),
+            together=isinstance(last, ToolEntry) and last.turn == self._turn,
+        )
+        self._steps.append(entry)
 
     def add_late(self, *, is_heard: bool) -> None:
         """Put what the user or a note has said meanwhile behind the step.
@@ -312,20 +309,14 @@ class _Story:
         """
         late = self._context.entries[self._seen :]
         self._seen += len(late)
-        said = [entry for entry in late if isinstance(entry, (UserEntry, NoteEntry))]
         if is_heard:
-            self._steps += as_chat(said, fence=self._context._fence)
+            self._steps += [e for e in late if isinstance(e, (UserEntry, NoteEntry))]
 
-    def _unique(self, request: ToolCallRequest) -> str:
-        base = request.id or f"call_{request.name}"
+    def _unique(self, id: str) -> str:
+        base = id if _ID.fullmatch(id) else "call"
         unique, count = base, 1
         while unique in self._ids:
             count += 1
             unique = f"{base}_{count}"
         self._ids.add(unique)
         return unique
-
-
-def _as_json(request: ToolCallRequest) -> str:
-    """Return arguments as servers take them back, also those that were no JSON."""
-    return json.dumps(dict(request.arguments or {}), ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 How a page is read:
 1. The Python blocks of a page run in order, in one namespace, so that a block may build on those
-   before it.  Async functions named ``test_…`` are then run, in virtual time.
+   before it.  Functions named ``test_…`` are then run, the async ones in virtual time.
 2. A block whose first line is ``# name.py`` is also a file of the reader's, loaded as one.
 3. Of a shell block, each command is looked at by what knows it: make's targets are in the Makefile,
    pip's extras in pyproject.toml, and our own command line parses what is written.
@@ -71,10 +71,13 @@ def run_page(page: Path, module: ModuleType) -> int:
 
 
 def run_test(test: Callable[..., object]) -> None:
-    """Run an async test under a clock that jumps over every wait."""
-    assert inspect.iscoroutinefunction(test), f"{test!r} is no async function"
-    clock = trio.testing.MockClock(autojump_threshold=0)
+    """Run a test; an async one under a clock that jumps over every wait."""
     takes = inspect.signature(test).parameters
+    if not inspect.iscoroutinefunction(test):
+        assert not takes, f"{test!r} takes {list(takes)}"
+        test()
+        return
+    clock = trio.testing.MockClock(autojump_threshold=0)
     assert set(takes) <= {"autojump_clock"}, f"{test!r} takes {list(takes)}"
     trio.run(test, *(clock for _ in takes), clock=clock)
 
@@ -199,7 +202,9 @@ def test_every_python_block_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     module = ModuleType("page_" + re.sub(r"\W", "_", name))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     page = ROOT / name
-    shown = sum(len(re.findall(r"^async def test_", b, re.M)) for _, b in blocks(page, "python"))
+    shown = sum(
+        len(re.findall(r"^(?:async )?def test_", b, re.M)) for _, b in blocks(page, "python")
+    )
     assert run_page(page, module) == shown
 
 

@@ -7,6 +7,7 @@ step in which that is published.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import trio
 
 from routes import Message, Run
 
+from .._entries import AgentEntry, directive_of
 from ..events import (
     ControlRequested,
     EmergencyStop,
@@ -183,10 +185,14 @@ class Control:
         way = self._under_way
         if way is not None and way.verb == verb and self._same_target(way):
             receipt = way
+            if verb == "redirect":
+                self._take_input(message.event.text)  # once more, in other words
         else:
             receipt = self._receipt(verb, self.why_not(verb))
             if receipt.accepted:
                 self._perform(receipt, message)
+            elif verb == "redirect" and not self.is_closing:
+                self._take_input(message.event.text)  # no words of the user's are lost
         if self._users:  # one of them takes it
             self._given[message.id] = receipt
         log.info(
@@ -229,11 +235,23 @@ class Control:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
         finally:
             self._performing = None
+        if receipt.upgraded_from in _STOPPING:
+            self._upgrade_record(receipt)
         if before is not None and before is not receipt and not before.settled:
             self._call.nursery.start_soon(_settle_with, before, receipt)
         if receipt.verb not in ("resume", "pause") and not receipt.settled:
             self._call.nursery.start_soon(self._settle, receipt, self._runs, self._works)
         self._call.touch_state()
+
+    def _upgrade_record(self, receipt: Receipt) -> None:
+        """Let the record of a turn that is being stopped name the stronger verb: one a turn."""
+        history = self._call.history
+        for entry in history.entries:
+            record = entry.interruption if isinstance(entry, AgentEntry) else None
+            if isinstance(entry, AgentEntry) and record and record.turn == receipt.turn:
+                directive = directive_of(receipt.verb)
+                stronger = replace(record, verb=receipt.verb, directive=directive)
+                history.set_interruption(stronger, entry.agent)
 
     def _do_pause(self, receipt: Receipt, message: Message) -> None:
         self._paused = list(self._sources())
@@ -275,8 +293,11 @@ class Control:
 
     def _do_redirect(self, receipt: Receipt, message: Message) -> None:
         self._cut(receipt.verb, message)
+        self._take_input(message.event.text)
+
+    def _take_input(self, text: str) -> None:
         router = self._call.router
-        router.publish_detached(UserTranscriptionReceived(content=message.event.text), "caller")
+        router.publish_detached(UserTranscriptionReceived(content=text), "caller")
         router.publish_detached(UserStoppedSpeaking(), "caller")
 
     def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:

@@ -34,9 +34,10 @@ class UseVerb(Wire):
 
 
 class AnswerPermission(Wire):
-    """Answers the question whether a tool may run; ``permission.answered`` tells that it was taken.
+    """Answers the question whether a tool may run.
 
-    An error with code ``bad_message`` tells that nobody waits for the answer any more.
+    The event ``agent.permission_answered`` tells that it was taken, an error with the code
+    ``bad_message`` that nobody waits for it any more.
     """
 
     type: Literal["permission"] = "permission"

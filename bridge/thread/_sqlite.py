@@ -65,7 +65,7 @@ class SqliteThreads:
         try:
             await thread.attach()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(thread.tend, name=f"thread {id}")
+                nursery.start_soon(thread.tend, name="thread")
                 yield thread
                 nursery.cancel_scope.cancel()
         finally:

@@ -53,6 +53,7 @@ class SqliteThread:
         self._database = database
         self._attach = attach
         self._is_attached = False
+        self._is_closed = False
         self._is_listed = False
         self._numbers: list[int] = []
         self._next = 0
@@ -77,8 +78,11 @@ class SqliteThread:
 
         Args:
             index: Its place in the history.
-            entry: The entry.
+            entry: The entry; one that comes after the thread was closed is lost, and logged.
         """
+        if self._is_closed:
+            log.error("thread_entry_lost", pii_thread=self.id, index=index, closed=True)
+            return
         try:
             record = to_record(entry, self.trio_began_s)
         except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
@@ -132,15 +136,16 @@ class SqliteThread:
 
     def close(self) -> None:
         """Save what is left; what cannot be saved now is lost, and logged."""
+        self._is_closed = True
         try:
             if self._is_attached:
                 self._save()
                 if self._is_listed:
                     self._database.write(self.id, [], touch=True)
         except sqlite3.Error as error:
-            log.error("thread_not_saved", thread=self.id, error=str(error))
+            log.error("thread_not_saved", pii_thread=self.id, error=str(error))
         if self._kept:
-            log.error("thread_entries_lost", thread=self.id, entries=len(self._kept))
+            log.error("thread_entries_lost", pii_thread=self.id, entries=len(self._kept))
         if self.lock is not None:
             self.lock.release()
 
@@ -158,7 +163,7 @@ class SqliteThread:
             wait_s = min(2 * wait_s, MAX_RETRY_S)
         if self._trouble:
             self._trouble = ""
-            log.info("thread_saved_again", thread=self.id)
+            log.info("thread_saved_again", pii_thread=self.id)
 
     async def _retry(self) -> Exception | None:
         try:
@@ -205,7 +210,7 @@ class SqliteThread:
         if index in self._kept or len(self._kept) < MAX_KEPT:
             self._kept[index] = record
         else:
-            log.error("thread_entry_lost", thread=self.id, index=index, kept=len(self._kept))
+            log.error("thread_entry_lost", pii_thread=self.id, index=index, kept=len(self._kept))
 
     def _tell(self, error: Exception) -> None:
         if self._trouble:
@@ -215,7 +220,7 @@ class SqliteThread:
             f"the conversation {self.id!r} cannot be {doing} ({error}); it goes on, and saving is "
             "tried again"
         )
-        log.error("thread_trouble", thread=self.id, error=str(error))
+        log.error("thread_trouble", pii_thread=self.id, error=str(error))
         if self._on_trouble is not None:
             self._on_trouble(self._trouble)
 

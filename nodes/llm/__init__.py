@@ -13,6 +13,7 @@ from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
 from ._local import LocalChat as LocalChat
 from ._openai_chat import OpenAIChat as OpenAIChat
 from ._protocol import AnswerPiece as AnswerPiece
+from ._protocol import AnswerProgress as AnswerProgress
 from ._protocol import ChatModel as ChatModel
 from ._protocol import TextDelta as TextDelta
 from ._protocol import ToolCallRequest as ToolCallRequest
@@ -21,6 +22,7 @@ from ._protocol import Usage as Usage
 __all__ = [
     "Answer",
     "AnswerPiece",
+    "AnswerProgress",
     "ChatModel",
     "ChatModelError",
     "ChatModelExtraError",

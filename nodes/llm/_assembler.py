@@ -5,6 +5,8 @@ little differently, and all differences end here:
 
 - a tool call's pieces carry an index, or only an id, or neither (then it is one whole call);
 - a content is a string, or a list of parts;
+- reasoning comes as ``reasoning_content`` (DeepSeek, llama.cpp) or as ``reasoning``
+  (OpenRouter, Ollama, and vLLM, whose "Reasoning Outputs" tells that it was renamed);
 - usage comes with the last chunk, or in one of its own, or never;
 - an error comes as an object in the stream, its code as an HTTP status or as a word.
 """
@@ -12,7 +14,7 @@ little differently, and all differences end here:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 
 from ._errors import ChatModelError
-from ._protocol import AnswerPiece, TextDelta, ToolCallRequest, Usage
+from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 
 _RETRYABLE_WORDS = ("rate_limit", "overloaded", "server_error", "unavailable", "timeout")
 _RETRYABLE_STATUS = frozenset({408, 409, 429})
@@ -67,11 +69,13 @@ class _Delta(_Wire):
             content = "".join(part.text or "" for part in content if part.type == "text")
         return content or self.refusal or ""
 
+    def is_reasoning(self) -> bool:
+        """Return whether the model wrote something to itself."""
+        return bool(self.reasoning or self.reasoning_content)
+
     def is_token(self) -> bool:
         """Return whether the model wrote something, be it to itself."""
-        return bool(self.content or self.refusal or self.reasoning or self.reasoning_content) or (
-            bool(self.tool_calls)
-        )
+        return bool(self.content or self.refusal or self.tool_calls) or self.is_reasoning()
 
 
 class _Choice(_Wire):
@@ -155,6 +159,7 @@ class Assembler:
         self._usage: _Usage | None = None
         self._finish_reason: str | None = None
         self._begun = False
+        self._reasons = False
 
     @property
     def begun(self) -> bool:
@@ -167,7 +172,7 @@ class Assembler:
         return self._finish_reason is not None
 
     def feed(self, chunk: Chunk) -> list[AnswerPiece]:
-        """Return what this chunk completes.
+        """Return what this chunk completes, and what the model turns to with it.
 
         Raises:
             ChatModelError: The chunk reports an error.
@@ -182,10 +187,7 @@ class Assembler:
             delta = choice.delta or choice.message
             if delta is not None:
                 self._begun = self._begun or delta.is_token()
-                if text := delta.text():
-                    pieces.append(TextDelta(text))
-                for call in delta.tool_calls or ():
-                    self._call(call).add(call.function)
+                pieces += self._take(delta)
             self._finish_reason = choice.finish_reason or self._finish_reason
         return pieces
 
@@ -224,6 +226,22 @@ class Assembler:
             status=status,
             detail=str(fields.get("message") or error),
         )
+
+    def _take(self, delta: _Delta) -> Iterator[AnswerPiece]:
+        """Yield what a delta brings, in the order in which models write it."""
+        if delta.is_reasoning() and not self._reasons:
+            self._reasons = True
+            yield AnswerProgress("thinking")
+        if text := delta.text():
+            self._reasons = False
+            yield TextDelta(text)
+        for piece in delta.tool_calls or ():
+            self._reasons = False
+            call = self._call(piece)
+            was_named = bool(call.name)
+            call.add(piece.function)
+            if call.name and not was_named:
+                yield AnswerProgress("tool_call", call.name)
 
     def _call(self, piece: _ToolCall) -> _OpenCall:
         """Return the call a piece belongs to, begun if it is the first."""

@@ -1,10 +1,10 @@
-"""What a language model is: one method, and the three things its answer is made of."""
+"""What a language model is: one method, and the four things its answer is made of."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,17 @@ class Usage:
     """In the server's word: "stop", "length", "tool_calls", "content_filter"; may be empty."""
 
 
-AnswerPiece = TextDelta | ToolCallRequest | Usage
+@dataclass(frozen=True, slots=True)
+class AnswerProgress:
+    """What the model is at while it writes what is not for the caller; a model may leave it out."""
+
+    phase: Literal["thinking", "tool_call"]
+    """``thinking``: it reasons; ``tool_call``: it writes the call of a tool."""
+    label: str = ""
+    """The name of the tool; empty while it reasons."""
+
+
+AnswerPiece = TextDelta | ToolCallRequest | Usage | AnswerProgress
 """What an answer is made of."""
 
 
@@ -61,9 +71,10 @@ class ChatModel(Protocol):
             tools: What the model may call, as ``{"type": "function", "function": {...}}``.
 
         Returns:
-            Text as it comes, then the complete tool calls, then one `Usage`.  Cancelling the
-            scope, leaving the loop and closing the iterator are all safe and free the model at
-            once; half a tool call is dropped.
+            Text as it comes, then the complete tool calls, then one `Usage`; an `AnswerProgress`
+            wherever the model turns to what is not for the caller.  Cancelling the scope, leaving
+            the loop and closing the iterator are all safe and free the model at once; half a tool
+            call is dropped.
 
         Raises:
             ChatModelError: While iterating; what was yielded before it stays good.

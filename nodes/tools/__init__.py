@@ -8,17 +8,31 @@ from ._errors import CommitOverrun as CommitOverrun
 from ._errors import ToolDefinitionError as ToolDefinitionError
 from ._function import FunctionTool as FunctionTool
 from ._function import tool as tool
+from ._mcp import McpServer as McpServer
+from ._mcp import McpTool as McpTool
+from ._mcp_errors import McpError as McpError
+from ._mcp_errors import McpExtraError as McpExtraError
+from ._mcp_errors import McpServerError as McpServerError
+from ._mcp_errors import McpToolError as McpToolError
 from ._policy import Policy as Policy
 from ._policy import finish as finish
 from ._policy import shield as shield
+from ._processes import CommandTool as CommandTool
 from ._runner import ToolRunner as ToolRunner
 from ._running import RunningTool as RunningTool
 from ._tool import Tool as Tool
 
 __all__ = [
     "BadArguments",
+    "CommandTool",
     "CommitOverrun",
     "FunctionTool",
+    "McpError",
+    "McpExtraError",
+    "McpServer",
+    "McpServerError",
+    "McpTool",
+    "McpToolError",
     "Policy",
     "RunningTool",
     "Tool",

@@ -10,11 +10,18 @@ import trio.testing
 from websockets.trio.server import serve
 
 from bridge.client import Arrival, CallOver, Clear, State, open_caller
+from bridge.server._handle_messages import (
+    AnswerPermission,
+    AskSnapshot,
+    DescribeVerb,
+    UseVerb,
+)
 from bridge.server._native import (
     AgentFrame,
     CallerAudio,
     Ended,
     Hello,
+    Hold,
     PlaybackReport,
     ProtocolViolation,
     UtteranceEnd,
@@ -133,6 +140,51 @@ async def test_playback_is_reported_as_it_goes(autojump_clock):
         times = [at for at, m in script.got if isinstance(m, PlaybackReport)]
         assert [round(at - times[0], 3) for at in times] == [0, 0.05, 0.1, 0.12]
         assert caller.underruns == 0
+
+
+async def test_a_hold_stops_the_sound_until_it_is_released(autojump_clock):
+    """The loudspeaker stops at the sample, says where, and goes on there."""
+    script = Script()
+    async with ringing(script) as caller:
+        began_s = trio.current_time()
+        await script.out.send(AgentFrame(1, tone(200)))
+        await script.out.send(UtteranceEnd(utterance=1))
+        await trio.sleep(0.13)
+        await script.out.send(Hold(on=True))
+        await trio.sleep(10)
+        assert caller.played_ms(1) == 70
+        assert script.reports() == [("start", 1, 0), ("position", 1, 50), ("position", 1, 70)]
+        await script.out.send(Hold(on=False))
+        await trio.sleep(1)
+        assert script.reports()[3:] == [
+            ("position", 1, 100),
+            ("position", 1, 150),
+            ("done", 1, 200),
+        ]
+        first, second = caller.heard
+        assert (first.at_s, len(first.pcm)) == (pytest.approx(began_s + 0.06), 70 * 48)
+        assert (second.at_s, len(second.pcm)) == (pytest.approx(began_s + 10.13), 130 * 48)
+        assert caller.underruns == 0
+
+
+async def test_the_handle_is_held_by_messages(autojump_clock):
+    """Each question has a request of its own, by which its answers are found."""
+    script = Script()
+    async with ringing(script, mode="text") as caller:
+        requests = [
+            caller.control("redirect", "only EU"),
+            caller.respond("q1", True, remember=True),
+            caller.ask_description("cancel"),
+            caller.ask_snapshot(),
+        ]
+        await trio.sleep(1)
+        assert requests == [1, 2, 3, 4]
+        assert [m for _, m in script.got] == [
+            UseVerb(verb="redirect", text="only EU", request=1),
+            AnswerPermission(id="q1", allow=True, remember=True, request=2),
+            DescribeVerb(verb="cancel", request=3),
+            AskSnapshot(request=4),
+        ]
 
 
 async def test_the_microphone_sends_a_frame_each_20_ms(autojump_clock):

@@ -252,9 +252,10 @@ async def test_the_result_of_a_job(autojump_clock):
     for _ in range(2):
         history.add_tool_call(ToolCall(name="book", id="a"))
         history.add_tool_result(result("a", outcome="backgrounded"))
-    job = JobFinished(id="a", name="book", content="booked")
-    for message in (1, 1, 2, 3):
-        history.add_job(job, message)
+    for number in (1, 2, 3):
+        job = JobFinished(id="a", name="book", content="booked")
+        for message in (number, number, 10 + number):  # told again, as nobody heard it
+            history.add_job(job, message)
     jobs = [entry.job for entry in history if isinstance(entry, JobEntry)]
     assert [j.id for j in jobs] == ["a", "a_2", "a"]
 

@@ -526,7 +526,7 @@ def test_the_laws_hold_for_any_interrupt(interrupt, audio):
         await one_question(caller)
 
     answer = App(agent(two_sentences, two_sentences))
-    report = interrupt_everywhere(answer, scenario, interrupt=interrupt, audio=audio, limit=8)
+    report = interrupt_everywhere(answer, scenario, interrupt=interrupt, audio=audio, limit=5)
     assert report.drifted == 0
 
 

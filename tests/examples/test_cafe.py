@@ -73,6 +73,9 @@ async def test_a_turn_without_words_is_asked_again(cafe, autojump_clock):
 # --- with a language model ------------------------------------------------------------------------
 
 
+SAID = "Of course, one large latte. Would you like anything else with that?"
+
+
 class Scripted(LocalChat):
     """A local model that says the same each time, and notes what it reads and is asked."""
 
@@ -85,7 +88,7 @@ class Scripted(LocalChat):
 
     async def stream(self, messages, *, tools=()):
         self.asked.append(list(messages))
-        for word in "Of course, one of those. Would you like anything else with that?".split():
+        for word in SAID.split():
             await trio.sleep(0.02)
             yield TextDelta(f"{word} ")
 
@@ -99,7 +102,8 @@ class ChatServer(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request):
         self.asked.append((str(request.url), json.loads(await request.aread())))
         await trio.sleep(0.1)
-        parts = [{"choices": [{"delta": {"content": f"{word} "}}]} for word in self.texts.pop(0)]
+        words = self.texts.pop(0).split()
+        parts = [{"choices": [{"delta": {"content": f"{word} "}}]} for word in words]
         parts.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
         body = "".join(f"data: {json.dumps(part)}\n\n" for part in parts) + "data: [DONE]\n\n"
         headers = {"content-type": "text/event-stream"}
@@ -108,10 +112,7 @@ class ChatServer(httpx2.AsyncBaseTransport):
 
 async def test_a_model_on_a_server_takes_the_order(cafe, autojump_clock):
     """Each turn is asked of the server, with what was heard of the answer that was cut."""
-    server = ChatServer(
-        "Of course, one large latte. Would you like anything else with that?".split(),
-        "No problem, a cappuccino.".split(),
-    )
+    server = ChatServer(SAID, "No problem, a cappuccino.")
     model = OpenAIChat("default", base_url="http://model.test/v1", transport=server)
     async with open_call(functools.partial(cafe.answer, model=model)) as caller:
         await caller.quiet()

@@ -72,12 +72,12 @@ def test_examples_are_found():
 
 def test_every_point_in_text(interrupted):
     """A caller who only reads may speak up at any point."""
-    interrupted(audio=False, limit=40)
+    interrupted(audio=False, limit=25)
 
 
 def test_points_all_over_a_voice_call(interrupted):
     """A caller talks over the agent, at any word of it."""
-    interrupted(limit=20)
+    interrupted(limit=8)
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_points_all_over_a_voice_call(interrupted):
 )
 def test_verbs_twice(interrupted, interrupt):
     """Each verb, and once more a step later."""
-    interrupted(interrupt=interrupt, twice=True, audio=False, limit=10)
+    interrupted(interrupt=interrupt, twice=True, audio=False, limit=6)

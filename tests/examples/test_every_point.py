@@ -45,7 +45,7 @@ class Model:
             yield TextDelta("It is done: ")
             await trio.sleep(0.1)
             yield TextDelta(f"{messages[-1]['content']}.")
-        elif tools and "book" in words[-1]:
+        elif tools and "Please book" in words[-1] and "background" not in words[-1]:
             yield TextDelta("One moment. ")
             await trio.sleep(0.1)
             yield ToolCallRequest(f"look_{number}", "look_up", {"city": "Tokyo"}, "{}")
@@ -208,19 +208,19 @@ def tried(agency: Agency, verb: str, **options: Any) -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=POLICY_NAMES)
 def test_every_verb_with_every_policy(policy, verb):
     """In text, what the history says of the tools is what they did, wherever they are cut."""
-    tried(Agency(policy), verb, audio=False, limit=7)
+    tried(Agency(policy), verb, audio=False, limit=4)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_in_a_voice_call(verb):
     """With audio, one tool after the other, and each verb twice."""
-    tried(Agency(parallel=False), verb, twice=True, limit=6)
+    tried(Agency(parallel=False), verb, twice=True, limit=4)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_around_a_question(verb):
     """A tool that asks first: a question that is withdrawn was neither allowed nor denied."""
-    tried(Agency(permission="ask"), verb, audio=False, limit=8)
+    tried(Agency(permission="ask"), verb, audio=False, limit=5)
 
 
 def test_every_point_of_speaking_to_it():

@@ -7,6 +7,7 @@ import json
 import pytest
 import trio
 
+from bridge._validity import chat_problems
 from bridge.control._caps import Caps
 from bridge.events import (
     AgentHandoff,
@@ -34,6 +35,7 @@ class Teller:
         self.asked = []
 
     async def stream(self, messages, *, tools=()):
+        assert chat_problems(messages) == []
         self.asked.append(messages)
         await trio.sleep(self.thinks_s)
         if self.calls:
@@ -128,6 +130,38 @@ async def test_a_tool_can_be_moved_while_the_turn_goes_on(autojump_clock):
         await caller.receives(JobFinished)
         await caller.quiet()
         assert caller.heard.endswith("I hear: found.")
+
+
+async def test_a_turn_in_the_background_is_not_about_the_talk(autojump_clock):
+    """A turn that was moved away ends by what it was asked; its answer is told once."""
+    model = Teller(asks("search"))
+    model.calls.append([])  # what is said meanwhile gets an empty answer
+
+    @tool
+    async def search() -> str:
+        """Search."""
+        await trio.sleep(5)
+        return "found"
+
+    node = ChatNode(model, tools=[search])
+    async with open_call(answer_with(node), audio=False) as caller:
+        caller.publish(UserTranscriptionReceived(content="look it up"))
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        assert caller.call.handle.background().accepted
+        caller.publish(UserTranscriptionReceived(content="by the way"))
+        caller.publish(UserStoppedSpeaking())
+        await caller.receives(JobFinished)
+        await caller.quiet()
+        await trio.sleep(30)
+        assert len(caller.events(JobFinished)) == 1
+        assert len(caller.events(ToolResult)) == 1
+        assert caller.heard == "I hear: I hear: nothing yet.."
+    first, meanwhile, second, _ = model.asked
+    assert "by the way" in json.dumps(meanwhile)
+    assert second[: len(first)] == first
+    assert "by the way" not in json.dumps(second)
+    assert second[-1]["content"] == "found"
 
 
 async def test_a_result_waits_while_the_user_speaks_and_is_answered(autojump_clock):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -105,6 +105,17 @@ def test_classes_of_the_user_can_be_matched():
     bare = Bare()
     bare.size = 2
     assert meant(matcher(Bare, "on()", filters={"size": 2}), bare)
+
+
+@pytest.mark.parametrize("spec", [Key, "mt.*", lambda message: True])
+def test_what_is_left_out_is_never_meant(spec):
+    """A class under `unless` does not match, nor do its subclasses, whatever names them."""
+    built = replace(matcher(spec, "on()"), unless=(LongKey, Sound))
+    assert meant(built, Key(button="1"))
+    assert not meant(built, LongKey(button="1"))
+    assert not meant(built, Sound())
+    without_keys = replace(built, unless=(Key,))
+    assert not meant(without_keys, LongKey(button="1"))
 
 
 def test_sources_restrict():

@@ -46,6 +46,40 @@ async def test_a_sink_may_take_some_messages_only():
     assert odd == [1, 1, 3, 3]
 
 
+async def test_a_sink_may_leave_classes_out():
+    """What is of a class under `unless`, or of a subclass, does not reach a sink."""
+
+    class LastChunk(Chunk):
+        last: bool = True
+
+    all_but_chunks, all_but_two, chunks_but_last = [], [], []
+    async with open_router() as router:
+        router.add_sink(lambda m: all_but_chunks.append(type(m.event)), unless=(Chunk,))
+        router.add_sink(lambda m: all_but_two.append(type(m.event)), unless=(Go, LastChunk))
+        router.add_sink(lambda m: chunks_but_last.append(type(m.event)), Chunk, unless=(LastChunk,))
+        for event in (Go(), Chunk(), LastChunk(), Stop()):
+            router.publish(event)
+    assert all_but_chunks == [Go, Stop]
+    assert all_but_two == [Chunk, Stop]
+    assert chunks_but_last == [Chunk]
+
+
+async def test_an_async_sink_leaves_classes_out_too():
+    """A sink with a queue of its own is never woken for what it leaves out."""
+    got = []
+
+    async def take(message):
+        await trio.lowlevel.checkpoint()
+        got.append(type(message.event))
+
+    async with open_router() as router:
+        router.add_sink(take, unless=(Chunk,))
+        for event in (Chunk(), Go(), Chunk()):
+            router.publish(event)
+        await trio.testing.wait_all_tasks_blocked()
+        assert got == [Go]
+
+
 async def test_a_broken_sink_hinders_nobody(autojump_clock):
     """What a sink raises, plain or async, is logged by name; others get the message."""
     got = []

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import trio
-
 from .._context import ToolContext
 from .._errors import ToolDefinitionError
 from .._schema import read_signature
@@ -87,7 +85,7 @@ class CommandTool(Tool):
             run_command, cwd=cwd, env=env, tty=tty, shell=shell, ladder=ladder, limits=limits
         )
         # A second more than the ladder's own bound, so that the process is never given up before.
-        options.setdefault("unwind_s", ladder.int_s + ladder.term_s + ladder.kill_s + 2 * SPARE_S)
+        options.setdefault("unwind_s", ladder.bound_s + SPARE_S)
         super().__init__(
             getattr(build, "__name__", "") if name is None else name,
             self._signature.description if description is None else description,
@@ -118,8 +116,9 @@ class CommandTool(Tool):
                 is_forced=lambda: context.token.is_forced,
                 on_end=ended.append,
             )
-        except trio.Cancelled:
-            _conclude(context, ended)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Cancelled, in the group of a nursery
+                _conclude(context, ended)
             raise
         return str(result)
 

@@ -19,7 +19,7 @@ from typing import Literal
 
 import trio
 
-from ._session import strike
+from ._session import Member, strike
 
 LOOK_S = 0.02
 """How often is looked whether the others of a session are gone; a look costs some milliseconds of
@@ -42,6 +42,11 @@ class Ladder:
     """From SIGTERM to SIGKILL."""
     kill_s: float = 1.0
     """How long is looked for what is still there after SIGKILL; each is killed again."""
+
+    @property
+    def bound_s(self) -> float:
+        """The longest that `stop_process` takes."""
+        return self.int_s + self.term_s + self.kill_s + SPARE_S
 
     def __post_init__(self) -> None:
         for name in ("int_s", "term_s", "kill_s"):
@@ -94,25 +99,27 @@ async def stop_process(
     """
     if process.poll() is None and not _leads_session(process.pid):
         raise ValueError(f"process {process.pid} must be started with start_new_session=True")
-    bound_s = ladder.int_s + ladder.term_s + ladder.kill_s + SPARE_S
     climb = _Climb(process, is_forced)
-    with trio.move_on_after(bound_s, shield=True):
+    with trio.move_on_after(ladder.bound_s, shield=True):
         await climb.up(ladder)
     return climb.report()
 
 
-async def interrupt_younger(process: trio.Process, since_s: float, spared: set[int]) -> set[int]:
+async def interrupt_younger(
+    process: trio.Process, since_s: float, spared: Collection[tuple[int, bytes]]
+) -> set[tuple[int, bytes]]:
     """Send SIGINT to what the session of a process has gained, and not to the process itself.
 
     Args:
         process: Leads the session.
         since_s: What began at this time of `boot_clock_s` or later gets it.
-        spared: Who does not get it: it was sent to them before.
+        spared: Pids and names of those who do not get it: it was sent to them before.
 
     Returns:
-        The pids of those who got it.
+        Pids and names of those who got it.
     """
-    return await _Climb(process, never, since_s, spared).strike(signal.SIGINT)
+    found = await _Climb(process, never, since_s, spared).strike(signal.SIGINT)
+    return {(member.pid, member.name) for member in found}
 
 
 async def stop_younger(process: trio.Process, ladder: Ladder, since_s: float) -> int:
@@ -129,7 +136,7 @@ async def stop_younger(process: trio.Process, ladder: Ladder, since_s: float) ->
         How many processes there were.
     """
     climb = _Climb(process, never, since_s)
-    found: set[int] = set()
+    found: list[Member] = []
     with trio.move_on_after(ladder.term_s + ladder.kill_s + SPARE_S, shield=True):
         found = await climb.strike(0)
         if found:
@@ -146,7 +153,7 @@ class _Climb:
         process: trio.Process,
         is_forced: Callable[[], bool],
         since_s: float | None = None,
-        spared: Collection[int] = (),
+        spared: Collection[tuple[int, bytes]] = (),
     ) -> None:
         self._process = process
         self._is_forced = is_forced
@@ -181,7 +188,7 @@ class _Climb:
                 await self._until_gone(signal.SIGKILL)
         self._note("SIGKILL")
 
-    async def strike(self, number: int) -> set[int]:
+    async def strike(self, number: int) -> list[Member]:
         """Signal all that live, in a thread, as it reads many files; return who they were."""
         look = partial(
             strike,
@@ -195,7 +202,7 @@ class _Climb:
         self._any_alive = bool(found)
         self.left = len(found)
         if number == signal.SIGKILL:
-            self._killed |= found
+            self._killed.update(member.pid for member in found)
         return found
 
     def report(self) -> StopReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import trio
 
 from ._capture import Excerpt, OnOutput, Stream, Tap
 from ._errors import CommandError
-from ._ladder import DEFAULT_LADDER, Ladder, StopReport, never, stop_process
+from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder, StopReport, never, stop_process
 from ._terminal import TERM, open_terminal
 
 _log = structlog.get_logger()
@@ -123,7 +124,9 @@ async def run_command(
         try:
             await process.wait()
         finally:
-            stopped = await stop_process(process, ladder, is_forced=is_forced)
+            stopped = StopReport(process.pid, None, swept=0, left=1, took_s=math.inf)
+            with trio.move_on_after(ladder.bound_s + SPARE_S, shield=True):
+                stopped = await stop_process(process, ladder, is_forced=is_forced)
             for tap in taps:
                 tap.drain()
                 tap.close()

@@ -137,7 +137,8 @@ class PythonWorker:
                 failure = error
             finally:
                 self._nursery = None
-                await self._close()
+                with trio.move_on_after(2 * self._ladder.bound_s + SPARE_S, shield=True):
+                    await self._close()
                 nursery.cancel_scope.cancel(reason="the worker was closed")
         if failure is not None:
             raise failure
@@ -222,9 +223,7 @@ class PythonWorker:
 
     async def _close(self) -> None:
         """End the process, after the call that is being cancelled, if there is one."""
-        ladder = self._ladder
-        bound_s = ladder.int_s + ladder.term_s + ladder.kill_s + SPARE_S
-        with trio.move_on_after(bound_s, shield=True):
+        with trio.move_on_after(self._ladder.bound_s):
             await self._turn.acquire()
             self._turn.release()
         await self._discard("closed")
@@ -266,14 +265,17 @@ class PythonWorker:
             await process.send(b"C", self._number, payload)
             answer = await process.answer(self._number)
         except trio.Cancelled:
-            await self._stop_call(process, call_id, since_s, is_forced)
+            with trio.move_on_after(2 * self._ladder.bound_s + SPARE_S, shield=True):
+                await self._stop_call(process, call_id, since_s, is_forced)
             raise
-        except WorkerDiedError:
-            await self._discard("died", is_forced)
-            raise
-        self._state = WorkerState.IDLE
-        process.drain()
-        return answer
+        except WorkerDiedError as error:
+            failure = error
+        else:
+            self._state = WorkerState.IDLE
+            process.drain()
+            return answer
+        await self._discard("died", is_forced)
+        raise failure
 
     async def _stop_call(
         self, process: WorkerProcess, call_id: str, since_s: float, is_forced: Callable[[], bool]
@@ -293,10 +295,10 @@ class PythonWorker:
     ) -> bool:
         """Send SIGINT until the function has ended; return whether it did in time."""
         with trio.move_on_after(self._ladder.int_s, shield=True):
-            interrupted: set[int] = set()
+            interrupted: set[tuple[int, bytes]] = set()
             while not is_forced():
                 process.interrupt(self._number)
-                # Each of the others once: for many programs the second SIGINT means at once.
+                # Each program once: for many the second SIGINT means at once.
                 interrupted |= await interrupt_younger(process.process, since_s, interrupted)
                 with trio.move_on_after(REPEAT_S):
                     return await self._drop_answer(process)

@@ -48,6 +48,10 @@ MAIN = "__mp_main__"
 multiprocessing, whose users know it."""
 
 
+CAUGHT = (Exception, BaseExceptionGroup, KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What a function may raise; anything else ends the process."""
+
+
 def frame(kind: bytes, call: int, payload: bytes = b"") -> bytes:
     """Return one frame as bytes."""
     return HEADER.pack(9 + len(payload), kind[0], call) + payload
@@ -85,7 +89,7 @@ class Server:
     def _answer(self, call: int, payload: bytes) -> tuple[bytes, bytes]:
         try:
             value = self._run(call, payload)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's
+        except CAUGHT as error:
             return b"E", _describe(error, skipped=2)
         try:
             data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)

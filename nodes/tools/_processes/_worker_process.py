@@ -18,7 +18,7 @@ import trio
 
 from ._capture import Stream, Tap
 from ._errors import WorkerDiedError, WorkerStartError
-from ._ladder import Ladder, StopReport, stop_process
+from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder, StopReport, stop_process
 from ._reference import main_script
 from ._terminal import TERM, open_terminal
 from ._worker_child import HEADER, NUMBER, frame
@@ -177,7 +177,8 @@ async def start_worker(
         raise WorkerStartError(f"the worker process {name!r} does not start: {error}") from error
     finally:
         if not is_ready:
-            await worker.end(Ladder(), is_forced=lambda: True)
+            with trio.move_on_after(DEFAULT_LADDER.bound_s + SPARE_S, shield=True):
+                await worker.end(DEFAULT_LADDER, is_forced=lambda: True)
     if not is_ready:
         raise WorkerStartError(f"the worker process {name!r} was not ready within {limit_s:g} s")
     return worker

@@ -96,6 +96,16 @@ def tone(hz: float, seconds: float, rate: int = OUTPUT_HZ, amplitude: float = 0.
     return array.array("h", wave).tobytes()
 
 
+def chirp(seconds: float, amplitude: float = 0.4) -> bytes:
+    """PCM16 of a tone that rises by 400 Hz each second, so that no two of its moments are alike."""
+    step = 2 * math.pi / OUTPUT_HZ
+    wave = (
+        int(32767 * amplitude * math.cos(step * n * (100 + 200 * n / OUTPUT_HZ)))
+        for n in range(round(seconds * OUTPUT_HZ))
+    )
+    return array.array("h", wave).tobytes()
+
+
 def rms(pcm: bytes) -> float:
     """Root mean square of PCM16 samples."""
     samples = array.array("h", pcm)
@@ -116,6 +126,7 @@ class FakeCall:
         self.requests = itertools.count(1)
         self.hot = 0
         self.cut_sent = False
+        self.spoken = 0
         self.out_send, self.out_receive = trio.open_memory_channel[str | bytes](2000)
 
     def send(self, kind: str, **fields: Any) -> None:
@@ -128,11 +139,15 @@ class FakeCall:
         self.send("clear", utterance=utterance, request=f"r{next(self.requests)}", reason=reason)
 
     async def speak(self, utterance: int, seconds: float, hz: float = 440) -> None:
-        """Streams a tone, a piece each PIECE_S / SPEED_UP seconds."""
-        piece = struct.pack("<I", utterance) + tone(hz, PIECE_S)
+        """Streams a tone."""
+        await self.stream(utterance, tone(hz, PIECE_S) * round(seconds / PIECE_S))
+
+    async def stream(self, utterance: int, pcm: bytes) -> None:
+        """Streams audio, a piece each PIECE_S / SPEED_UP seconds."""
+        size = round(PIECE_S * OUTPUT_HZ) * 2
         with trio.CancelScope() as self.speech:
-            for _ in range(round(seconds / PIECE_S)):
-                self.out_send.send_nowait(piece)
+            for at in range(0, len(pcm), size):
+                self.out_send.send_nowait(struct.pack("<I", utterance) + pcm[at : at + size])
                 await trio.sleep(PIECE_S / SPEED_UP)
             self.send("utterance.end", utterance=utterance)
 
@@ -183,6 +198,15 @@ class FakeCall:
             self.clear(1, "barge_in")
         elif self.script == "fence":
             self.nursery.start_soon(self.speak, 2, 0.5, 880)
+        elif text in ("hold", "go on"):
+            self.send("hold", on=text == "hold")
+        elif text == "chirp":
+            self.spoken += 1
+            self.nursery.start_soon(self.stream, self.spoken, chirp(1.5))
+        elif text == "cut":
+            self.clear(self.spoken, "cancel")
+        elif text.startswith("state "):
+            self.state(text.removeprefix("state "))
         else:
             self.send("transcript", role="user", text=text, final=True, turn=1)
             self.state("thinking")

@@ -7,12 +7,51 @@ hold in one of three tries, since the machine has other work; every try is print
 
 from __future__ import annotations
 
+import array
+import base64
 import itertools
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+# What the player renders, block by block; `kept` is filled by the page's own thread.
+RECORD = """
+async () => {
+  const code = `registerProcessor("recorder", class extends AudioWorkletProcessor {
+    process([[input]]) {
+      this.port.postMessage(input ? input.slice() : new Float32Array(128));
+      return true;
+    }
+  })`;
+  await bargein.context.audioWorklet.addModule(URL.createObjectURL(
+    new Blob([code], { type: "text/javascript" })));
+  const recorder = new AudioWorkletNode(bargein.context, "recorder");
+  globalThis.kept = [];
+  recorder.port.onmessage = ({ data }) => kept.push(data);
+  player.connect(recorder).connect(bargein.context.destination);
+}
+"""
+FIND_PLAYER = """
+() => {
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (...target) {
+    if (this.numberOfInputs === 0) globalThis.player = this;
+    return connect.apply(this, target);
+  };
+}
+"""
+KEPT = """
+async () => {
+  const url = await new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result);
+    reader.readAsDataURL(new Blob(kept));
+  });
+  return url.slice(url.indexOf(",") + 1);
+}
+"""
 
 Open = Callable[..., Any]
 TRIES = 3
@@ -113,6 +152,93 @@ def test_fence(visit: Open) -> None:
     assert first_after(call, "out_hot", clear["at"] + 0.03) > 0
 
 
+def held_chirp(visit: Open) -> tuple[Any, list[float], int]:
+    """Plays a chirp, and the same again with a hold of 0.6 s in it; returns all that was rendered
+    and the sample rate."""
+    call = visit("echo", mic="none", bypass_csp=True)
+    call.page.evaluate(FIND_PLAYER)
+    call.start()
+    call.page.evaluate(RECORD)
+    call.type("chirp")
+    call.wait("bargein.log.some((e) => e.ev === 'player_done' && e.utterance === 1)")
+    call.type("chirp")
+    call.wait("bargein.log.some((e) => e.ev === 'player_position' && e.played_ms > 300"
+              " && e.utterance === 2)")  # fmt: skip
+    call.type("hold")
+    call.wait_log("hold")
+    call.page.wait_for_timeout(600)
+    call.type("go on")
+    call.wait("bargein.log.some((e) => e.ev === 'player_done' && e.utterance === 2)")
+    call.page.wait_for_timeout(100)
+    samples = array.array("f", base64.b64decode(call.page.evaluate(KEPT)))
+    return call, samples.tolist(), call.page.evaluate("bargein.context.sampleRate")
+
+
+def test_hold(visit: Open) -> None:
+    """Held, the page is silent within 25 ms and reports no progress; released, it goes on with the
+    very sample: nothing is lost, and nothing is heard twice."""
+    silences = []
+    for _ in range(TRIES):
+        call, samples, rate = held_chirp(visit)
+        silences.append(silent_after(call, call.log("hold")[0]))
+        print(f"hold to silent: {silences[-1]:.1f} ms")
+        if call.log("player_done")[-1]["underruns"] == 0 and silences[-1] < CLEAR_MS:
+            check_held(samples, rate)
+            check_positions(call)
+            return
+    pytest.fail(f"out of bounds, or underruns, in each try: {silences}")
+
+
+def check_held(samples: list[float], rate: int) -> None:
+    """The second chirp, with its hold taken out, is the first one, sample by sample."""
+    length = round(1.5 * rate)
+    ramp = round(0.004 * rate)
+    start = next(i for i, x in enumerate(samples) if x)
+    whole = samples[start : start + length]
+    again = start + length + next(i for i, x in enumerate(samples[start + length :]) if x)
+    second = samples[again:]
+    at = next(i for i, x in enumerate(whole) if x != second[i])
+    assert 0.3 < at / rate < 1.4
+    silence = itertools.takewhile(lambda x: x == 0, second[at + ramp :])
+    held = ramp + sum(1 for _ in silence)
+    assert held / rate > 0.5
+    rest = second[at + held : held + length]
+    assert rest[ramp:] == whole[at + ramp :]
+    both = [a + b for a, b in zip(second[at : at + ramp], rest[:ramp], strict=True)]
+    assert both == pytest.approx(whole[at : at + ramp], abs=1e-5)
+    assert not any(second[held + length :])
+
+
+def check_positions(call: Any) -> None:
+    """While held, the page tells one position, where it stands, and goes on from there."""
+    on, off = (entry["at"] for entry in call.log("hold"))
+    # A position told in the first 0.1 s may be of sound that was in the device already.
+    told = [e for e in call.log("player_position") if on + 0.1 < e["at"] < off]
+    assert told == []
+    before = [e for e in call.log("player_position") if e["at"] <= on + 0.1][-1]
+    after = next(e for e in call.log("player_position") if e["at"] >= off)
+    assert 0 <= after["played_ms"] - before["played_ms"] < 80
+    assert call.log("player_done")[-1]["played_ms"] == pytest.approx(1500)
+
+
+def test_cut_while_held(visit: Open) -> None:
+    """What is cut while held is never heard; the next utterance plays after the release."""
+    call = visit("echo", mic="none")
+    call.start()
+    call.type("chirp")
+    call.wait_log("player_position")
+    call.type("hold")
+    call.wait_log("out_silent")
+    call.type("cut")
+    assert 0 < call.wait_log("player_flushed")["played_ms"] < 1500
+    call.type("go on")
+    call.page.wait_for_timeout(300)
+    assert len(call.log("out_hot")) == 1
+    call.type("chirp")
+    call.wait("bargein.log.some((e) => e.ev === 'player_done' && e.utterance === 2)")
+    assert call.log("player_done")[0]["played_ms"] == pytest.approx(1500)
+
+
 def test_utterances_are_reported_to_their_end(visit: Open) -> None:
     """Two utterances in a row are each reported from start to done, with their exact length."""
     call = visit("short", mic="none")
@@ -163,6 +289,29 @@ def test_stop_while_a_tool_runs(visit: Open) -> None:
     call.page.keyboard.press("Escape")
     call.page.keyboard.press("Tab")
     assert len(messages(call, "stop")) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "busy"),
+    [
+        ("paused", "paused", True),
+        ("pausing", "pausing", True),
+        ("stopping", "stopping", True),
+        ("waiting_permission", "asks permission", True),
+        ("waiting_input", "waits for you", True),
+        ("listening", "listening", False),
+    ],
+)
+def test_states_in_words(visit: Open, state: str, words: str, busy: bool) -> None:
+    """Each state is shown in words, and what can be stopped has the Stop key."""
+    call = visit("echo", "?mode=text")
+    call.start()
+    call.type(f"state {state}")
+    call.wait(f"document.querySelector('#state').dataset.state === '{state}'")
+    assert call.page.inner_text("#state-word") == words
+    shown = "document.querySelector('#handle').classList.contains('shown')"
+    assert call.page.evaluate(shown) is busy
+    assert ("Stopping" in call.page.inner_text("#stop-word")) is (state == "stopping")
 
 
 def test_text_mode(visit: Open) -> None:

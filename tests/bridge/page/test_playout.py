@@ -16,8 +16,10 @@ async (body) => {
   const heard = [];
   const audio = (utterance, ms, value = 8192) =>
     playout.audio(utterance, new Int16Array(ms * 24).fill(value));
-  const chirp = (utterance, ms) =>
-    playout.audio(utterance, Int16Array.from({ length: ms * 24 }, (_, n) => 16384 * Math.cos(n * n / 1e5)));
+  const chirp = (utterance, ms) => {
+    const wave = (_, n) => 16384 * Math.cos((n * n) / 1e5);
+    playout.audio(utterance, Int16Array.from({ length: ms * 24 }, wave));
+  };
   const run = (ms) => {
     const until = heard.length + (ms / 1000) * rate;
     while (heard.length < until) {

@@ -8,6 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge.server._handle_messages import (
+    AnswerPermission,
+    AskSnapshot,
+    CapUse,
+    DescribeVerb,
+    Description,
+    OpenQuestion,
+    RunningTool,
+    SnapshotMessage,
+    StoppedTool,
+    ToolAtWork,
+    UseVerb,
+    VerbReceipt,
+    VerbSettled,
+)
 from bridge.server._native import (
     AgentFrame,
     CallerAudio,
@@ -18,6 +33,7 @@ from bridge.server._native import (
     ErrorMessage,
     HangUp,
     Hello,
+    Hold,
     KeyPress,
     Mute,
     OtherEvent,
@@ -47,6 +63,10 @@ FROM_CLIENT = [
     Stop(),
     HangUp(),
     Ping(t=1.5),
+    UseVerb(verb="redirect", text="only EU", request="r"),
+    AnswerPermission(id="q1", allow=False, remember=True),
+    DescribeVerb(verb="cancel", request=3),
+    AskSnapshot(request=4),
 ]
 FROM_SERVER = [
     AgentFrame(2**32 - 1, b"\1\2\3\4"),
@@ -62,6 +82,42 @@ FROM_SERVER = [
     ErrorMessage(code="bad_json", message="m", request="r"),
     Pong(t=1),
     Ended(reason="hangup"),
+    Hold(on=True),
+    VerbReceipt(
+        id=1,
+        verb="cancel",
+        accepted=True,
+        turn=2,
+        phase="tool",
+        stopped=(StoppedTool(id="t1", tool="look"),),
+        still_running=(
+            RunningTool(id="t2", tool="pay", policy="shield", deadline_ms=1.5),
+            RunningTool(id="t3", tool="mail", policy="detach"),
+        ),
+        upgraded_from="pause",
+        request=5,
+    ),
+    VerbReceipt(id=2, verb="pause", accepted=False, reason="nothing is running", phase="idle"),
+    VerbSettled(id=1, request=5),
+    Description(request=3, verb="cancel", text="Cancel: the work ends."),
+    SnapshotMessage(
+        request=4,
+        state="tool",
+        number=7,
+        elapsed_ms=1,
+        turn=2,
+        phase="tool",
+        step=1,
+        steps=3,
+        label="look",
+        text="Let me",
+        active_ms=2,
+        total_ms=3,
+        caps={"steps": CapUse(used=1, limit=3)},
+        tools=(ToolAtWork(id="t1", name="look", policy="cancel", elapsed_ms=1),),
+        backgrounded=0,
+        permissions=(OpenQuestion(id="t2", name="pay", arguments={"eur": 3}),),
+    ),
 ]
 
 

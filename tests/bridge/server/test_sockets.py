@@ -15,9 +15,10 @@ import trio
 from websockets.trio.client import connect
 
 from bridge import App, Call
-from bridge.client import Clear, Transcript, open_caller
+from bridge.client import Clear, Spoken, State, Transcript, open_caller
 from bridge.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
 from bridge.server import Limits, open_server, serve
+from bridge.server._handle_messages import VerbReceipt
 
 AGENT = """
 import trio
@@ -70,6 +71,28 @@ async def test_a_port_in_use_is_an_os_error():
         with pytest.raises(OSError, match="in use"):
             async with open_server(App(echo), port=server.port):
                 pass
+
+
+async def test_a_pause_over_a_real_line_loses_nothing(tone_speech):
+    """Paused in mid-sentence and resumed, every sample is heard once, and nothing in between."""
+    app = App(echo, speech=tone_speech)
+    async with open_server(app, port=0) as server, open_caller(server.url) as caller:
+        with trio.fail_after(30):
+            caller.write("a sentence of some length")
+            await caller.wait_for(Spoken)
+            caller.control("pause")
+            receipt = await caller.wait_for(VerbReceipt)
+            assert receipt.message.accepted
+            paused = await caller.wait_for(State, lambda m: m.state == "paused")
+            played_ms = caller.played_ms(1)
+            await trio.sleep(0.5)
+            assert caller.played_ms(1) == played_ms
+            caller.control("resume")
+            await caller.wait_for(State, lambda m: m.state == "idle", after=paused.number)
+        first, second = caller.heard
+        samples = [*memoryview(bytes(first.pcm + second.pcm)).cast("h")]
+        assert samples == [1 + n % 30_000 for n in range(25 * 60 * 24)]
+        assert second.at_s - first.at_s - len(first.pcm) / 48_000 >= 0.5
 
 
 async def test_a_client_that_vanishes_ends_its_call_and_nothing_else():

@@ -221,6 +221,25 @@ async def test_clear_goes_out_before_anything_and_leaves_no_audio_behind():
     assert line.metrics.barge_ins == 1
 
 
+async def test_a_hold_overtakes_what_waits_but_no_clear():
+    """Holds and clears reach the client in their order, before all audio."""
+    line = Line()
+    line.transport.play(1, b"\1\0" * 480)
+    line.transport.play(2, b"\1\0" * 480)
+    line.transport.hold(True)
+    line.transport.clear(1, "cancel")
+    line.transport.hold(False)
+    assert await line.flush() == ["hold", "clear", "hold", "audio"]
+    assert [m.on for m in line.sent if getattr(m, "type", "") == "hold"] == [True, False]
+
+
+async def test_a_caller_who_reads_is_told_of_no_hold():
+    """There is no player to hold where only text travels."""
+    line = Line(audio=False)
+    line.transport.hold(True)
+    assert await line.flush() == []
+
+
 async def test_nothing_follows_ended():
     """Once the end is told, neither events nor audio are."""
     line = Line()
@@ -228,6 +247,7 @@ async def test_nothing_follows_ended():
     line.transport.finish("other")
     line.transport.send(Message(StateChanged(state="closed", number=1)))
     line.transport.play(1, b"12")
+    line.transport.hold(True)
     assert await line.flush() == ["ended"]
     assert line.sent[0].reason == "hangup"
 

@@ -248,8 +248,10 @@ async def test_a_thread_that_another_process_writes_to_waits(tmp_path, autojump_
                 assert len(troubles) == told
                 assert records(tmp_path / "calls.db") == before
                 other.execute("ROLLBACK")
+                thread.write(before + 1, UserEntry(0.0, "next"))
+                assert records(tmp_path / "calls.db") == before  # it does not overtake
                 await trio.sleep(5)
-                assert records(tmp_path / "calls.db") == before + 1
+                assert records(tmp_path / "calls.db") == before + 2
     assert "locked" in troubles[0]
 
 
@@ -414,6 +416,20 @@ async def test_a_checkpoint_that_fails_is_logged(tmp_path, monkeypatch):
                 await trio.testing.wait_all_tasks_blocked()
     assert [e["event"] for e in logs] == ["thread_checkpoint_failed"] * 2
     assert records(tmp_path / "calls.db") == 4
+
+
+async def test_a_closed_thread_takes_nothing(tmp_path):
+    """Another call may have it by then: what comes too late is logged and lost."""
+    threads = SqliteThreads(tmp_path / "calls.db")
+    async with threads.open_thread("a") as thread:
+        thread.write(0, UserEntry(0.0, "one"))
+    async with threads.open_thread("a") as again:
+        with structlog.testing.capture_logs() as logs:
+            thread.write(1, UserEntry(0.0, "late"))
+        again.write(1, UserEntry(0.0, "two"))
+    assert [e["event"] for e in logs] == ["thread_entry_lost"]
+    async with threads.open_thread("a") as thread:
+        assert words(thread.entries) == ["one", "two"]
 
 
 async def test_cancelling_a_call_loses_nothing(tmp_path):

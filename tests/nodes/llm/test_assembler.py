@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nodes.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
+from nodes.llm import AnswerProgress, ChatModelError, TextDelta, ToolCallRequest, Usage
 from nodes.llm._assembler import Assembler, parse_chunk, retryable_status
 
 
@@ -24,7 +24,8 @@ def calls(*pieces: dict) -> list[ToolCallRequest]:
     """The tool calls that come of these pieces, each in a chunk of its own."""
     assembler = Assembler("m")
     for piece in pieces:
-        assert feed(assembler, **delta(tool_calls=[piece])) == []
+        told = feed(assembler, **delta(tool_calls=[piece]))
+        assert all(isinstance(piece, AnswerProgress) for piece in told)
     return [piece for piece in assembler.finish() if isinstance(piece, ToolCallRequest)]
 
 
@@ -95,6 +96,70 @@ def test_one_call_in_pieces(pieces) -> None:
     """Pieces find their call by index, by id, or by being alone; names are not doubled."""
     (call,) = calls(*pieces)
     assert (call.id, call.name, call.arguments) == ("x", "f", {"a": 1})
+
+
+def call_piece(index: int, name: str | None = None, arguments: str = "") -> dict:
+    """The delta of a piece of a call; of its first one if it names the tool."""
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    return {"tool_calls": [{"index": index, "function": function}]}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "told"),
+    [
+        pytest.param(
+            [{"reasoning_content": "hm"}, {"reasoning_content": ", so"}, {"content": "Yes"}],
+            [["thinking"], [], ["Yes"]],
+            id="reasoning, as DeepSeek and llama.cpp send it",
+        ),
+        pytest.param(
+            [{"content": "", "reasoning": "hm"}, {"content": "", "reasoning": "so"}],
+            [["thinking"], []],
+            id="reasoning, as Ollama and vLLM send it",
+        ),
+        pytest.param(
+            [{"reasoning_content": ""}, {"reasoning": None}, {"content": "Yes"}],
+            [[], [], ["Yes"]],
+            id="reasoning that is empty",
+        ),
+        pytest.param(
+            [{"reasoning": "a"}, {"content": "b"}, {"reasoning": "c"}, {"reasoning": "d"}],
+            [["thinking"], ["b"], ["thinking"], []],
+            id="reasoning once more after text",
+        ),
+        pytest.param(
+            [{"reasoning": "a", "content": "b", **call_piece(0, "f")}],
+            [["thinking", "b", "tool_call f"]],
+            id="all at once",
+        ),
+        pytest.param(
+            [call_piece(0, "f"), call_piece(0, None, "{}"), call_piece(1, "g"), call_piece(1, "g")],
+            [["tool_call f"], [], ["tool_call g"], []],
+            id="two calls in pieces",
+        ),
+        pytest.param(
+            [call_piece(0), call_piece(0, "f"), call_piece(0, None, "{}")],
+            [[], ["tool_call f"], []],
+            id="a call whose name comes late",
+        ),
+        pytest.param(
+            [{"reasoning": "a"}, call_piece(0, "f"), {"reasoning": "b"}],
+            [["thinking"], ["tool_call f"], ["thinking"]],
+            id="reasoning between calls",
+        ),
+    ],
+)
+def test_progress(deltas, told) -> None:
+    """Each time the model turns to reasoning, and once for each call, it is told at once."""
+    assembler = Assembler("m")
+
+    def words(piece) -> str:
+        if isinstance(piece, TextDelta):
+            return piece.text
+        assert isinstance(piece, AnswerProgress)
+        return f"{piece.phase} {piece.label}".strip()
+
+    assert [[words(p) for p in feed(assembler, **delta(**one))] for one in deltas] == told
 
 
 def test_arguments_as_an_object() -> None:

@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from nodes.llm import (
+    AnswerProgress,
     ChatModel,
     ChatModelError,
     ChatModelTimeoutError,
@@ -134,10 +135,39 @@ async def test_tool_calls_in_pieces(server) -> None:
         pieces = await collect(model.stream(ASK))
     assert pieces == [
         TextDelta("One moment. "),
+        AnswerProgress("tool_call", "add"),
+        AnswerProgress("tool_call", "pay"),
         ToolCallRequest("a", "add", {"item": "latte"}, '{"item": "latte"}'),
         ToolCallRequest("b", "pay", None, "{oops"),
         Usage(7, 3, None, "tool_calls"),
     ]
+
+
+async def test_what_the_model_is_at_is_told_at_once(server) -> None:
+    """Reasoning and the call of a tool are told with their first piece, before they are whole."""
+    go_on = trio.Event()
+
+    async def script(x) -> None:
+        await x.begin()
+        await x.event({"choices": [{"index": 0, "delta": {"reasoning": "Hm"}}]})
+        function = {"name": "add", "arguments": "{"}
+        call = {"index": 0, "id": "a", "function": function}
+        await x.event({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+        await go_on.wait()
+        call = {"index": 0, "function": {"arguments": "}"}}
+        await x.event({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+        await x.finish("tool_calls")
+
+    server.script = script
+    model = chat(server)
+    async with model.open():
+        answer = model.stream(ASK)
+        with trio.fail_after(LIMIT_S):
+            assert await anext(answer) == AnswerProgress("thinking")
+            assert await anext(answer) == AnswerProgress("tool_call", "add")
+        go_on.set()
+        pieces = await collect(answer)
+    assert pieces == [ToolCallRequest("a", "add", {}, "{}"), Usage(7, 3, None, "tool_calls")]
 
 
 async def test_answer_that_is_not_streamed(server) -> None:
@@ -162,6 +192,7 @@ async def test_answer_that_is_not_streamed(server) -> None:
         pieces = await collect(model.stream(ASK))
     assert pieces == [
         TextDelta("Hi."),
+        AnswerProgress("tool_call", "f"),
         ToolCallRequest("t", "f", {}, "{}"),
         Usage(1, 2, None, "stop"),
     ]
@@ -289,7 +320,7 @@ async def test_disconnect_mid_stream(server, how) -> None:
         with pytest.raises(ChatModelError, match="broke") as caught:  # noqa: PT012
             async for piece in model.stream(ASK):
                 pieces.append(piece)
-    assert pieces == [TextDelta("half an ")]
+    assert pieces == [TextDelta("half an "), AnswerProgress("tool_call", "pay")]
     assert caught.value.retryable
     assert len(server.requests) == 1
     if how == "torn":

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from bridge import App
 from bridge.events import (
     AgentAudio,
     AgentError,
@@ -13,7 +14,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import App, Caller, _Line
+from bridge.testing._caller import Caller, _Line
 from nodes.speech import SpeechPiece
 from nodes.speech._mouth import Mouth
 

@@ -30,7 +30,8 @@ def make(open_bench):
 
 
 def carry_out(body, begun=None):
-    return body.carry_out(ToolContext(body), {}, lambda: (begun or []).append(1))
+    begun = [] if begun is None else begun
+    return body.carry_out(ToolContext(body), {}, lambda: begun.append(1))
 
 
 async def test_a_body_keeps_what_it_returned_and_when(autojump_clock, open_bench, make):

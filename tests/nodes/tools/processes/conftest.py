@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,30 +35,43 @@ def python(tmp_path: Path) -> Callable[[str], list[str]]:
     return make
 
 
-async def until(condition: Callable[[], object], limit_s: float = 10.0) -> None:
-    """Wait until something is so; fail if it is not in time."""
-    with trio.fail_after(limit_s):
-        while not condition():
-            await trio.sleep(0.005)
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], object]], Awaitable[None]]:
+    """Return a function that waits until something is so, and fails if it is not in time."""
+
+    async def wait(condition: Callable[[], object]) -> None:
+        with trio.fail_after(30):
+            while not condition():  # noqa: ASYNC110 - other processes set no events
+                await trio.sleep(0.003)
+
+    return wait
 
 
 @pytest.fixture
-def wait_until() -> Callable[..., object]:
-    return until
+def state_of() -> Callable[[int], str]:
+    """Return a function that tells the letter of a process's state, "-" if there is none."""
 
+    def state(pid: int) -> str:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+        except FileNotFoundError:
+            return "-"
 
-def in_table(pid: int) -> bool:
-    """Whether a process is in the process table, be it as a zombie."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    return state
 
 
 @pytest.fixture
 def is_there() -> Callable[[int], bool]:
-    return in_table
+    """Return a function that tells if a process is in the process table, be it as a zombie."""
+
+    def is_in_table(pid: int) -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    return is_in_table
 
 
 @pytest.fixture

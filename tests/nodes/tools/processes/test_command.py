@@ -1,13 +1,207 @@
-"""Commands as tools of a call."""
+"""Commands as tools of a call, with real processes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import pytest
-import trio
+from pydantic import Field
 
-from bridge.events import ToolCall, ToolOutput
-from bridge.testing import open_call
-from nodes.tools import BadArguments, ToolContext, ToolDefinitionError, ToolRunner
+from bridge.events import ToolOutput
+from nodes.tools import BadArguments, ToolContext, ToolDefinitionError
 from nodes.tools._processes import CommandTool, Ladder, command_tool
+
+FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
+SLOW = Ladder(int_s=20)
+
+
+def argv(tool: CommandTool, **arguments: object) -> object:
+    """Return the command that a tool makes of the model's arguments."""
+    return tool._build(**tool.parse(arguments))
+
+
+class TestTemplates:
+    """Commands with names in braces."""
+
+    def test_a_name_is_a_parameter_of_the_model(self):
+        """Names are strings unless parameters= says otherwise, and are all required."""
+        tool = CommandTool(
+            ["git", "log", "-n{count}", "{branch}"],
+            "git_log",
+            description="Show commits.",
+            parameters={"count": Annotated[int, Field(ge=1)]},
+        )
+        assert tool.as_function()["function"] == {
+            "name": "git_log",
+            "description": "Show commits.",
+            "parameters": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "count": {"type": "integer", "minimum": 1},
+                    "branch": {"type": "string"},
+                },
+                "required": ["count", "branch"],
+            },
+        }
+        assert argv(tool, count=3, branch="main") == ["git", "log", "-n3", "main"]
+
+    def test_a_value_is_one_argument_whatever_it_holds(self):
+        """Spaces and what a shell would read stay inside; a brace is written twice."""
+        tool = CommandTool(["echo", "{text}", "{{}}"], "say")
+        assert argv(tool, text="a b; rm -rf $HOME") == ["echo", "a b; rm -rf $HOME", "{}"]
+
+    def test_a_list_is_as_many_arguments_and_none_is_no_argument(self):
+        """Only where the name stands alone."""
+        parameters = {"files": list[str], "flag": str | None}
+        tool = CommandTool(["ls", "{flag}", "--", "{files}"], "ls", parameters=parameters)
+        assert argv(tool, files=["a", "b c"], flag=None) == ["ls", "--", "a", "b c"]
+        assert argv(tool, files=[], flag="-l") == ["ls", "-l", "--"]
+
+    def test_a_line_for_a_shell_has_its_values_quoted(self):
+        """With shell=True a value is still one word of the line."""
+        parameters = {"names": list[str], "none": str | None}
+        tool = CommandTool("grep {word} {names} {none}", "grep", parameters=parameters, shell=True)
+        line = argv(tool, word="a; b", names=["x", "y z"], none=None)
+        assert line == "grep 'a; b' x 'y z' "
+
+    def test_arguments_that_do_not_fit_are_told_to_the_model(self):
+        """The message names what is wrong, and what the tool takes."""
+        tool = CommandTool(["head", "-n{count}"], "head", parameters={"count": int})
+        with pytest.raises(BadArguments, match=r"count: .*not 'many'.*It takes: count"):
+            tool.parse({"count": "many"})
+        with pytest.raises(BadArguments, match="one JSON object"):
+            tool.parse(None, "[1]")
+
+
+class TestFunctions:
+    """Commands that a function builds."""
+
+    def test_the_function_is_the_schema(self):
+        """Name, description, parameters and defaults come from it."""
+
+        @command_tool(policy="detach", timeout_s=60)
+        def word_count(path: str, lines: bool = False) -> list[str]:
+            """Count the words of a file.
+
+            Args:
+                path: The file.
+                lines: Count lines instead.
+            """
+            return ["wc", "-l" if lines else "-w", "--", path]
+
+        assert (word_count.name, word_count.description) == (
+            "word_count",
+            "Count the words of a file.",
+        )
+        assert word_count.parameters["properties"]["path"]["description"] == "The file."
+        assert word_count.parameters["required"] == ["path"]
+        assert (word_count.policy.kind, word_count.timeout_s) == ("detach", 60)
+        assert argv(word_count, path="-x") == ["wc", "-w", "--", "-x"]
+
+    def test_the_time_to_unwind_is_more_than_that_of_the_ladder(self):
+        """A tool is not given up while its process is being stopped."""
+        assert CommandTool(["true"], "t", ladder=Ladder(5, 4, 3)).unwind_s == 5 + 4 + 3 + 2
+        assert CommandTool(["true"], "t", unwind_s=1).unwind_s == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "problem"),
+    [
+        ("ls", {"name": "ls"}, "a list of program and arguments"),
+        (["ls"], {"name": "ls", "shell": True}, "one string"),
+        (["ls"], {}, "give name="),
+        (["ls", "{"], {"name": "ls"}, "write {{ for a brace"),
+        (["ls", "{}"], {"name": "ls"}, "'' is no name"),
+        (["ls", "{a.b}"], {"name": "ls"}, "'a.b' is no name"),
+        (["ls", "{a}"], {"name": "ls", "parameters": {"b": str}}, "parameters= names 'b'"),
+        (lambda: ["ls"], {"name": "ls", "parameters": {}}, "annotate the function"),
+    ],
+)
+def test_a_tool_that_is_declared_wrong_is_an_error_at_once(command, options, problem):
+    """The error says what to write."""
+    with pytest.raises(ToolDefinitionError, match=problem):
+        CommandTool(command, **options)
+
+
+def test_an_async_function_is_refused():
+    """It only builds the command."""
+
+    async def build() -> list[str]:
+        return ["ls"]
+
+    with pytest.raises(ToolDefinitionError, match="write def, not async"):
+        CommandTool(build)
+
+
+class TestRuns:
+    """Commands called in a turn."""
+
+    async def test_the_model_is_told_exit_code_and_output(self, open_bench):
+        """A failure of the command is a result; its lines are published as they come."""
+        tool = CommandTool(["sh", "-c", "echo out; echo err >&2; exit 2"], "fails")
+        async with open_bench(tool) as bench:
+            result = await bench.start("fails").result()
+            assert result.content == "exit code 2\nstdout:\nout\nstderr:\nerr"
+            assert (result.outcome, result.error) == ("completed", False)
+            said = {(event.stream, event.text) for event in bench.caller.events(ToolOutput)}
+            assert said == {("stdout", "out\n"), ("stderr", "err\n")}
+            assert {event.id for event in bench.caller.events(ToolOutput)} == {"c1"}
+
+    async def test_one_that_cannot_start_is_an_error(self, open_bench):
+        """The model is told what is missing."""
+        async with open_bench(CommandTool(["no-such-program"], "t")) as bench:
+            result = await bench.start("t").result()
+            assert result.error
+            assert "'no-such-program' cannot be started" in result.content
+
+    async def test_the_function_can_have_the_context(self, open_bench):
+        """A parameter of that type is not the model's business."""
+
+        @command_tool()
+        def whoami(context: ToolContext) -> list[str]:
+            return ["echo", context.id]
+
+        assert whoami.parameters["properties"] == {}
+        async with open_bench(whoami) as bench:
+            assert "c1" in (await bench.start("whoami").result()).content
+
+    @pytest.mark.parametrize(
+        ("read_only", "outcome"), [(False, "effect_unknown"), (True, "cancelled_before_effect")]
+    )
+    async def test_a_cut_command_is_stopped_and_says_what_it_had_written(
+        self, open_bench, wait_until, read_only, outcome
+    ):
+        """cancel stops it by SIGINT; its words hold how it was stopped and its output so far."""
+        line = "echo half; exec sleep 60"
+        tool = CommandTool(line, "t", shell=True, ladder=SLOW, read_only=read_only)
+        async with open_bench(tool) as bench:
+            running = bench.start("t")
+            await wait_until(lambda: bench.caller.events(ToolOutput))
+            assert running.interrupt("cancel") is None
+            await running.done.wait()
+            assert running.final is not None
+            assert running.final.outcome == outcome
+            assert "stopped by SIGINT after" in running.final.content
+            assert "ended by SIGINT\nstdout:\nhalf" in running.final.content
+
+    async def test_an_emergency_stop_leaves_no_time(self, open_bench, wait_until):
+        """A command that is deaf to all is killed at once, also in the middle of its ladder."""
+        line = "trap '' INT TERM; echo up; while :; do sleep 0.1; done"
+        tool = CommandTool(line, "t", shell=True, ladder=Ladder(int_s=600, term_s=600))
+        async with open_bench(tool) as bench:
+            running = bench.start("t")
+            await wait_until(lambda: bench.caller.events(ToolOutput))
+            running.interrupt("cancel")
+            running.interrupt("emergency_stop")
+            await running.done.wait()
+            assert running.final is not None
+            assert "stopped by SIGKILL" in running.final.content
+
+    async def test_cut_before_its_process_it_had_no_effect(self, open_bench):
+        """A command that was cut in the step in which it began was never started."""
+        async with open_bench(CommandTool(["sleep", "60"], "t")) as bench:
+            running = bench.start("t")
+            running.interrupt("cancel")
+            await running.done.wait()
+            assert running.outcome == "not_started"

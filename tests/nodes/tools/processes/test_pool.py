@@ -54,7 +54,7 @@ async def test_no_more_run_than_there_are_places():
     assert ended[-1] == 2
 
 
-async def test_a_cancelled_call_gives_its_worker_back(tmp_path: Path):
+async def test_a_cancelled_call_gives_its_worker_back(tmp_path: Path, wait_until):
     """After a cancel, running or waiting, the pool has all its places."""
     async with WorkerPool(1, ladder=Ladder(int_s=20)).open() as pool:
         up = tmp_path / "up"
@@ -62,8 +62,7 @@ async def test_a_cancelled_call_gives_its_worker_back(tmp_path: Path):
             async with trio.open_nursery() as nursery:
                 for _ in range(2):
                     nursery.start_soon(pool.call, f("doze"), {"path": str(up)})
-                while not up.exists():
-                    await trio.sleep(0.002)
+                await wait_until(up.exists)
                 scope.cancel()
         report = await pool.run(f("count"))
         assert (report.value, report.generation) == (1, 1)

@@ -12,14 +12,14 @@ import pytest
 from nodes.tools._processes._reference import main_script, reference_of
 
 
-async def test_a_function_of_a_module_is_found_by_its_name():
+def test_a_function_of_a_module_is_found_by_its_name():
     """Module and qualified name; a path of both is taken as it is, without importing anything."""
     assert reference_of(json.dumps) == ("json", "dumps")
     assert reference_of(json.JSONDecoder.decode) == ("json.decoder", "JSONDecoder.decode")
     assert reference_of("no.such:thing.at_all") == ("no.such", "thing.at_all")
 
 
-async def test_what_stands_in_the_place_of_a_function_leads_to_it(monkeypatch):
+def test_what_stands_in_the_place_of_a_function_leads_to_it(monkeypatch):
     """A function is found through the decorated one, or the tool, that has taken its name."""
 
     @functools.wraps(shlex.quote)
@@ -48,13 +48,13 @@ async def a_sync_looking_one() -> None:
         (a_sync_looking_one, "is async"),
     ],
 )
-async def test_what_no_process_can_import_is_refused(function, problem):
+def test_what_no_process_can_import_is_refused(function, problem):
     """The error says what to do."""
     with pytest.raises(ValueError, match=problem):
         reference_of(function)
 
 
-async def test_the_main_script_is_a_file_and_its_package(monkeypatch):
+def test_the_main_script_is_a_file_and_its_package(monkeypatch):
     """It is what Python was started with; there is none where code was typed in."""
     main = types.ModuleType("__main__")
     monkeypatch.setitem(__import__("sys").modules, "__main__", main)

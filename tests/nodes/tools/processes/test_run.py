@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ async def test_ten_megabytes_are_bounded():
 
 
 async def test_it_reads_what_it_is_given_and_else_nothing():
-    """stdin is a text, or at its end from the start; a command that does not read it is no error."""
+    """stdin is a text, or at its end from the start; a command need not read it."""
     result = await run_command(["cat"], stdin="für dich")
     assert result.output["stdout"] == "für dich"
     assert (await run_command(["cat"])).output["stdout"] == ""
@@ -155,23 +156,26 @@ class TestTerminal:
         assert [result.stopped.ended_by for result in ended] == ["SIGINT"]
 
 
-async def cut(command: list[str], up: Path, **options: object) -> CommandResult:
+def read_pids(path: Path) -> list[int]:
+    return [int(pid) for pid in path.read_text().split()]
+
+
+@pytest.fixture
+def cut(wait_until):
     """Run a command, cancel it once a file is there, and return how it ended."""
-    ended: list[CommandResult] = []
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
 
-            async def run() -> None:
-                await run_command(command, on_end=ended.append, **options)  # type: ignore[arg-type]
+    async def run_and_cut(command: list[str], up: Path, **options: object) -> CommandResult:
+        ended: list[CommandResult] = []
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(run_command, command, on_end=ended.append, **options))
+                await wait_until(up.exists)
+                scope.cancel()
+        assert scope.cancelled_caught
+        (result,) = ended
+        return result
 
-            nursery.start_soon(run)
-            with trio.fail_after(10):
-                while not up.exists():
-                    await trio.sleep(0.005)
-            scope.cancel()
-    assert scope.cancelled_caught
-    (result,) = ended
-    return result
+    return run_and_cut
 
 
 POLITE = """
@@ -183,7 +187,7 @@ except KeyboardInterrupt:
 """
 
 
-async def test_a_cancelled_command_is_heard_to_its_end(python, tmp_path, is_there):
+async def test_a_cancelled_command_is_heard_to_its_end(cut, python, tmp_path, is_there):
     """One that says goodbye at length is not held up by a full pipe, and what it says is kept."""
     up = tmp_path / "up"
     result = await cut([*python(POLITE), str(up)], up, ladder=Ladder(int_s=20))
@@ -206,17 +210,17 @@ time.sleep(60)
 """
 
 
-async def test_nothing_of_a_deaf_family_is_left(python, tmp_path, is_there, orphans_are_ours):
+async def test_nothing_of_a_deaf_family_is_left(cut, python, tmp_path, is_there, orphans_are_ours):
     """Leader and grandchildren, also in a new group, are gone from the process table."""
     up = tmp_path / "up"
     result = await cut([*python(DEAF_FAMILY), str(up)], up, ladder=FAST)
-    pids = [int(pid) for pid in up.read_text().split()]
+    pids = read_pids(up)
     assert (result.stopped.ended_by, result.stopped.swept, result.stopped.left) == ("SIGKILL", 2, 0)
     assert str(result).startswith("ended by SIGKILL")
     assert not any(map(is_there, pids))
 
 
-async def test_force_kills_at_once(python, tmp_path):
+async def test_force_kills_at_once(cut, python, tmp_path):
     """With force asked for, a deaf command has no time at all."""
     up = tmp_path / "up"
     began = time.monotonic()

@@ -22,40 +22,53 @@ def leader():
     process.wait()
 
 
-async def test_the_leader_of_a_session_is_seen_with_its_start(leader):
+def pids(found):
+    return {member.pid for member in found}
+
+
+def test_the_leader_of_a_session_is_seen_with_its_start(leader):
     """members() lists the leader, with a start that is not before its birth."""
     (found,) = members(leader.pid)
-    assert (found.pid, found.parent, found.is_zombie) == (leader.pid, os.getpid(), False)
+    assert (found.pid, found.name) == (leader.pid, b"sleep")
+    assert (found.parent, found.is_zombie) == (os.getpid(), False)
     assert boot_clock_s() - 30 < found.started_s <= boot_clock_s()
 
 
-async def test_striking_signals_who_lives_and_says_who_it_was(leader):
+def test_striking_signals_who_lives_and_says_who_it_was(leader):
     """strike() ends the leader by the signal it is given, and returns its pid."""
-    assert strike(leader.pid, signal.SIGTERM, leader_is_reaped=False) == {leader.pid}
+    assert pids(strike(leader.pid, signal.SIGTERM, leader_is_reaped=False)) == {leader.pid}
     assert leader.wait(10) == -signal.SIGTERM
 
 
-async def test_looking_sends_nothing(leader):
+def test_looking_sends_nothing(leader):
     """strike() with number 0 only looks."""
-    assert strike(leader.pid, 0, leader_is_reaped=False) == {leader.pid}
+    assert pids(strike(leader.pid, 0, leader_is_reaped=False)) == {leader.pid}
     assert leader.poll() is None
 
 
-async def test_a_zombie_does_not_count_as_alive(leader):
+def test_a_zombie_does_not_count_as_alive(leader):
     """A leader that has ended and was not reaped is listed, but not struck."""
     leader.kill()
     os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
     assert [member.is_zombie for member in members(leader.pid)] == [True]
-    assert strike(leader.pid, signal.SIGKILL, leader_is_reaped=False) == set()
+    assert strike(leader.pid, signal.SIGKILL, leader_is_reaped=False) == []
 
 
-async def test_a_stranger_with_the_pid_of_a_reaped_leader_is_left_alone(leader):
+def test_a_stranger_with_the_pid_of_a_reaped_leader_is_left_alone(leader):
     """Once the leader was reaped, a process of its pid is somebody else's: nobody is struck."""
-    assert strike(leader.pid, signal.SIGKILL, leader_is_reaped=True) == set()
+    assert strike(leader.pid, signal.SIGKILL, leader_is_reaped=True) == []
     assert leader.poll() is None
 
 
-async def test_only_the_younger_ones_are_struck_and_never_the_leader(leader):
+def test_one_of_a_certain_pid_and_name_can_be_spared(leader):
+    """Another program in the same process is not the one that is spared."""
+    spared = {(leader.pid, b"sleep")}
+    assert strike(leader.pid, 9, leader_is_reaped=False, spared=spared) == []
+    spared = {(leader.pid, b"sh")}
+    assert pids(strike(leader.pid, 0, leader_is_reaped=False, spared=spared)) == {leader.pid}
+
+
+def test_only_the_younger_ones_are_struck_and_never_the_leader(leader):
     """since_s leaves out the leader, and those that began earlier."""
     code = "import subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True); input()"
     command = [sys.executable, "-S", "-c", code]
@@ -63,16 +76,17 @@ async def test_only_the_younger_ones_are_struck_and_never_the_leader(leader):
     with subprocess.Popen(command, start_new_session=True, stdin=pipe, stdout=pipe) as parent:
         child = int(parent.stdout.readline())
         session = parent.pid
-        assert strike(session, 0, leader_is_reaped=False, since_s=boot_clock_s() + 60) == set()
-        assert strike(session, 9, leader_is_reaped=False, since_s=0.0) == {child}
+        assert strike(session, 0, leader_is_reaped=False, since_s=boot_clock_s() + 60) == []
+        assert pids(strike(session, 9, leader_is_reaped=False, since_s=0.0)) == {child}
         assert parent.poll() is None
         parent.stdin.close()
     assert parent.returncode == 1  # EOFError: it was not killed
 
 
-async def test_a_name_with_brackets_and_spaces_is_no_field():
+def test_a_name_with_brackets_and_spaces_is_no_field():
     """The name of a process may hold whatever would look like the fields behind it."""
     rest = " ".join(["S", "7", "8", "9", *(["0"] * 15), "250", "0"])
     session, member = _parse(5, f"5 (a) S 1 2 3 (b)) {rest}".encode())
     assert (session, member.pid, member.parent, member.is_zombie) == (9, 5, 7, False)
+    assert member.name == b"a) S 1 2 3 (b)"
     assert member.started_s == 250 / os.sysconf("SC_CLK_TCK")

@@ -49,17 +49,20 @@ def f(name: str) -> str:
     return f"child_functions:{name}"
 
 
-async def cut(worker: PythonWorker, name: str, up: Path, **kwargs: object) -> None:
+@pytest.fixture
+def cut(wait_until):
     """Call a function, and cancel the call once the function has made its file."""
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(worker.call, f(name), {"path": str(up), **kwargs})
-            with trio.fail_after(20):
-                while not up.exists():
-                    await trio.sleep(0.002)
-            assert worker.state is WorkerState.BUSY
-            scope.cancel()
-    assert scope.cancelled_caught
+
+    async def call_and_cut(worker: PythonWorker, name: str, up: Path, **kwargs: object) -> None:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(worker.call, f(name), {"path": str(up), **kwargs})
+                await wait_until(up.exists)
+                assert worker.state is WorkerState.BUSY
+                scope.cancel()
+        assert scope.cancelled_caught
+
+    return call_and_cut
 
 
 class TestCalls:
@@ -122,13 +125,12 @@ class TestCalls:
             await worker.call(f("flood"), on_output=hear)
             assert heard == 3_000_001
 
-    async def test_what_is_written_between_calls_belongs_to_none(self, worker):
+    async def test_what_is_written_between_calls_belongs_to_none(self, worker, wait_until):
         """A thread that an earlier call has left is logged, and not heard as the next call."""
         said: list[str] = []
         with capture_logs() as logs:
             await worker.call(f("later"), {"delay_s": 0.05}, on_output=lambda _, t: said.append(t))
-            while not any(line["event"] == "worker_writes" for line in logs):
-                await trio.sleep(0.01)
+            await wait_until(lambda: any(line["event"] == "worker_writes" for line in logs))
         (line,) = [line for line in logs if line["event"] == "worker_writes"]
         assert line["pii_text"] == "of an earlier call\n"
         assert said == []
@@ -185,7 +187,7 @@ class TestErrors:
     async def test_whatever_it_raises_the_worker_lives_on(
         self, worker, name, kwargs, class_name, text
     ):
-        """An exit, a result that cannot be sent, a missing function: each is an error of the call."""
+        """An exit, a result that cannot be sent, a missing function: each is the call's error."""
         with pytest.raises(WorkerCallError) as caught:
             await worker.call(f(name), kwargs)
         assert caught.value.class_name == class_name
@@ -193,20 +195,24 @@ class TestErrors:
         assert await worker.call(f("count")) == 1
 
     async def test_a_process_that_dies_is_an_error_and_the_next_call_has_a_new_one(self, worker):
-        """The error says that the effect is unknown; the next report says that the state is lost."""
+        """The error says that the effect is unknown, the next report that the state is lost."""
         assert await worker.call(f("count")) == 1
-        with pytest.raises(WorkerDiedError, match="exit code 4.*is not known"):
+        with pytest.raises(WorkerDiedError, match=r"exit code 4.*is not known"):
             await worker.call(f("die"), {"code": 4})
         assert worker.state is WorkerState.DEAD
         report = await worker.run(f("count"))
         assert (report.value, report.generation, report.state_lost) == (1, 2, True)
         assert not (await worker.run(f("count"))).state_lost
 
-    async def test_a_process_that_died_while_idle_is_replaced_before_the_call(self, worker):
+    async def test_a_process_that_died_while_idle_is_replaced_before_the_call(
+        self, worker, wait_until, state_of
+    ):
         """The call works, and is told; so is a call that fails for want of the state."""
-        os.kill(await worker.call(f("pid")), signal.SIGKILL)
+        pid = await worker.call(f("pid"))
+        os.kill(pid, signal.SIGKILL)
+        await wait_until(lambda: state_of(pid) == "Z")
         with pytest.raises(WorkerCallError, match=r"gone \(the worker was replaced") as caught:
-            await until_dead_then(worker)
+            await worker.call(f("fail"), {"text": "gone"})
         assert caught.value.state_lost
         assert worker.generation == 2
 
@@ -255,16 +261,12 @@ class TestErrors:
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-async def until_dead_then(worker: PythonWorker) -> None:
-    while Path(f"/proc/{worker.pid}/stat").read_text().rpartition(") ")[2][0] != "Z":
-        await trio.sleep(0.005)
-    await worker.call(f("fail"), {"text": "gone"})
-
-
 class TestInterrupts:
     """The rule of busy and idle."""
 
-    async def test_a_busy_function_is_interrupted_and_the_state_is_kept(self, worker, tmp_path):
+    async def test_a_busy_function_is_interrupted_and_the_state_is_kept(
+        self, cut, worker, tmp_path
+    ):
         """Cancelling ends the function by KeyboardInterrupt; process and variables stay."""
         await worker.call(f("count"))
         began = time.monotonic()
@@ -274,13 +276,13 @@ class TestInterrupts:
         report = await worker.run(f("count"))
         assert (report.value, report.generation, report.state_lost) == (2, 1, False)
 
-    async def test_a_late_result_is_dropped(self, worker, tmp_path):
+    async def test_a_late_result_is_dropped(self, cut, worker, tmp_path):
         """A function that returns a value long after the interrupt has it heard by nobody."""
         await cut(worker, "stubborn", tmp_path / "up", seconds=0.3)
         assert await worker.call(f("echo"), {"value": "mine"}) == "mine"
         assert worker.generation == 1
 
-    async def test_the_caller_waits_while_it_is_drained(self, worker, tmp_path):
+    async def test_the_caller_waits_while_it_is_drained(self, cut, worker, tmp_path):
         """The state is DRAINING until the function has ended."""
         seen: set[WorkerState] = set()
         async with trio.open_nursery() as nursery:
@@ -295,7 +297,7 @@ class TestInterrupts:
             nursery.cancel_scope.cancel()
         assert {WorkerState.STARTING, WorkerState.BUSY, WorkerState.DRAINING} <= seen
 
-    async def test_interrupt_is_a_verb_of_its_own(self, worker, tmp_path):
+    async def test_interrupt_is_a_verb_of_its_own(self, worker, tmp_path, wait_until):
         """interrupt() makes the function raise; the call tells that it was interrupted."""
         errors: list[WorkerInterruptedError] = []
         up = tmp_path / "up"
@@ -308,8 +310,7 @@ class TestInterrupts:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(call)
-            while not up.exists():
-                await trio.sleep(0.002)
+            await wait_until(up.exists)
             assert worker.interrupt() is True
         assert [error.class_name for error in errors] == ["KeyboardInterrupt"]
         assert await worker.call(f("count")) == 1
@@ -382,7 +383,7 @@ class TestInterrupts:
         assert 10 < values < 190
 
     async def test_a_call_that_waits_its_turn_disturbs_nobody_when_cancelled(
-        self, worker, tmp_path
+        self, worker, tmp_path, wait_until
     ):
         """Its function never runs, and the one that runs is not interrupted."""
         values: list[str] = []
@@ -393,8 +394,7 @@ class TestInterrupts:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(first)
-            while not up.exists():
-                await trio.sleep(0.002)
+            await wait_until(up.exists)
             with trio.move_on_after(0.01):
                 await worker.call(f("count"))
         assert values == ["slept"]
@@ -409,13 +409,15 @@ class TestInterrupts:
             report = await worker.run(f("count"))
             assert (report.value, report.generation, report.state_lost) == (1, 1, False)
 
-    async def test_a_function_inside_the_c_librarys_system_is_interrupted(self, worker, tmp_path):
+    async def test_a_function_inside_the_c_librarys_system_is_interrupted(
+        self, cut, worker, tmp_path
+    ):
         """system(3) ignores SIGINT, and its command is ended; the signal is sent again after it."""
         await cut(worker, "c_system", tmp_path / "up")
         assert (await worker.call(f("count")), worker.generation) == (1, 1)
 
     async def test_what_a_cut_function_has_started_is_stopped_and_no_more(
-        self, tmp_path, is_there, orphans_are_ours
+        self, cut, tmp_path, is_there, orphans_are_ours, state_of
     ):
         """Its processes are gone, deaf ones too; those of an earlier call live with the worker."""
         async with PythonWorker(ladder=Ladder(int_s=20, term_s=0.3, kill_s=2)).open() as worker:
@@ -431,14 +433,6 @@ class TestInterrupts:
         assert not any(map(is_there, (deaf, polite, helper)))
 
 
-def state_of(pid: int) -> str:
-    """Return the letter of a process's state, "-" if there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    except FileNotFoundError:
-        return "-"
-
-
 class TestReplacement:
     """The last resort."""
 
@@ -446,7 +440,9 @@ class TestReplacement:
         ("name", "ended_by"),
         [("deaf", "SIGTERM"), ("native", "SIGTERM"), ("deaf_to_both", "SIGKILL")],
     )
-    async def test_a_deaf_worker_is_replaced_and_says_so(self, tmp_path, is_there, name, ended_by):
+    async def test_a_deaf_worker_is_replaced_and_says_so(
+        self, cut, tmp_path, is_there, name, ended_by
+    ):
         """It has the time of SIGINT, then it is ended; generation rises, the next call is told."""
         async with PythonWorker("w", ladder=FAST).open() as worker:
             assert await worker.call(f("count")) == 1
@@ -474,13 +470,17 @@ class TestReplacement:
             assert time.monotonic() - began < 10
             assert worker.state is WorkerState.DEAD
 
-    async def test_what_a_function_does_to_sigint_lasts_as_long_as_its_call(self, worker, tmp_path):
+    async def test_what_a_function_does_to_sigint_lasts_as_long_as_its_call(
+        self, cut, worker, tmp_path
+    ):
         """A function that ignores SIGINT and returns leaves a worker that hears it."""
         await worker.call(f("ignore_sigint"))
         await cut(worker, "doze", tmp_path / "up")
         assert worker.generation == 1
 
-    async def test_closing_while_a_call_runs_ends_it_by_the_rule(self, tmp_path, is_there):
+    async def test_closing_while_a_call_runs_ends_it_by_the_rule(
+        self, tmp_path, is_there, wait_until
+    ):
         """A call that is cancelled with the worker is drained before the process is ended."""
         async with trio.open_nursery() as nursery:
             worker = PythonWorker(ladder=FAST)
@@ -493,8 +493,7 @@ class TestReplacement:
             await nursery.start(serve)
             up = tmp_path / "up"
             nursery.start_soon(worker.call, f("deaf_to_both"), {"path": str(up)})
-            while not up.exists():
-                await trio.sleep(0.002)
+            await wait_until(up.exists)
             pid = worker.pid
             nursery.cancel_scope.cancel()
         assert pid is not None
@@ -526,7 +525,9 @@ if __name__ == "__main__":
 """
 
 
-async def test_a_script_has_a_worker_that_knows_it_and_dies_with_it(tmp_path: Path, wait_until):
+async def test_a_script_has_a_worker_that_knows_it_and_dies_with_it(
+    tmp_path: Path, wait_until, state_of
+):
     """The main script's own functions and classes are found; once it is killed the worker ends.
 
     What is under its ``__main__`` is not run again, and native code that holds the interpreter
@@ -534,7 +535,7 @@ async def test_a_script_has_a_worker_that_knows_it_and_dies_with_it(tmp_path: Pa
     """
     path = tmp_path / "app.py"
     path.write_text(SCRIPT)
-    script = subprocess.Popen(
+    script = subprocess.Popen(  # noqa: ASYNC220 - it is the test's own
         [sys.executable, str(path)],
         stdout=subprocess.PIPE,
         text=True,

@@ -1,0 +1,180 @@
+"""An agent that works in four steps, and can be paused, redirected, cancelled and moved away.
+
+`python examples/churn.py` lets it write a memo on customers who may leave, and shows what it does.
+Meanwhile type `pause`, `resume only EU`, `redirect top 10 only`, `cancel` or `background`; all else
+is said to it.  A few lines stand for the language model, so it needs no network, and what happens
+can be checked.  `python -m bridge talk examples/churn.py:app` shows it in the browser.
+"""
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+import trio
+
+from bridge import App, Call, Handle, open_agent
+from bridge.events import AgentResponse, StateChanged, ToolCall, ToolResult, TurnEnded
+from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
+from nodes import ChatNode
+from nodes.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
+from nodes.tools import commit, current_tool, finish, tool
+
+STEPS = {
+    "fetch_customers": "Fetch customer list",
+    "join_mrr": "Join against MRR table",
+    "score_churn": "Score churn risk",
+    "write_memo": "Write summary memo",
+}
+VERBS = ("pause", "resume", "redirect", "cancel", "background")
+
+
+class Analyst:
+    """The data and the four steps; each step says what an interrupt means to it."""
+
+    def __init__(self, step_s: float = 2.0) -> None:
+        self.step_s = step_s
+        self.begun: list[str] = []
+        self.memos: list[str] = []
+
+    async def work(self) -> random.Random:
+        self.begun.append(current_tool().name)
+        await trio.sleep(self.step_s)
+        return random.Random(7)  # the data are the same each time
+
+    @tool(read_only=True, on_duplicate="join")
+    async def fetch_customers(self) -> str:
+        """Fetch customer list."""
+        dice = await self.work()
+        self.customers = {f"C{n:02}": dice.choice(("EU", "US", "APAC")) for n in range(60)}
+        return f"done: {len(self.customers)} customers"
+
+    @tool(read_only=True, on_duplicate="join")
+    async def join_mrr(self) -> str:
+        """Join against MRR table."""
+        dice = await self.work()
+        self.mrr = {name: dice.randrange(50, 2000) for name in self.customers}
+        return f"done: {sum(self.mrr.values())} dollars a month"
+
+    @tool(policy=finish(3.0), on_duplicate="join")
+    async def score_churn(self) -> str:
+        """Score churn risk."""
+        dice = await self.work()
+        self.at_stake = {name: dollars * dice.random() for name, dollars in self.mrr.items()}
+        return f"done: {sum(self.at_stake.values()):.0f} dollars a month at stake"
+
+    @tool(commits=True, on_duplicate="join")
+    async def write_memo(self, region: str = "", top: int = 60) -> str:
+        """Write summary memo."""
+        await self.work()
+        names = sorted(self.at_stake, key=self.at_stake.__getitem__, reverse=True)
+        names = [name for name in names if region in ("", self.customers[name])][:top]
+        async with commit():  # from here on it is written, whatever comes
+            await trio.sleep(self.step_s / 4)
+            self.memos.append(", ".join(names))
+        return f"done: a memo on {len(names)} customers {region}".rstrip()
+
+
+class Planner:
+    """Stands for a language model: asks for the first step that is not done, or sums up."""
+
+    async def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> AsyncIterator[AnswerPiece]:
+        await trio.sleep(0.5)
+        said = " ".join(m["content"] for m in messages if m["role"] == "user")
+        wish: dict[str, Any] = {"region": name for name in re.findall(r"only (EU|US|APAC)", said)}
+        wish |= {"top": int(number) for number in re.findall(r"top (\d+)", said)}
+        results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
+        calls = [call for message in messages for call in message.get("tool_calls", ())]
+        last = {call["function"]["name"]: call for call in calls}
+        for name in STEPS:
+            result = results[last[name]["id"]] if name in last else ""
+            if not result.startswith("done"):
+                arguments = json.dumps(wish if name == "write_memo" else {})
+                if "still running" in result:  # the same call again joins it
+                    arguments = last[name]["function"]["arguments"]
+                yield ToolCallRequest(f"call_{name}", name, json.loads(arguments), arguments)
+                break
+        else:
+            yield TextDelta(f"There is {result.splitlines()[0].removeprefix('done: ')}.")
+            if wish != json.loads(last["write_memo"]["function"]["arguments"]):
+                yield TextDelta(" What you have said since is not in it.")
+        yield Usage()
+
+
+def agent(analyst: Analyst) -> ChatNode:
+    """Return the agent that does the four steps."""
+    return ChatNode(Planner(), tools=[getattr(analyst, name) for name in STEPS])
+
+
+async def answer(call: Call) -> None:
+    """Answer a call, for those who want to talk to it."""
+    node = agent(Analyst())
+    route = call.bridge(node, name="analyst").on(UserStoppedSpeaking)
+    route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+
+
+app = App(answer, name="the analyst")
+
+
+def obey(handle: Handle, line: str) -> None:
+    """Do what a line says."""
+    verb, _, text = line.partition(" ")
+    if verb in VERBS and (text or verb != "redirect"):
+        print(handle.describe(verb))  # type: ignore[arg-type]  # it is one of ours
+        use: Callable[..., object] = getattr(handle, verb)
+        print(use(text) if verb in ("resume", "redirect") else use())
+    elif line:
+        handle.send_input(line)
+
+
+def shown(event: Any) -> str:
+    """Return the line that is shown of an event; empty for none."""
+    match event:
+        case ToolCall():
+            return f"-> {STEPS[event.name]} {event.arguments or ''}"
+        case ToolResult():
+            return f"   {STEPS[event.name]}: {event.outcome}, {event.content.splitlines()[0]}"
+        case AgentResponse():
+            return f'   "{event.content.strip()}"'
+        case TurnEnded():
+            return f"== turn {event.turn} is {event.outcome}"
+        case StateChanged(state="pausing" | "paused" | "stopping"):
+            return f"   ({event.state})"
+    return ""
+
+
+async def main(step_s: float, readline: Callable[[], bytes]) -> None:
+    """Let the agent work until the memo is written, and obey what is typed meanwhile."""
+    analyst, end_of_input = Analyst(step_s), trio.Event()
+
+    async def listen() -> None:
+        while line := await trio.to_thread.run_sync(readline, abandon_on_cancel=True):
+            obey(handle, line.decode(errors="replace").strip())
+        end_of_input.set()
+        handle.resume()  # nobody else will
+
+    async with open_agent(agent(analyst)) as handle, trio.open_nursery() as nursery:
+        began_s = trio.current_time()
+        nursery.start_soon(listen)
+        handle.send_input("Write a memo on the customers who may leave us.")
+        async for event in handle.subscribe():
+            if line := shown(event):
+                print(f"{trio.current_time() - began_s:5.1f} s {line}", flush=True)
+            now, is_over = handle.snapshot(), analyst.memos or end_of_input.is_set()
+            if is_over and now.state == "idle" and not now.backgrounded:
+                nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--step-s", type=float, default=2.0, help="seconds that a step takes")
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
+    # Unbuffered: a thread that still waits for a line holds no lock that the exit needs.
+    read = open(0, "rb", buffering=0, closefd=False).readline if sys.stdin else lambda: b""
+    trio.run(main, parser.parse_args().step_s, read)

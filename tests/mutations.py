@@ -1,0 +1,128 @@
+"""A pytest plugin that breaks one rule of the product, to see whether some test notices.
+
+``BARGEIN_MUTATION=name python -m pytest -p tests.mutations some_test.py`` runs a test with the
+mutation of that name.  A mutation replaces a piece of a module's source as the module is loaded;
+nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rule, and how it is broken."""
+
+    rule: str
+    module: str
+    old: str
+    """What stands in the source, exactly once."""
+    new: str
+    noticed_by: str
+    """The test that has to fail."""
+
+
+_LOOP = "tests/nodes/test_tool_loop.py"
+_PROCESSES = "tests/nodes/tools/processes"
+
+MUTATIONS = {
+    "model_after_cut": Mutation(
+        "whether the answer was cut is asked before each call of the model",
+        "nodes._tool_loop",
+        "while await self._may_go_on():",
+        "while True:",
+        f"{_LOOP}::test_nothing_begins_in_a_pause",
+    ),
+    "tool_after_cut": Mutation(
+        "whether the answer was cut is asked before each start of a tool",
+        "nodes._tool_loop",
+        "            if not await self._may_go_on():\n                return False\n",
+        "",
+        f"{_LOOP}::test_a_model_that_swallows_cancellation_starts_nothing",
+    ),
+    "no_sweep": Mutation(
+        "what a process has started is killed with it",
+        "nodes.tools._processes._ladder",
+        "        if self._any_alive:\n",
+        "        if self._process.poll() is None:\n",
+        f"{_PROCESSES}/test_ladder.py::test_what_it_has_started_is_swept",
+    ),
+    "idle_is_busy": Mutation(
+        "an interrupt does nothing to a worker that is idle",
+        "nodes.tools._processes._worker",
+        "if self._state is not WorkerState.BUSY or self._process is None:",
+        "if self._process is None:",
+        f"{_PROCESSES}/test_worker.py::TestInterrupts::test_an_idle_worker_is_left_alone",
+    ),
+    "busy_is_idle": Mutation(
+        "an interrupt reaches the function that runs in a worker",
+        "nodes.tools._processes._worker",
+        "if self._state is not WorkerState.BUSY or self._process is None:",
+        "if self._state is not WorkerState.IDLE or self._process is None:",
+        f"{_PROCESSES}/test_worker.py::TestInterrupts::test_interrupt_is_a_verb_of_its_own",
+    ),
+    "written_later": Mutation(
+        "an entry is with the system before anything is told of it",
+        "bridge.thread._sqlite_thread",
+        "if self._kept or not self._is_attached or not self._try({index: record}):",
+        "if True:",
+        "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",
+    ),
+    "told_first": Mutation(
+        "a result is in the history before anybody hears of it",
+        "bridge._call",
+        "router.observe([ToolCall, ToolResult], self._remember_tool)",
+        "router.add_sink(self._remember_tool, [ToolCall, ToolResult])",
+        "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",
+    ),
+}
+
+
+class _Mutator(SourceFileLoader):
+    def __init__(self, mutation: Mutation, path: str) -> None:
+        super().__init__(mutation.module, path)
+        self._mutation = mutation
+
+    def get_code(self, fullname: str) -> CodeType:
+        # No byte code is read or written: it would outlive the mutation.
+        source = self.get_source(fullname)
+        old = self._mutation.old
+        assert source.count(old) == 1, f"{fullname} has {source.count(old)} times {old!r}"
+        return compile(source.replace(old, self._mutation.new), self.path, "exec")
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        print(f"mutated {module.__name__}")
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, mutation: Mutation) -> None:
+        self._mutation = mutation
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self._mutation.module:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        assert spec is not None, name
+        spec.loader = _Mutator(self._mutation, spec.origin)
+        return spec
+
+
+def install(name: str) -> None:
+    """Break a rule in this process, before its module is imported."""
+    mutation = MUTATIONS[name]
+    assert mutation.module not in sys.modules, f"{mutation.module} is imported already"
+    sys.meta_path.insert(0, _Finder(mutation))
+
+
+if "BARGEIN_MUTATION" in os.environ:
+    install(os.environ["BARGEIN_MUTATION"])
