@@ -247,6 +247,7 @@ class Call:
         self.router.publish_detached(CallEnded(reason=reason), "call")
         self.router.close(outcome)
         self.ended.set()
+        self.control.close()
         for watcher in tuple(self._watchers):
             watcher.close()
 
@@ -293,7 +294,12 @@ class Call:
             total_s=now_s - turn.started_at_s if turn else 0.0,
             caps=turn.caps() if turn else {},
             tools=tuple(
-                ToolView(w.id, w.name, w.policy, now_s - (w.started_at_s or now_s))
+                ToolView(
+                    w.id,
+                    w.name,
+                    w.policy,
+                    0.0 if w.started_at_s is None else now_s - w.started_at_s,
+                )
                 for w in self.work
             ),
             backgrounded=len(self.work.jobs) + self.speaking.turns_aside,

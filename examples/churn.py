@@ -8,18 +8,28 @@ can be checked.  `python -m bridge talk examples/churn.py:app` shows it in the b
 
 import argparse
 import json
+import os
 import random
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import structlog
 import trio
 
 from bridge import App, Call, Handle, open_agent
-from bridge.events import AgentResponse, StateChanged, ToolCall, ToolResult, TurnEnded
-from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
+from bridge.events import (
+    AgentResponse,
+    ControlRequested,
+    StateChanged,
+    ToolCall,
+    ToolResult,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
 from nodes import ChatNode
 from nodes.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
 from nodes.tools import commit, current_tool, finish, tool
@@ -34,12 +44,15 @@ VERBS = ("pause", "resume", "redirect", "cancel", "background")
 
 
 class Analyst:
-    """The data and the four steps; each step says what an interrupt means to it."""
+    """The data and the four steps; each says what an interrupt means to it, and is done once."""
 
     def __init__(self, step_s: float = 2.0) -> None:
         self.step_s = step_s
         self.begun: list[str] = []
-        self.memos: list[str] = []
+        self.customers: dict[str, str] = {}
+        self.mrr: dict[str, int] = {}
+        self.at_stake: dict[str, float] = {}
+        self.memos: dict[tuple[str, int], list[str]] = {}
 
     async def work(self) -> random.Random:
         self.begun.append(current_tool().name)
@@ -49,34 +62,38 @@ class Analyst:
     @tool(read_only=True, on_duplicate="join")
     async def fetch_customers(self) -> str:
         """Fetch customer list."""
-        dice = await self.work()
-        self.customers = {f"C{n:02}": dice.choice(("EU", "US", "APAC")) for n in range(60)}
+        if not self.customers:
+            dice = await self.work()
+            self.customers = {f"C{n:02}": dice.choice(("EU", "US", "APAC")) for n in range(60)}
         return f"done: {len(self.customers)} customers"
 
     @tool(read_only=True, on_duplicate="join")
     async def join_mrr(self) -> str:
         """Join against MRR table."""
-        dice = await self.work()
-        self.mrr = {name: dice.randrange(50, 2000) for name in self.customers}
+        if not self.mrr:
+            dice = await self.work()
+            self.mrr = {name: dice.randrange(50, 2000) for name in self.customers}
         return f"done: {sum(self.mrr.values())} dollars a month"
 
     @tool(policy=finish(3.0), on_duplicate="join")
     async def score_churn(self) -> str:
         """Score churn risk."""
-        dice = await self.work()
-        self.at_stake = {name: dollars * dice.random() for name, dollars in self.mrr.items()}
+        if not self.at_stake:
+            dice = await self.work()
+            self.at_stake = {name: mrr * dice.random() for name, mrr in self.mrr.items()}
         return f"done: {sum(self.at_stake.values()):.0f} dollars a month at stake"
 
     @tool(commits=True, on_duplicate="join")
     async def write_memo(self, region: str = "", top: int = 60) -> str:
         """Write summary memo."""
-        await self.work()
-        names = sorted(self.at_stake, key=self.at_stake.__getitem__, reverse=True)
-        names = [name for name in names if region in ("", self.customers[name])][:top]
-        async with commit():  # from here on it is written, whatever comes
-            await trio.sleep(self.step_s / 4)
-            self.memos.append(", ".join(names))
-        return f"done: a memo on {len(names)} customers {region}".rstrip()
+        if (region, top) not in self.memos:
+            await self.work()
+            names = sorted(self.at_stake, key=self.at_stake.__getitem__, reverse=True)
+            names = [name for name in names if region in ("", self.customers[name])][:top]
+            async with commit():  # from here on it is written, whatever comes
+                await trio.sleep(self.step_s / 4)
+                self.memos[region, top] = names
+        return f"done: a memo on {len(self.memos[region, top])} customers {region}".rstrip()
 
 
 class Planner:
@@ -87,8 +104,9 @@ class Planner:
     ) -> AsyncIterator[AnswerPiece]:
         await trio.sleep(0.5)
         said = " ".join(m["content"] for m in messages if m["role"] == "user")
-        wish: dict[str, Any] = {"region": name for name in re.findall(r"only (EU|US|APAC)", said)}
-        wish |= {"top": int(number) for number in re.findall(r"top (\d+)", said)}
+        wish: dict[str, Any] = {}
+        for region, top in re.findall(r"only (EU|US|APAC)|top (\d+)", said):
+            wish |= {"region": region} if region else {"top": int(top)}
         results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
         calls = [call for message in messages for call in message.get("tool_calls", ())]
         last = {call["function"]["name"]: call for call in calls}
@@ -96,7 +114,7 @@ class Planner:
             result = results[last[name]["id"]] if name in last else ""
             if not result.startswith("done"):
                 arguments = json.dumps(wish if name == "write_memo" else {})
-                if "still running" in result:  # the same call again joins it
+                if "its result will come later" in result:  # the same call again joins it
                     arguments = last[name]["function"]["arguments"]
                 yield ToolCallRequest(f"call_{name}", name, json.loads(arguments), arguments)
                 break
@@ -149,13 +167,14 @@ def shown(event: Any) -> str:
     return ""
 
 
-async def main(step_s: float, readline: Callable[[], bytes]) -> None:
+async def main(step_s: float, read: Callable[[], bytes]) -> None:
     """Let the agent work until the memo is written, and obey what is typed meanwhile."""
     analyst, end_of_input = Analyst(step_s), trio.Event()
 
     async def listen() -> None:
-        while line := await trio.to_thread.run_sync(readline, abandon_on_cancel=True):
-            obey(handle, line.decode(errors="replace").strip())
+        while typed := await trio.to_thread.run_sync(read, abandon_on_cancel=True):
+            for line in typed.decode(errors="replace").splitlines():
+                obey(handle, line.strip())
         end_of_input.set()
         handle.resume()  # nobody else will
 
@@ -166,15 +185,16 @@ async def main(step_s: float, readline: Callable[[], bytes]) -> None:
         async for event in handle.subscribe():
             if line := shown(event):
                 print(f"{trio.current_time() - began_s:5.1f} s {line}", flush=True)
-            now, is_over = handle.snapshot(), analyst.memos or end_of_input.is_set()
-            if is_over and now.state == "idle" and not now.backgrounded:
-                nursery.cancel_scope.cancel()
+            if isinstance(event, (StateChanged, ControlRequested)):
+                now, may_end = handle.snapshot(), analyst.memos or end_of_input.is_set()
+                if may_end and now.state == "idle" and not now.backgrounded:
+                    nursery.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--step-s", type=float, default=2.0, help="seconds that a step takes")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    # Unbuffered: a thread that still waits for a line holds no lock that the exit needs.
-    read = open(0, "rb", buffering=0, closefd=False).readline if sys.stdin else lambda: b""
-    trio.run(main, parser.parse_args().step_s, read)
+    # Not by sys.stdin: a thread that waits in it holds a lock that the exit needs.
+    keyboard = partial(os.read, 0, 4096) if sys.stdin else bytes
+    trio.run(main, parser.parse_args().step_s, keyboard)

@@ -65,6 +65,7 @@ class Control:
         self._given: dict[int, Receipt] = {}
         self._under_way: Receipt | None = None
         self._performing: Receipt | None = None
+        self._unsettled: set[Receipt] = set()
         self._runs: list[Run] = []
         self._works: list[Work] = []
         self._paused: list[str] | None = None
@@ -230,6 +231,7 @@ class Control:
         self._performing = receipt
         if receipt.verb != "resume":
             self._under_way = receipt
+            self._unsettled = {one for one in self._unsettled if not one.settled} | {receipt}
             self._runs, self._works = [], []
         try:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
@@ -397,6 +399,13 @@ class Control:
         self._call.router.publish_detached(event, turn.agent)
 
     # --- the end ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Take note that the call is over: nothing is waited for any more."""
+        self.is_closing = True
+        for receipt in self._unsettled:
+            receipt.settled.set()
+        self._unsettled.clear()
 
     async def _close(self, receipt: Receipt, deadline_s: float) -> None:
         with trio.move_on_after(deadline_s):

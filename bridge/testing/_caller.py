@@ -227,7 +227,11 @@ class Caller:
 
 @asynccontextmanager
 async def open_call(
-    answer: Answer | App, *, chars_per_s: float = CHARS_PER_S, audio: bool = True
+    answer: Answer | App,
+    *,
+    chars_per_s: float = CHARS_PER_S,
+    audio: bool = True,
+    thread: str | None = None,
 ) -> AsyncIterator[Caller]:
     """Run an ``answer`` function in a call without network; leaving the block ends the call.
 
@@ -238,6 +242,7 @@ async def open_call(
         answer: The function, or an app; the app's own speech stack is not used.
         chars_per_s: Speaking rate of both sides, in characters a second; above 0.
         audio: False for a caller that only reads: then text is heard when it is sent.
+        thread: Names the conversation, for an app that keeps its threads; by default a new one.
 
     Yields:
         The caller.
@@ -249,9 +254,10 @@ async def open_call(
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
     line = _Line(audio=audio)
     voice = SimulatedVoice(chars_per_s) if audio else None
-    app = App(answer.answer if isinstance(answer, App) else answer, speech=voice)
+    given = answer if isinstance(answer, App) else App(answer)
+    app = App(given.answer, speech=voice, threads=given.threads)
     try:
-        async with app.open_call(line, caller="test", call_id="test") as call:
+        async with app.open_call(line, caller="test", call_id="test", thread=thread) as call:
             yield Caller(call, line, chars_per_s)
     except ExceptionGroup as group:
         # What a test got wrong is raised as it is, not wrapped by the tasks of the call.

@@ -17,13 +17,17 @@ from ._mcp_errors import McpToolError as McpToolError
 from ._policy import Policy as Policy
 from ._policy import finish as finish
 from ._policy import shield as shield
+from ._processes import CommandError as CommandError
 from ._processes import CommandTool as CommandTool
+from ._processes import WorkerError as WorkerError
+from ._processes import command_tool as command_tool
 from ._runner import ToolRunner as ToolRunner
 from ._running import RunningTool as RunningTool
 from ._tool import Tool as Tool
 
 __all__ = [
     "BadArguments",
+    "CommandError",
     "CommandTool",
     "CommitOverrun",
     "FunctionTool",
@@ -39,6 +43,8 @@ __all__ = [
     "ToolContext",
     "ToolDefinitionError",
     "ToolRunner",
+    "WorkerError",
+    "command_tool",
     "commit",
     "current_tool",
     "finish",

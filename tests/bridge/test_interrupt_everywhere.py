@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,18 +14,20 @@ import trio.testing
 
 from bridge import App, Call, Message
 from bridge.events import (
+    AgentGenerationComplete,
     AgentResponse,
     DTMFInput,
     EmergencyStop,
     EndCall,
     ToolCall,
     ToolResult,
+    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, Report, asks_on, barge_in, interrupt_everywhere
-from bridge.testing._laws import LAWS, Trial
+from bridge.testing import Caller, Report, asks_on, barge_in, interrupt_everywhere, open_call
+from bridge.testing._laws import LAWS, Trial, agent_entries, heard_stays_heard
 from bridge.testing._points import Point, Survey, choose
 
 Generate = Callable[[Message], AsyncIterator[object]]
@@ -533,11 +536,108 @@ def test_the_laws_hold_for_any_interrupt(interrupt, audio):
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 async def test_each_law_is_a_sentence(law, autojump_clock):
     """Each law has a docstring, and finds nothing in a call in which nothing happened."""
-    from bridge.testing import open_call
-
     assert law.__doc__.endswith(".")
     async with open_call(sound) as caller:
         assert list(law(Trial(caller, may_end=False))) == []
+
+
+SAID = "One sentence. And another."
+
+BREACHES = {
+    "the call is over": (
+        lambda caller: caller.call.end(),
+        "the call has ended: 'ended'",
+    ),
+    "the call is left at work": (
+        lambda caller: caller.publish(UserStoppedSpeaking()),
+        "the call is 'thinking' though nothing is to come",
+    ),
+    "words are lost": (
+        lambda caller: caller.said.insert(0, "lost"),
+        "the history has lost the user's 'lost', or its place",
+    ),
+    "words are in another order": (
+        lambda caller: caller.said.insert(0, "Well?") or caller.call.history.add_user("And?"),
+        "the history has lost the user's 'Well?', or its place",
+    ),
+    "more is heard than was said": (
+        lambda caller: caller.call.history.set_agent(1, "agent", SAID, SAID + "!", "clock"),
+        f"turn 1 has heard {SAID + '!'!r} of {SAID!r}",
+    ),
+    "what was heard is taken back": (
+        lambda caller: caller.call.history.set_agent(1, "agent", SAID, "One", "clock"),
+        f"turn 1 had been heard as {SAID!r}",
+    ),
+    "a second end": (
+        lambda caller: tell(caller, TurnEnded(turn=1, agent="agent", outcome="completed")),
+        "turn 1 has 2 TurnEnded",
+    ),
+    "no end": (
+        lambda caller: tell(caller, AgentGenerationComplete(turn=9, outcome="completed")),
+        "turn 9 has no TurnEnded",
+    ),
+    "audio after the cut": (
+        lambda caller: (caller._line.clear(3, "a cut"), caller._line.play(3, bytes(2))),
+        "audio of utterance 3 was played after it was cut",
+    ),
+    "a message of a cut run": (
+        lambda caller: caller._line.send(stale_message(caller)),
+        "'agent.response' of a run that was cut reached the caller",
+    ),
+    "two results": (
+        lambda caller: tell(
+            caller, ToolCall(name="look", id="1"), *2 * [ToolResult(name="look", id="1")]
+        ),
+        "look '1' has 2 results for 1 calls",
+    ),
+    "no result": (
+        lambda caller: tell(caller, ToolCall(name="look", id="1")),
+        "the history has no result of look '1'",
+    ),
+}
+
+
+def tell(caller: Caller, *events: object) -> None:
+    for event in events:
+        caller.call.router.publish_detached(event, "agent")
+
+
+def stale_message(caller: Caller) -> Message:
+    """Return a message of a run that is cut after it was published."""
+    message = caller.publish(UserStoppedSpeaking())
+    run = next(run for route in caller.call.router.routes for run in route.runs)
+    run.cut(reason="a test")
+    return Message(AgentResponse(content="late"), "agent", message.id, message.at_s, run)
+
+
+@pytest.mark.parametrize("breach", BREACHES)
+async def test_each_breach_is_found(breach, autojump_clock):
+    """A call that goes well is then broken, in one way, and the laws say in which."""
+    break_it, told = BREACHES[breach]
+    async with open_call(sound) as caller:
+        await one_question(caller)
+        trial = Trial(caller, may_end=False, at_cut=agent_entries(caller))
+        assert [found for law in LAWS for found in law(trial)] == []
+        break_it(caller)
+        found = [found for law in LAWS for found in law(trial)]
+    assert any(text.startswith(told) for text in found), found
+
+
+async def test_a_turn_that_grows_after_its_cut_is_found(autojump_clock):
+    """One that was paused may grow."""
+    async with open_call(sound) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.until(lambda c: c.heard)
+        caller.publish(UserStartedSpeaking())
+        (cut,) = agent_entries(caller)
+        trial = Trial(caller, may_end=False, at_cut=(cut,))
+        assert [*heard_stays_heard(trial)] == []
+        caller.call.history.set_agent(1, "agent", SAID, cut.heard, "clock")
+        (found,) = heard_stays_heard(trial)
+        assert found.startswith("turn 1 grew after it was cut")
+        paused = replace(cut, interruption=replace(cut.interruption, verb="pause"))
+        trial = Trial(caller, may_end=False, at_cut=(paused,))
+        assert [*heard_stays_heard(trial)] == []
 
 
 async def test_a_survey_without_steps_has_no_points(autojump_clock):

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import Call, Message
+from bridge import App, Call, Message
 from bridge.events import (
     AgentResponse,
     CallEnded,
@@ -19,6 +19,7 @@ from bridge.events import (
     UserTranscriptionReceived,
 )
 from bridge.testing import CHARS_PER_S, open_call
+from bridge.thread import SqliteThreads
 
 
 async def echo(call: Call) -> None:
@@ -221,6 +222,17 @@ async def test_what_is_received_is_never_stale(autojump_clock):
         assert yield_after.is_set()
         assert [e.content for e in caller.events(AgentResponse)] == ["before "]
         assert caller.call.router.statistics.stale == 1
+
+
+async def test_an_app_keeps_its_threads(autojump_clock, tmp_path):
+    """A conversation goes on in another call of the same thread."""
+    app = App(echo, threads=SqliteThreads(tmp_path / "calls.db"))
+    for _ in range(2):
+        async with open_call(app, audio=False, thread="ann") as caller:
+            await caller.says("hello", takes_s=0)
+            await caller.quiet()
+            assert caller.call.thread == "ann"
+    assert [entry.role for entry in caller.call.history] == ["user", "agent"] * 2
 
 
 async def test_text_mode(autojump_clock):

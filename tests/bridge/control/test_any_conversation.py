@@ -186,19 +186,20 @@ class Conversation:
     async def finish(self, caller: Caller) -> None:
         """Let everything settle, then see whether it is alive."""
         call = caller.call
-        for _ in range(4):
-            await trio.sleep(SETTLES_S)
-            self.act(caller, "allow")
+        await self.settle(caller)
         assert all(receipt.settled for receipt in self.receipts), self.receipts
         assert (call.current_state, len(call.work)) == ("idle", 0)
         asked = self.model.asked
         self.act(caller, "type")
-        await trio.sleep(SETTLES_S)
-        self.act(caller, "allow")
-        await trio.sleep(2 * SETTLES_S)
+        await self.settle(caller)
         assert self.model.asked > asked, "it answers no more"
         self.check(caller)
         self.check_over(caller)
+
+    async def settle(self, caller: Caller) -> None:
+        for _ in range(2 * TOOL_CALLS):
+            await trio.sleep(SETTLES_S)
+            self.act(caller, "allow")
 
     def check(self, caller: Caller) -> None:
         history = caller.call.history

@@ -367,3 +367,21 @@ async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
         handle.shutdown()
         marks = [event async for event in events if isinstance(event, LongRunning)]
         assert [(m.turn, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]
+
+
+async def test_a_receipt_settles_with_its_call(autojump_clock):
+    """Whoever waits for a verb is not left waiting when the call is gone."""
+
+    class Stubborn(ReasoningNode):
+        async def process_context(self, context: Any) -> AsyncIterator[Any]:
+            yield AgentResponse(content="x ")
+            with trio.CancelScope(shield=True):
+                await trio.sleep(0.9)
+
+    async with open_agent(Stubborn()) as handle:
+        handle.send_input("go")
+        await trio.sleep(0.1)
+        receipt = handle.cancel()
+        assert not receipt.settled
+        handle._call.end("disconnected")
+        await receipt.settled

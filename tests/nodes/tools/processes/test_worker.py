@@ -336,9 +336,11 @@ class TestInterrupts:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(trio.to_thread.run_sync, shoot)
-            for number in range(200):
-                assert await worker.call(f("echo"), {"value": number}) == number
-            is_over.set()
+            try:
+                for number in range(200):
+                    assert await worker.call(f("echo"), {"value": number}) == number
+            finally:
+                is_over.set()
         assert worker.generation == 1
 
     async def test_an_interrupt_around_the_end_of_a_call_hurts_nobody(self, worker):
@@ -372,7 +374,7 @@ class TestInterrupts:
         await worker.call(f("echo"), {"value": 0})
         times = random.Random(8)
         values = 0
-        for number in range(200):
+        for number in range(120):
             with trio.move_on_after(times.uniform(0, 0.003)):
                 kwargs = {"value": number, "delay_s": 0.001}
                 assert await worker.call(f("echo"), kwargs) == number
@@ -380,7 +382,7 @@ class TestInterrupts:
             assert worker.state is WorkerState.IDLE
         assert await worker.call(f("echo"), {"value": "well"}) == "well"
         assert worker.generation == 1
-        assert 10 < values < 190
+        assert 10 < values < 110
 
     async def test_a_call_that_waits_its_turn_disturbs_nobody_when_cancelled(
         self, worker, tmp_path, wait_until

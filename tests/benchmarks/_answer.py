@@ -1,0 +1,133 @@
+"""A turn without tools: a model's answer of a thousand pieces, to a caller who reads.
+
+The model answers at once and never waits, so that nothing hides what the way of a piece costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from time import perf_counter_ns
+from typing import Any
+
+import trio
+import trio.testing
+
+from bridge import App, Call
+from bridge.events import (
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from nodes import ChatNode
+from nodes.llm import TextDelta, Usage
+
+from ._bare import Conversation, Envelope, Table
+from ._events import Start, Stop
+from ._measure import Row, Size, compare
+
+PIECES = 1000
+_PIECES = [TextDelta(f"word {number} ") for number in range(PIECES)]
+_TEXT = "".join(piece.text for piece in _PIECES)
+
+
+class _Model:
+    """Answers everything with the same thousand pieces."""
+
+    async def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> AsyncGenerator[TextDelta | Usage, None]:
+        for piece in _PIECES:
+            yield piece
+        yield Usage()
+
+
+class _Reader:
+    """The caller's side: counts what comes, and tells when the turn is over."""
+
+    audio = False
+    sample_rate_hz = 24_000
+
+    def __init__(self) -> None:
+        self.chars = 0
+        self.over = trio.Event()
+
+    def send(self, message: Any) -> None:
+        """Take an event of a call."""
+        event = message.event
+        if type(event) is TurnEnded:
+            self.over.set()
+        elif type(event).__name__ == "AgentResponse":
+            self.chars += len(event.content)
+
+    def take(self, message: Envelope) -> None:
+        """Take a piece of the bare stream."""
+        self.chars += len(message.event.text)
+
+    def end(self, _: Envelope) -> None:
+        """Take the end of the bare stream."""
+        self.over.set()
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Never called: this caller reads."""
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Never called either."""
+
+
+async def _timed(publish: Any, ask: Sequence[object], reader: _Reader, turns: int) -> list[float]:
+    samples = []
+    for _ in range(turns):
+        reader.over, reader.chars = trio.Event(), 0
+        began = perf_counter_ns()
+        for event in ask:
+            publish(event, "caller")
+        await reader.over.wait()
+        samples.append((perf_counter_ns() - began) / 1e6)
+        assert reader.chars == len(_TEXT)
+        await trio.testing.wait_all_tasks_blocked()  # the run itself has to end too
+    return samples
+
+
+def _bare(turns: int) -> list[float]:
+    async def main() -> list[float]:
+        model, reader, table = _Model(), _Reader(), Table()
+        table.on(TextDelta, reader.take)
+        table.on(Usage, reader.end)
+        async with trio.open_nursery() as nursery:
+            Conversation(nursery, table, Start, Stop, lambda _: model.stream([]), waits=False)
+            return await _timed(table.publish, [Start()], reader, turns)
+
+    return trio.run(main)
+
+
+def _ours(turns: int) -> list[float]:
+    async def answer(call: Call) -> None:
+        node = ChatNode(_Model(), "Be kind.")
+        route = call.bridge(node, name="agent").on(UserStoppedSpeaking)
+        route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+
+    async def main() -> list[float]:
+        reader = _Reader()
+        ask = [UserTranscriptionReceived(content="And then?"), UserStoppedSpeaking()]
+        async with App(answer).open_call(reader) as call:
+            await trio.testing.wait_all_tasks_blocked()
+            return await _timed(call.router.publish, ask, reader, turns)
+
+    return trio.run(main)
+
+
+def rows(size: Size, *, bound: float) -> list[Row]:
+    """Return the figures.
+
+    Args:
+        size: How much is run.
+        bound: How many times as long as the bare stream a turn may take.
+    """
+    turns = size.stream_repeats
+    return [
+        compare(
+            "a turn of 1,000 pieces without tools", "ms",
+            lambda: _bare(turns), lambda: _ours(turns), rounds=size.stream_rounds, bound=bound,
+        )
+    ]  # fmt: skip
