@@ -18,6 +18,7 @@ from ._ledger import Utterance
 from ._playout import Playout
 from ._transport import Transport
 from ._turns import FixedText, Turn, Turns, lineage, outermost, record_of, verb_of
+from .control._long_running import LongRunningMarks
 from .control._verbs import TurnPhase
 from .events import (
     AgentAudio,
@@ -62,6 +63,7 @@ class Speaking:
         self.turns_cut = 0
         self._ends_as: Outcome | None = None
         self._cutting = False
+        self._marks = LongRunningMarks(call)
         router = call.router
         router.observe(AgentResponse, self._response)
         router.add_sink(self._response_passed, AgentResponse)
@@ -295,7 +297,7 @@ class Speaking:
 
     def _open_turn(self, run: Run | None, agent: str) -> Turn:
         turn = self._turns.open(run, agent)
-        self._call.control.turn_opened(turn)
+        self._marks.begin(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
             trigger.turn.append(turn)
@@ -312,7 +314,7 @@ class Speaking:
         if turn.is_told or turn.outcome is None:
             return
         turn.is_told = True
-        self._call.control.turn_over(turn)
+        self._marks.end(turn)
         outcome = turn.outcome
         if turn.interruption is not None and outcome == "completed":
             outcome = self._outcome_of_cut(turn)

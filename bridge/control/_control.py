@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,7 +19,6 @@ from .._entries import AgentEntry, directive_of
 from ..events import (
     ControlRequested,
     EmergencyStop,
-    LongRunning,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
@@ -40,10 +38,6 @@ LAST_S = 10.0
 
 SHUTDOWN_S = 5.0
 """How long ``shutdown()`` waits for tools by default."""
-
-LONG_S = 10.0
-"""After how long at work a turn counts as long; the usual patience of people who wait (Nielsen,
-"Response Times: The 3 Important Limits", 1993)."""
 
 _STOPPING = ("cancel", "emergency_stop", "shutdown")
 
@@ -376,27 +370,6 @@ class Control:
         if self._under_way is receipt and receipt.verb not in ("pause", "shutdown"):
             self._under_way = None
         self._call.touch_state()
-
-    # --- turns that take long ---------------------------------------------------------------------
-
-    def turn_opened(self, turn: Turn) -> None:
-        """Mark a turn once it has been worked on for ``LONG_S``."""
-        at_s = trio.current_time() + LONG_S
-        self._call.router.call_at(turn, at_s, partial(self._mark_long, turn))
-
-    def turn_over(self, turn: Turn) -> None:
-        """Take note that a turn is over."""
-        self._call.router.forget(turn)
-
-    def _mark_long(self, turn: Turn) -> None:
-        active_s = turn.active_s(trio.current_time())
-        if active_s < LONG_S - 1e-6:  # it was paused meanwhile; times are sums, and a little off
-            again_s = trio.current_time() + LONG_S - active_s
-            self._call.router.call_at(turn, again_s, partial(self._mark_long, turn))
-            return
-        phase = self._call.speaking.phase_of(turn)
-        event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)
-        self._call.router.publish_detached(event, turn.agent)
 
     # --- the end ----------------------------------------------------------------------------------
 

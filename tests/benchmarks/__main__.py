@@ -102,17 +102,17 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"{name}: {value}")
     print(f"\n{HEAD}")
     began_s = time.monotonic()
-    rows: list[Row] = []
+    rows: list[tuple[str, Row]] = []
     for name in arguments.loads or LOADS:
         for row in LOADS[name](size):
-            rows.append(row)
+            rows.append((name, row))
             print(_line(row, judged=not arguments.tiny), flush=True)
-    broken = [] if arguments.tiny else [row for row in rows if not row.passed]
+    broken = [] if arguments.tiny else [row for _, row in rows if not row.passed]
     took_s = time.monotonic() - began_s
-    bounded = sum(row.bound is not None for row in rows)
+    bounded = sum(row.bound is not None for _, row in rows)
     print(f"\n{len(broken)} of {bounded} bounds broken; {took_s:.0f} s")
     if arguments.json:
-        figures = [{**asdict(row), "passed": row.passed} for row in rows]
+        figures = [{"load": load, **asdict(row), "passed": row.passed} for load, row in rows]
         told = {"machine": machine, "seconds": took_s, "rows": figures}
         arguments.json.write_text(json.dumps(told, indent=1) + "\n")
     return 1 if broken else 0

@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 import pytest
 import structlog
@@ -43,13 +45,47 @@ def path() -> Path:
     return path_of("smollm2-135m", fetch=True)
 
 
-@pytest.fixture
-async def model(path: Path) -> AsyncIterator[LocalChat]:
-    """An open model that always says the same."""
-    chat = LocalChat(path, max_tokens=24, options={"temperature": 0, "repeat_penalty": None})
-    with trio.fail_after(LIMIT_S):
+Check = Callable[[LocalChat], Awaitable[None]]
+
+
+@pytest.fixture(scope="module")
+def shared(path: Path) -> Iterator[Callable[[Check], None]]:
+    """Runs checks, one after the other, on one open model that always says the same.
+
+    A model lives as long as its run of trio, and takes long to load: so this is one run, in a
+    thread, and not one for each test.
+    """
+    opened: SimpleQueue[tuple[LocalChat, trio.lowlevel.TrioToken, trio.Event]] = SimpleQueue()
+
+    async def main() -> None:
+        chat = LocalChat(path, max_tokens=8, options={"temperature": 0, "repeat_penalty": None})
         async with chat.open():
-            yield chat
+            over = trio.Event()
+            opened.put((chat, trio.lowlevel.current_trio_token(), over))
+            await over.wait()
+
+    thread = Thread(target=trio.run, args=[main], daemon=True)
+    thread.start()
+    chat, token, over = opened.get(timeout=LIMIT_S)
+
+    async def run(check: Check) -> None:
+        with trio.fail_after(LIMIT_S):
+            await check(chat)
+
+    yield lambda check: trio.from_thread.run(run, check, trio_token=token)
+    trio.from_thread.run_sync(over.set, trio_token=token)
+    thread.join(LIMIT_S)
+    assert not thread.is_alive()
+
+
+def on_the_shared_model(check: Check) -> Callable[..., None]:
+    """Make a test of a check on the shared model."""
+
+    def test(shared: Callable[[Check], None]) -> None:
+        shared(check)
+
+    test.__name__, test.__doc__ = check.__name__, check.__doc__
+    return test
 
 
 async def collect(answer) -> list:
@@ -62,9 +98,9 @@ def text_of(pieces) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
 
 
-def workers() -> list[int]:
+def workers() -> set[int]:
     """The worker processes of this process, by /proc."""
-    found = []
+    found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -73,13 +109,14 @@ def workers() -> list[int]:
             except OSError:
                 continue
             if b"_local_child.py" in command and int(parent) == os.getpid():
-                found.append(int(entry.name))
+                found.add(int(entry.name))
     return found
 
 
 # --- answers --------------------------------------------------------------------------------------
 
 
+@on_the_shared_model
 async def test_streams_text_then_usage(model) -> None:
     """An answer is its text, token by token, and one Usage; the same again costs less to read."""
     assert isinstance(model, ChatModel)
@@ -90,7 +127,7 @@ async def test_streams_text_then_usage(model) -> None:
     usage = again[-1]
     assert isinstance(usage, Usage)
     assert usage.output_tokens is not None
-    assert 0 < usage.output_tokens <= 24
+    assert 0 < usage.output_tokens <= 8
     assert usage.finish_reason in ("stop", "length")
     assert usage.cached_tokens == usage.input_tokens - 1  # type: ignore[operator]
 
@@ -120,6 +157,7 @@ async def test_warm_messages_are_read_ahead(path) -> None:
             assert usage.input_tokens - usage.cached_tokens <= 12
 
 
+@on_the_shared_model
 async def test_questions_take_turns(model) -> None:
     """Questions asked at once are answered one after the other, each with its own answer."""
     alone = text_of(await collect(model.stream(ASK)))
@@ -134,6 +172,7 @@ async def test_questions_take_turns(model) -> None:
     assert texts == [alone] * 3
 
 
+@on_the_shared_model
 async def test_loop_stays_free(model) -> None:
     """While the model writes, the event loop turns on."""
     turns = 0
@@ -174,9 +213,10 @@ async def test_cancel_frees_the_model(path) -> None:
             assert trio.current_time() - start < 10
 
 
+@on_the_shared_model
 async def test_cancel_before_the_first_token(model) -> None:
     """A question may be cut while its prompt is read or while it waits; the next is answered."""
-    long = [{"role": "user", "content": "word " * 400}]
+    long = [{"role": "user", "content": "word " * 120}]
     for pause_s in (0, 0.01, 0.1):
         with trio.move_on_after(pause_s):
             await collect(model.stream(long))
@@ -188,6 +228,7 @@ async def test_cancel_before_the_first_token(model) -> None:
     assert text_of(await collect(model.stream(ASK)))
 
 
+@on_the_shared_model
 async def test_leaving_in_every_way(model) -> None:
     """A loop that is left and an iterator that is closed free the model without a warning."""
     async for _ in model.stream(STORY):
@@ -202,6 +243,7 @@ async def test_leaving_in_every_way(model) -> None:
 # --- failures -------------------------------------------------------------------------------------
 
 
+@on_the_shared_model
 async def test_too_long(model) -> None:
     """Messages that do not fit are refused, and the next question is answered."""
     with pytest.raises(ChatModelError, match="context size") as caught:
@@ -213,6 +255,7 @@ async def test_too_long(model) -> None:
 
 
 @linux_only
+@on_the_shared_model
 async def test_worker_that_dies(model) -> None:
     """A worker that dies ends its answer with an error; the next question starts another."""
     (old,) = workers()
@@ -236,18 +279,19 @@ async def test_worker_that_dies(model) -> None:
 async def test_worker_that_hangs(path) -> None:
     """A worker that is silent for too long is an error, and is replaced."""
     with trio.fail_after(LIMIT_S):
-        chat = LocalChat(path, max_tokens=24, silence_timeout_s=5)
+        others = workers()
+        chat = LocalChat(path, max_tokens=8, silence_timeout_s=3)
         async with chat.open():
             answer = chat.stream(STORY)
             await anext(answer)
-            (old,) = workers()
+            (old,) = workers() - others
             os.kill(old, signal.SIGSTOP)
             with pytest.raises(ChatModelError, match="silence_timeout_s"):
                 await collect(answer)
             assert text_of(await collect(chat.stream(ASK)))
-            await trio.sleep(1)
-            assert len(workers()) == 1
-            assert old not in workers()
+            while old in workers():  # noqa: ASYNC110 (processes tell nobody)
+                await trio.sleep(0.05)
+            assert len(workers() - others) == 1
 
 
 @pytest.mark.parametrize("content", [b"this is no model", b""])
@@ -307,6 +351,7 @@ def tcp_listeners(pid: int) -> set[str]:
 
 
 @linux_only
+@on_the_shared_model
 async def test_no_tcp_listener(model) -> None:
     """The worker listens on no port, only on a socket in a folder that is ours alone."""
     (pid,) = workers()
@@ -327,17 +372,18 @@ async def test_nothing_is_left(path) -> None:
     """Leaving the block ends the process and removes its folder, also when it is cut."""
     before = {folder for folder in os.listdir(tempfile.gettempdir()) if "bargein-" in folder}
     with trio.fail_after(LIMIT_S):
+        others = workers()
         chat = LocalChat(path)
         async with chat.open():
             answer = chat.stream(STORY)
             await anext(answer)
             await answer.aclose()
-            assert len(workers()) == 1
-        assert workers() == []
+            assert len(workers() - others) == 1
+        assert workers() == others
         with trio.move_on_after(0.3):
             async with chat.open():
                 await trio.sleep_forever()
-        while workers():  # noqa: ASYNC110 (processes tell nobody)
+        while workers() != others:  # noqa: ASYNC110 (processes tell nobody)
             await trio.sleep(0.05)
     after = {folder for folder in os.listdir(tempfile.gettempdir()) if "bargein-" in folder}
     assert after <= before

@@ -1,0 +1,48 @@
+"""Marks the turns that take long, so that whoever waits can be told."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from ..events import LongRunning
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from .._turns import Turn
+
+LONG_S = 10.0
+"""After how long at work a turn counts as long; the usual patience of people who wait (Nielsen,
+"Response Times: The 3 Important Limits", 1993)."""
+
+_SLACK_S = 1e-6
+"""Times are sums, and a little off."""
+
+
+class LongRunningMarks:
+    """The marks of one call; they cost an alarm a turn, and no task."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def begin(self, turn: Turn) -> None:
+        """Mark a turn once it has been worked on for ``LONG_S``; pauses do not count."""
+        self._look_in(turn, LONG_S)
+
+    def end(self, turn: Turn) -> None:
+        """Take note that a turn is over."""
+        self._call.router.forget(turn)
+
+    def _look_in(self, turn: Turn, seconds: float) -> None:
+        self._call.router.call_at(turn, trio.current_time() + seconds, partial(self._look, turn))
+
+    def _look(self, turn: Turn) -> None:
+        active_s = turn.active_s(trio.current_time())
+        if active_s < LONG_S - _SLACK_S:
+            self._look_in(turn, LONG_S - active_s)
+            return
+        phase = self._call.speaking.phase_of(turn)
+        event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)
+        self._call.router.publish_detached(event, turn.agent)
