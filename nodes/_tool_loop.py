@@ -46,6 +46,9 @@ characters."""
 
 Messages = Callable[["ConversationContext"], list[ChatMessage]]
 
+UNWIND_S = 1.0
+"""How long an answer waits for tools that were cut before it, in seconds; as for a cut run."""
+
 OnStart = Callable[[RunningTool, Meter], None]
 """Told of a tool that was started, and of the meter that counts what it does."""
 
@@ -122,6 +125,7 @@ class ToolLoop:
             Capped: An answer that is no turn has reached a cap.  A turn just ends.
         """
         try:
+            await self._let_cut_tools_end()
             while await self._may_go_on():
                 self.meter.check("tokens", "cost")
                 self.meter.use("steps")
@@ -138,6 +142,17 @@ class ToolLoop:
             raise
         finally:
             self.meter.close()
+
+    async def _let_cut_tools_end(self) -> None:
+        """Wait a moment for tools that unwind, so that the model is told what became of them."""
+        works = () if self._call is None else self._call.work
+        cut = [work for work in works if isinstance(work, RunningTool) and work.is_cut]
+        if not cut or self._outer is not None:
+            return
+        with trio.move_on_after(UNWIND_S):
+            for work in cut:
+                await work.done.wait()
+        self._story.begin_anew()
 
     async def _may_go_on(self) -> bool:
         """Wait while the answer is paused; then tell whether what it does next still counts."""
@@ -267,13 +282,17 @@ class _Story:
     def __init__(self, context: ConversationContext, known: Iterable[Entry]) -> None:
         self._context = context
         self._known = known
-        self._before = context.copy()
-        self._seen = len(self._before)
+        self.begin_anew()
         self._ids: set[str] = set()
         self._steps: list[Entry] = []
         self._text = ""
         self._turn = 0
         """Each step is told as a turn of its own, so that words stand where they fell."""
+
+    def begin_anew(self) -> None:
+        """Take the conversation as it is now for what was before the answer."""
+        self._before = self._context.copy()
+        self._seen = len(self._before)
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
         before = messages(self._before)

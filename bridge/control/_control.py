@@ -357,13 +357,15 @@ class Control:
         for run in runs:
             await run.finished()
         ends_s = max(
-            (still.deadline_s for still in receipt.still_running), default=trio.current_time()
+            (still.deadline_s for still in receipt.still_running if still.deadline_s < math.inf),
+            default=trio.current_time(),
         )
         limit_s = math.inf if receipt.verb == "pause" else ends_s + LAST_S
         with trio.move_on_at(limit_s) as scope:
+            moved = {still.id for still in receipt.still_running if still.deadline_s == math.inf}
             for work in works:
-                if work.run is not None or work.outcome is None:
-                    await _over(work)
+                if work.id not in moved:
+                    await work.done.wait()
         if scope.cancelled_caught:
             log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
         receipt.settled.set()
@@ -387,11 +389,6 @@ class Control:
             work.interrupt("shutdown")
         self._call.end("shutdown")
         receipt.settled.set()
-
-
-async def _over(work: Work) -> None:
-    """Wait until a tool is over, or goes on in the background."""
-    await work.done.wait()
 
 
 async def _settle_with(weaker: Receipt, stronger: Receipt) -> None:

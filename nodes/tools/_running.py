@@ -277,6 +277,8 @@ class RunningTool:
             self._settle(body)
 
     def _begin(self) -> None:
+        # Written before the first effect: after a kill -9 it reads as one that may have run.
+        self._call.history.mark_tool(self.id, "began")
         self.started_at_s = self._interrupts.started_at_s = trio.current_time()
         self._limits.begin()
         self._call.work.changed()

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from . import calls, imports, interrupt, leftovers, memory, publish, records, stream
+from . import calls, control, imports, interrupt, leftovers, memory, publish, records, stream
 from ._measure import FULL, QUICK, TINY, Row, Size
 from ._process import ROOT
 
@@ -30,6 +30,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "memory": memory.rows,
     "imports": imports.rows,
     "records": records.rows,
+    "control": control.rows,
 }
 
 

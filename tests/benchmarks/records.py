@@ -1,14 +1,17 @@
 """Load 8: how long a call is held up while an entry of its history is written down.
 
-It is held against appending the same JSON to an open file: what any durable record costs at least.
-The thread's checkpoints run beside it as they do in a call.
+It is held against appending the same JSON to an open file: what any durable record costs at least;
+and, as a part of load 9, against putting it into a table of SQLite.  The thread's checkpoints run
+beside it as they do in a call.
 """
 
 from __future__ import annotations
 
 import gc
+import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from time import perf_counter_ns
@@ -25,6 +28,16 @@ from ._measure import Row, Size, quantile, row_of
 
 TURNS_A_BATCH = 10
 WRITES_A_TURN = 8
+
+_TABLE = """
+CREATE TABLE entries (
+    thread TEXT, number INTEGER, record TEXT, PRIMARY KEY (thread, number)
+) WITHOUT ROWID
+"""
+_PUT = "INSERT OR REPLACE INTO entries VALUES ('bench', ?, ?)"
+
+Side = Callable[[str, int], Awaitable[list[float]]]
+"""Writes, into a folder, what so many turns change, and returns how long each write took, in µs."""
 
 
 def _turn(history: History, number: int) -> None:
@@ -68,22 +81,53 @@ async def _bare(folder: str, turns: int) -> list[float]:
         return await _timed(write, turns)
 
 
+async def _sqlite(folder: str, turns: int) -> list[float]:
+    """Insert and commit each record; SQLite itself sees to checkpoints, as it does by default."""
+    with closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_TABLE)
+
+        def write(index: int, entry: Entry) -> None:
+            connection.execute(_PUT, (index, to_record(entry, 0.0)))
+
+        return await _timed(write, turns)
+
+
 async def _ours(folder: str, turns: int) -> list[float]:
     threads = SqliteThreads(Path(folder) / "calls.db")
     async with threads.open_thread("bench") as thread:
         return await _timed(thread.write, turns)
 
 
-def rows(size: Size) -> list[Row]:
-    """Run the load."""
+def _against(bare_side: Side, size: Size) -> tuple[list[list[float]], list[list[float]]]:
+    """Return the samples of each round of both sides."""
     turns, rounds = size.publish_batches, max(2, size.publish_rounds // 3)
     bare: list[list[float]] = []
     ours: list[list[float]] = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
-            for run, taken in ((_bare, bare), (_ours, ours)):
+            for run, taken in ((bare_side, bare), (_ours, ours)):
                 gc.collect()
                 taken.append(trio.run(run, folder, turns))
+    return bare, ours
+
+
+def against_sqlite(size: Size, *, bound: float) -> Row:
+    """Return how a write compares with one of SQLite's own.
+
+    Args:
+        size: How much is run.
+        bound: How many times as long it may take, of the same JSON.
+    """
+    return row_of(
+        "a record, to a commit in bare SQLite", "us", *_against(_sqlite, size), bound=bound
+    )
+
+
+def rows(size: Size) -> list[Row]:
+    """Run the load."""
+    bare, ours = _against(_bare, size)
     told = chain.from_iterable(ours)
     row = row_of(
         "an entry of a history, to a line of a file", "us", bare, ours, bound=None,

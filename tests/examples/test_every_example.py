@@ -18,6 +18,7 @@ from bridge.testing import Caller, Report, barge_in, interrupt_everywhere
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 LINES = {
+    "churn": ("Please write the churn memo.", "And once more, only EU."),
     "cafe": (
         "Hi, can I get a large latte and a blueberry muffin please.",
         "No wait, I want a cappuccino instead.",

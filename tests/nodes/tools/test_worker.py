@@ -58,8 +58,10 @@ async def test_a_function_that_waits_for_the_process_did_not_start(open_bench, f
         async with open_bench(functions.nap) as bench:
             await bench.start("nap", seconds=0.0).result()
             first = bench.start("nap", seconds=1000.0)
-            second = bench.start("nap", seconds=1.0)
             await trio.sleep(0.3)
+            second = bench.start("nap", seconds=1.0)
+            while second.started_at_s is None:
+                await trio.lowlevel.checkpoint()
             second.interrupt("cancel")
             await second.done.wait()
             assert (first.outcome, second.outcome) == (None, "not_started")

@@ -1,0 +1,174 @@
+"""The control of a call with tools: what a verb stops, what goes on, and when it has settled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import trio
+
+from bridge import open_agent
+from bridge.events import ToolResult, TurnEnded
+from nodes import ChatNode
+from nodes.llm import ToolCallRequest, Usage
+from nodes.tools import finish, shield, tool
+
+
+@tool(policy="cancel", read_only=True)
+async def search() -> str:
+    """Search."""
+    await trio.sleep(30)
+    return "found"
+
+
+@tool(policy=finish(2))
+async def write() -> str:
+    """Write."""
+    await trio.sleep(30)
+    return "written"
+
+
+@tool(policy=shield(20))
+async def pay() -> str:
+    """Pay."""
+    await trio.sleep(5)
+    return "paid"
+
+
+@tool(policy="detach")
+async def crawl() -> str:
+    """Crawl."""
+    await trio.sleep(60)
+    return "crawled"
+
+
+class Model:
+    """Asks for tools once, then answers nothing."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.asked = 0
+
+    async def stream(self, messages: Any, *, tools: Any = ()) -> Any:
+        self.asked += 1
+        await trio.lowlevel.checkpoint()
+        for name in self.names if self.asked == 1 else ():
+            yield ToolCallRequest(f"call_{name}", name, {}, json.dumps({}))
+        yield Usage()
+
+
+def agent(*names: str) -> ChatNode:
+    return ChatNode(Model(*names), tools=[search, write, pay, crawl])
+
+
+async def test_a_receipt_names_what_was_stopped_and_what_runs(autojump_clock):
+    """Each tool stands on one side, with its policy and its deadline."""
+    async with open_agent(agent("search", "write", "pay")) as handle:
+        handle.send_input("go")
+        await trio.sleep(1)
+        receipt = handle.cancel()
+        assert [one.tool for one in receipt.stopped] == ["search"]
+        running = {s.tool: (s.policy, s.deadline_s) for s in receipt.still_running}
+        assert running == {"write": ("finish", 3.0), "pay": ("shield", 20.0)}
+        assert not receipt.settled
+        await receipt.settled
+        assert trio.current_time() == 5.0
+        results = {e.call.name: e.outcome for e in handle._call.history.entries if e.role == "tool"}
+        assert results == {
+            "search": "cancelled_before_effect",
+            "write": "effect_unknown",
+            "pay": "completed_after_interrupt",
+        }
+
+
+async def test_what_is_promised_is_what_happens(autojump_clock):
+    """The line that describes a verb names each tool that would go on; it does nothing."""
+    async with open_agent(agent("search", "write", "pay")) as handle:
+        handle.send_input("go")
+        await trio.sleep(1)
+        line = handle.describe("cancel")
+        assert line.startswith("Cancel: the work ends")
+        assert all(name in line for name in ("search", "write", "pay"))
+        assert handle.snapshot().state == "tool"
+
+
+async def test_a_detached_tool_keeps_no_verb_waiting(autojump_clock):
+    """The verb settles at once; the job goes on and brings its result later."""
+    async with open_agent(agent("crawl")) as handle:
+        events = handle.subscribe()
+        handle.send_input("go")
+        await trio.sleep(1)
+        receipt = handle.cancel()
+        await receipt.settled
+        assert trio.current_time() < 2
+        assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 1)
+        await trio.sleep(100)
+        assert handle.snapshot().backgrounded == 0
+        handle.shutdown()
+        seen = [event async for event in events]
+        assert [e.outcome for e in seen if isinstance(e, ToolResult)] == ["backgrounded"]
+        (job,) = [e.job for e in handle._call.history.entries if e.role == "job"]
+        assert (job.content, job.outcome) == ("crawled", "completed")
+
+
+async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
+    """Cancel, then emergency stop: the grace ends, and one record names the stronger."""
+    async with open_agent(agent("write")) as handle:
+        events = handle.subscribe()
+        handle.send_input("go")
+        await trio.sleep(1)
+        weaker = handle.cancel()
+        await trio.sleep(0.5)
+        assert handle.pause().reason == "superseded_by cancel"
+        stronger = handle.emergency_stop()
+        assert stronger.upgraded_from == "cancel"
+        await stronger.settled
+        assert trio.current_time() == 1.5
+        await trio.sleep(0.1)
+        assert weaker.settled
+        (record,) = handle._call.history.interruptions
+        assert record.verb == "emergency_stop"
+        handle.shutdown()
+        ends = [event.outcome async for event in events if isinstance(event, TurnEnded)]
+        assert ends == ["interrupted"]
+
+
+async def test_pause_lets_a_tool_finish_and_holds_what_follows(autojump_clock):
+    """Pausing until the tool has its result, then paused; the model is asked once it goes on."""
+    node = agent("pay")
+    async with open_agent(node) as handle:
+        handle.send_input("go")
+        await trio.sleep(1)
+        receipt = handle.pause()
+        assert handle._call.current_state == "pausing"
+        await receipt.settled
+        assert trio.current_time() == 5.0
+        await trio.sleep(60)
+        assert (handle.snapshot().state, node._plan.model.asked) == ("paused", 1)
+        handle.resume()
+        await trio.sleep(1)
+        assert node._plan.model.asked == 2
+
+
+async def test_pause_can_cancel_or_detach_the_tools(autojump_clock):
+    """`pause_tools` says what a pause means to them."""
+    for choice, outcome in (("cancel", "effect_unknown"), ("detach", "backgrounded")):
+        async with open_agent(agent("pay" if choice == "detach" else "write")) as handle:
+            handle._call.control.pause_tools = choice
+            handle.send_input("go")
+            await trio.sleep(1)
+            handle.pause()
+            await trio.sleep(30)
+            (tool_entry,) = [e for e in handle._call.history.entries if e.role == "tool"]
+            assert tool_entry.outcome == outcome
+
+
+async def test_shutdown_gives_tools_their_time(autojump_clock):
+    """Until the deadline tools end by their policies; then the call is over whatever they do."""
+    async with open_agent(agent("pay", "write")) as handle:
+        handle.send_input("go")
+        await trio.sleep(1)
+        receipt = handle.shutdown(deadline_s=2.5)
+        assert {still.tool for still in receipt.still_running} == {"pay", "write"}
+        await receipt.settled
+        assert trio.current_time() == 3.5
