@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import random
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import outcome
 import trio
 from trio._core import _run as _scheduler
 
-_TRIO = tuple(str(Path(inspect.getfile(package)).parent) for package in (trio, outcome))
+# What trio runs tasks with, beside itself; it is loaded with trio.
+_TRIO = tuple(str(Path(inspect.getfile(sys.modules[name])).parent) for name in ("trio", "outcome"))
 _SWITCH = "_ALLOW_DETERMINISTIC_SCHEDULING"
 
 

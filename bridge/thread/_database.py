@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS entries (
 ) WITHOUT ROWID;
 """
 _TOUCH = """
-INSERT INTO threads VALUES (?1, ?2, ?2)
+INSERT INTO threads VALUES (:id, :at_s, :at_s)
 ON CONFLICT (id) DO UPDATE SET changed_s = excluded.changed_s
 """
 _PUT = """
@@ -191,7 +191,7 @@ def _write_all(
     try:
         connection.executemany(_PUT, ((thread, *row) for row in rows))
         if touch:
-            connection.execute(_TOUCH, (thread, time.time()))
+            connection.execute(_TOUCH, {"id": thread, "at_s": time.time()})
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
