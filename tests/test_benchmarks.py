@@ -51,7 +51,7 @@ def rows(tmp_path_factory):
         ("memory", 2),
         ("imports", 3),
         ("records", 2),
-        ("control", 8),
+        ("control", 9),
     ],
 )
 def test_a_load_gives_its_figures(rows, load, figures):

@@ -5,7 +5,8 @@ The model answers at once and never waits, so that nothing hides what the way of
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -14,6 +15,7 @@ import trio.testing
 
 from bridge import App, Call
 from bridge.events import (
+    AgentResponse,
     TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -57,7 +59,7 @@ class _Reader:
         event = message.event
         if type(event) is TurnEnded:
             self.over.set()
-        elif type(event).__name__ == "AgentResponse":
+        elif type(event) is AgentResponse:
             self.chars += len(event.content)
 
     def take(self, message: Envelope) -> None:
@@ -101,11 +103,26 @@ def _bare(turns: int) -> list[float]:
     return trio.run(main)
 
 
-def _ours(turns: int) -> list[float]:
+async def _plain(_: object) -> AsyncGenerator[AgentResponse, None]:
+    async for piece in _Model().stream([]):
+        if isinstance(piece, TextDelta):
+            yield AgentResponse(content=piece.text)
+
+
+def _with_plain(call: Call) -> None:
+    route = call.bridge(name="agent").on(UserStoppedSpeaking)
+    route.interrupt_on(UserStartedSpeaking).stream(_plain).broadcast()
+
+
+def _with_node(call: Call) -> None:
+    node = ChatNode(_Model(), "Be kind.")
+    route = call.bridge(node, name="agent").on(UserStoppedSpeaking)
+    route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+
+
+def _ours(declare: Callable[[Call], None], turns: int) -> list[float]:
     async def answer(call: Call) -> None:
-        node = ChatNode(_Model(), "Be kind.")
-        route = call.bridge(node, name="agent").on(UserStoppedSpeaking)
-        route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+        declare(call)
 
     async def main() -> list[float]:
         reader = _Reader()
@@ -117,17 +134,23 @@ def _ours(turns: int) -> list[float]:
     return trio.run(main)
 
 
-def rows(size: Size, *, bound: float) -> list[Row]:
+def rows(size: Size, *, bound: float, plain_bound: float) -> list[Row]:
     """Return the figures.
 
     Args:
         size: How much is run.
         bound: How many times as long as the bare stream a turn may take.
+        plain_bound: How many times as long as the turn of a plain function.
     """
     turns = size.stream_repeats
+    chat = partial(_ours, _with_node, turns)
     return [
         compare(
-            "a turn of 1,000 pieces without tools", "ms",
-            lambda: _bare(turns), lambda: _ours(turns), rounds=size.stream_rounds, bound=bound,
-        )
+            "a turn of 1,000 pieces, to the bare stream", "ms", partial(_bare, turns), chat,
+            rounds=size.stream_rounds, bound=bound,
+        ),
+        compare(
+            "the same, to a plain function in a call", "ms", partial(_ours, _with_plain, turns),
+            chat, rounds=max(2, size.stream_rounds // 2), bound=plain_bound,
+        ),
     ]  # fmt: skip

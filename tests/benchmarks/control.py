@@ -19,7 +19,8 @@ from bridge._logs import configure_logs
 from . import _answer, _cancel, records
 from ._measure import Row, Size
 
-ANSWER_BOUND = 6.0
+ANSWER_BOUND = 8.0
+PLAIN_BOUND = 2.0
 CANCEL_BOUNDS = {"receipt": 50.0, "over": 40.0, "settled": 40.0}
 RECORD_BOUND = 2.0
 
@@ -40,7 +41,7 @@ def rows(size: Size) -> list[Row]:
     """Run the load."""
     with _logs():
         return [
-            *_answer.rows(size, bound=ANSWER_BOUND),
+            *_answer.rows(size, bound=ANSWER_BOUND, plain_bound=PLAIN_BOUND),
             *_cancel.rows(1, size, CANCEL_BOUNDS),
             *_cancel.rows(50, size, CANCEL_BOUNDS),
             records.against_sqlite(size, bound=RECORD_BOUND),
