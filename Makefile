@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # 91x (a checkpoint is never guaranteed where nothing waits: that is what makes publishing cheap).
 ASYNC_RULES := ASYNC100,ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
-.PHONY: demo test talk lint bench models wheel clean
+.PHONY: demo test proofs talk lint bench models wheel clean
 
 demo: $(VENV)/demo-installed
 	$(BIN)/python examples/cafe.py
@@ -20,7 +20,12 @@ talk: $(VENV)/demo-installed
 
 test: $(VENV)/dev-installed
 	$(BIN)/python -m bridge models --fetch
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -m "not proof"
+
+# What takes long: any conversation, processes that are killed, mutations, the local model at work.
+proofs: $(VENV)/dev-installed
+	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m pytest tests -m proof
 
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ from ._playout import Playout
 from ._transport import Transport
 from ._turns import FixedText, Turn, Turns, lineage, outermost, record_of, verb_of
 from .control._long_running import LongRunningMarks
-from .control._verbs import TurnPhase
+from .control._verbs import TurnPhase, Verb
 from .events import (
     AgentAudio,
     AgentAudioComplete,
@@ -152,6 +152,12 @@ class Speaking:
     def ending_as(self, outcome: Outcome) -> None:
         """Let turns that are cut from now on end with this outcome."""
         self._ends_as = outcome
+
+    def upgrade(self, number: int | None, verb: Verb) -> None:
+        """Let a turn that was cut, and whose end is not told yet, end by a stronger verb."""
+        for turn in self._turns:
+            if turn.number == number and turn.interruption is not None:
+                turn.verb = verb
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""

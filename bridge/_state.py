@@ -117,4 +117,5 @@ class StateKeeper:
         if phase == "input":
             return "waiting_input"
         self._tools = [call for call in self._tools if not call.is_stale]
-        return "tool" if phase == "tool" or self._tools else "thinking"
+        mine = [call for call in self._tools if call.run is None or not call.run.is_aside]
+        return "tool" if phase == "tool" or mine else "thinking"

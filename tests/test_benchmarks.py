@@ -11,6 +11,8 @@ import pytest
 
 import bridge
 
+pytestmark = pytest.mark.proof
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

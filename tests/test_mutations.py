@@ -12,6 +12,8 @@ import pytest
 
 from tests.mutations import MUTATIONS
 
+pytestmark = pytest.mark.proof
+
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 120
 """A test of these takes a second or two; one that hangs has noticed nothing."""

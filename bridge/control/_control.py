@@ -40,6 +40,7 @@ SHUTDOWN_S = 5.0
 """How long ``shutdown()`` waits for tools by default."""
 
 _STOPPING = ("cancel", "emergency_stop", "shutdown")
+_CUTTING = (*_STOPPING, "redirect", "barge_in")
 
 
 class Control:
@@ -120,6 +121,8 @@ class Control:
         reason = refusal(state, verb)
         if verb == "emergency_stop" and state in ("idle", "listening") and len(self._call.work):
             return ""  # it stops background jobs too
+        if verb == "cancel" and way is not None and way.verb == "barge_in" and not way.settled:
+            return ""  # what was cut has not ended yet
         turn = self.target()
         if not reason and verb == "background" and (turn is None or turn.outcome is not None):
             return "all of it is generated"
@@ -226,12 +229,12 @@ class Control:
         if receipt.verb != "resume":
             self._under_way = receipt
             self._unsettled = {one for one in self._unsettled if not one.settled} | {receipt}
-            self._runs, self._works = [], []
+            self._take_over(before)
         try:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
         finally:
             self._performing = None
-        if receipt.upgraded_from in _STOPPING:
+        if receipt.upgraded_from in _CUTTING:
             self._upgrade_record(receipt)
         if before is not None and before is not receipt and not before.settled:
             self._call.nursery.start_soon(_settle_with, before, receipt)
@@ -239,9 +242,16 @@ class Control:
             self._call.nursery.start_soon(self._settle, receipt, self._runs, self._works)
         self._call.touch_state()
 
+    def _take_over(self, before: Receipt | None) -> None:
+        """Answer for what a weaker verb has cut and what has not ended, too."""
+        cuts = before is not None and not before.settled and before.verb in _CUTTING
+        self._runs = list(self._runs) if cuts else []
+        self._works = list(self._works) if cuts else []
+
     def _upgrade_record(self, receipt: Receipt) -> None:
-        """Let the record of a turn that is being stopped name the stronger verb: one a turn."""
+        """Let the record of a turn that was cut name the stronger verb: one a turn."""
         history = self._call.history
+        self._call.speaking.upgrade(receipt.turn, receipt.verb)
         for entry in history.entries:
             record = entry.interruption if isinstance(entry, AgentEntry) else None
             if isinstance(entry, AgentEntry) and record and record.turn == receipt.turn:
@@ -323,23 +333,19 @@ class Control:
 
     def _cut(self, verb: Verb, message: Message) -> None:
         for source in self._sources():
-            self._call.router.cut_all(verb, source, message, aside=False)
+            self._call.router.cut_all(verb, source, message, aside=verb == "shutdown")
         self._call.speaking.stop_all(message)
-        way = self._performing
-        if way is not None and way.upgraded_from in _STOPPING:
-            for work in self._call.work:
-                if work.run is not None:
-                    self._interrupt(work, verb)
+        for work in tuple(self._works):
+            if work.outcome is None and work.run is not None:
+                self._interrupt(work, _as_told(verb))
         self._release()
 
     def run_cut(self, run: Run) -> None:
         """Interrupt the tools of a run that is cut, in the same step; called by the call."""
         verb: Verb = "barge_in"
         if self._performing is not None:
-            verb = self._performing.verb
+            verb = _as_told(self._performing.verb)
             self._runs.append(run)
-        if verb == "shutdown":
-            verb = "cancel"  # tools may take their time until the deadline
         for work in self._call.work.of(run):
             self._interrupt(work, verb)
 
@@ -389,6 +395,11 @@ class Control:
             work.interrupt("shutdown")
         self._call.end("shutdown")
         receipt.settled.set()
+
+
+def _as_told(verb: Verb) -> Verb:
+    """Return what tools are told: in a shutdown they may take their time until its deadline."""
+    return "cancel" if verb == "shutdown" else verb
 
 
 async def _settle_with(weaker: Receipt, stronger: Receipt) -> None:

@@ -20,7 +20,7 @@ class EventStreamDecoder:
 
     def __init__(self) -> None:
         """Start at the beginning of a stream."""
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
         self._size = 0
         self._after_cr = False
@@ -42,13 +42,22 @@ class EventStreamDecoder:
         if self._after_cr and chunk:
             self._after_cr = False
             chunk = chunk.removeprefix(b"\n")  # CR LF that was cut in the middle is one line end
-        lines = (self._rest + chunk).splitlines(keepends=True)  # bytes: at CR, LF and CR LF only
-        self._rest = b"" if not lines or lines[-1].endswith((b"\n", b"\r")) else lines.pop()
+        if b"\n" not in chunk and b"\r" not in chunk:
+            # Only kept: a long line that comes in many chunks is not read anew with each of them.
+            self._rest += chunk
+            self._check_size()
+            return []
+        lines = bytes(self._rest + chunk).splitlines(keepends=True)  # at CR, LF and CR LF only
+        whole = not lines or lines[-1].endswith((b"\n", b"\r"))
+        self._rest = bytearray(b"" if whole else lines.pop())
         self._after_cr = chunk.endswith(b"\r")
         events = [event for line in lines if (event := self._line(line)) is not None]
+        self._check_size()
+        return events
+
+    def _check_size(self) -> None:
         if self._size + len(self._rest) > MAX_EVENT_BYTES:
             raise EventTooLargeError(f"an event exceeds {MAX_EVENT_BYTES} bytes")
-        return events
 
     def close(self) -> list[bytes]:
         """Return what a server left unfinished that forgets the last blank line."""

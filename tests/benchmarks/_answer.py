@@ -151,6 +151,6 @@ def rows(size: Size, *, bound: float, plain_bound: float) -> list[Row]:
         ),
         compare(
             "the same, to a plain function in a call", "ms", partial(_ours, _with_plain, turns),
-            chat, rounds=max(2, size.stream_rounds // 2), bound=plain_bound,
+            chat, rounds=size.stream_rounds, bound=plain_bound,
         ),
     ]  # fmt: skip

@@ -26,6 +26,8 @@ class Size:
     stream_repeats: int
     interrupt_rounds: int
     interrupts: int
+    conversations: int
+    """At once, where one is interrupted among many."""
     leftover_repeats: int
     calls: int
     cpu_rounds: int
@@ -39,9 +41,9 @@ class Size:
     import_rounds: int
 
 
-FULL = Size(15, 300, 8, 8, 4, 100, 5, 20, 5, 1.5, 1, 1.2, 300, 2.0, True, 7)
-QUICK = Size(5, 100, 3, 4, 2, 30, 1, 20, 2, 0.3, 0, 0.0, 60, 0.3, False, 1)
-TINY = Size(2, 5, 2, 1, 1, 3, 1, 3, 1, 0.1, 0, 0.0, 10, 0.1, False, 1)
+FULL = Size(15, 300, 8, 8, 4, 100, 200, 5, 20, 5, 1.5, 1, 1.2, 300, 2.0, True, 7)
+QUICK = Size(5, 100, 3, 4, 2, 30, 200, 1, 20, 2, 0.3, 0, 0.0, 60, 0.3, False, 1)
+TINY = Size(2, 5, 2, 1, 1, 3, 20, 1, 3, 1, 0.1, 0, 0.0, 10, 0.1, False, 1)
 
 
 @dataclass(frozen=True)

@@ -117,5 +117,5 @@ def rows(size: Size) -> list[Row]:
             lambda: _ours(conversations, size.interrupts),  # noqa: B023
             rounds=size.interrupt_rounds, bound=bound,
         )
-        for conversations, bound in ((1, 1.25), (200, 1.5))
+        for conversations, bound in ((1, 1.25), (size.conversations, 1.5))
     ]  # fmt: skip

@@ -811,3 +811,33 @@ async def test_without_a_turn_a_cap_is_an_error(autojump_clock):
     assert [(await anext(answer)).content for _ in range(2)] == ["a", "b"]
     with pytest.raises(Capped, match="tokens"):
         await anext(answer)
+
+
+# --- a tool that was cut just before ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unwinds_s", [0.0] * 8 + [0.4, 3.0])
+async def test_an_answer_waits_a_moment_for_tools_that_were_cut(autojump_clock, unwinds_s):
+    """The next request tells what became of a tool, not that its result will come later."""
+
+    @tool(read_only=True)
+    async def look() -> str:
+        """Look."""
+        try:
+            await trio.sleep(10)
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(unwinds_s)
+        return "seen"
+
+    model = Script([asks("look")], ["All right."])
+    node = ChatNode(model, tools=[look])
+    async with open_call(answer_with(node)) as caller:
+        await caller.says("look", takes_s=1.0)
+        await caller.at(3.0)
+        caller.call.handle.redirect("something else")
+        await caller.quiet()
+        assert model.asked_at_s[1] == pytest.approx(3.0 + min(unwinds_s, 1.0))
+        [told] = texts(model.asked[1], "tool")
+        assert ("will come later" in told) == (unwinds_s > 1.0)
+        assert texts(model.asked[1], "user")[-1] == "something else"

@@ -11,6 +11,7 @@ import json
 import os
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 from hypothesis import given, note, settings
@@ -32,6 +33,8 @@ from bridge.testing import Caller, open_call
 from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest, Usage
 from nodes.tools import commit, finish, shield, tool
+
+pytestmark = pytest.mark.proof
 
 EXAMPLES = 10_000 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 300
 SETTLES_S = 40.0

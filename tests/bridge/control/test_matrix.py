@@ -26,8 +26,7 @@ from bridge.events import (
 )
 from bridge.testing import Caller, open_call
 from nodes import ChatNode
-from nodes._tool_loop import AnswerProgress
-from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.llm import AnswerProgress, TextDelta, ToolCallRequest, Usage
 from nodes.tools import finish, tool
 
 PHASES = (

@@ -1,4 +1,4 @@
-"""Every verb after every other, while a slow tool runs: one table.
+"""Every verb after every other, while a slow tool runs, as two tables.
 
 The tool books for 3 s and may finish within 1 s of an interrupt.  The first verb is used after 1 s,
 the second at once, or 0.2 s later.
@@ -18,6 +18,137 @@ from bridge.events import ToolResult, TurnEnded
 from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest, Usage
 from nodes.tools import finish, tool
+
+# receipt: how that of the second verb reads, see WORDS; state: right after; outcome: of the turn;
+# record: the verb of its record; asked: how often the model was asked within 10 s after.
+AT_ONCE = """
+first          | second         | receipt | state    | outcome      | record         | asked
+pause          | resume         | ok      | tool     | completed    | pause          | 1
+pause          | redirect       | up      | thinking | redirected   | redirect       | 1
+pause          | cancel         | up      | stopping | interrupted  | cancel         | 0
+pause          | background     | up      | idle     | backgrounded | pause          | 2
+pause          | barge_in       | by      | pausing  | completed    | pause          | 0
+pause          | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+pause          | shutdown       | up      | stopping | shutdown     | shutdown       | 0
+resume         | pause          | ok      | pausing  | completed    | pause          | 0
+resume         | redirect       | ok      | thinking | redirected   | redirect       | 1
+resume         | cancel         | ok      | stopping | interrupted  | cancel         | 0
+resume         | background     | ok      | idle     | backgrounded | -              | 2
+resume         | barge_in       | ok      | idle     | interrupted  | barge_in       | 0
+resume         | emergency_stop | ok      | stopping | interrupted  | emergency_stop | 0
+resume         | shutdown       | ok      | stopping | shutdown     | shutdown       | 0
+redirect       | pause          | by      | thinking | redirected   | redirect       | 1
+redirect       | resume         | plays   | thinking | redirected   | redirect       | 1
+redirect       | cancel         | up      | stopping | interrupted  | cancel         | 0
+redirect       | background     | by      | thinking | redirected   | redirect       | 1
+redirect       | barge_in       | by      | thinking | redirected   | redirect       | 1
+redirect       | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+redirect       | shutdown       | up      | stopping | shutdown     | shutdown       | 0
+cancel         | pause          | by      | stopping | interrupted  | cancel         | 0
+cancel         | resume         | ends    | stopping | interrupted  | cancel         | 0
+cancel         | redirect       | by      | stopping | interrupted  | cancel         | 1
+cancel         | background     | by      | stopping | interrupted  | cancel         | 0
+cancel         | barge_in       | by      | stopping | interrupted  | cancel         | 0
+cancel         | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+cancel         | shutdown       | up      | stopping | shutdown     | shutdown       | 0
+background     | pause          | by      | idle     | backgrounded | -              | 2
+background     | resume         | plays   | idle     | backgrounded | -              | 2
+background     | redirect       | up      | thinking | backgrounded | -              | 3
+background     | cancel         | idle    | idle     | backgrounded | -              | 2
+background     | barge_in       | by      | idle     | backgrounded | -              | 2
+background     | emergency_stop | up      | stopping | backgrounded | -              | 0
+background     | shutdown       | up      | stopping | backgrounded | -              | 0
+barge_in       | pause          | idle    | idle     | interrupted  | barge_in       | 0
+barge_in       | resume         | plays   | idle     | interrupted  | barge_in       | 0
+barge_in       | redirect       | up      | thinking | redirected   | redirect       | 1
+barge_in       | cancel         | up      | stopping | interrupted  | cancel         | 0
+barge_in       | background     | idle    | idle     | interrupted  | barge_in       | 0
+barge_in       | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+barge_in       | shutdown       | up      | stopping | shutdown     | shutdown       | 0
+emergency_stop | pause          | by      | stopping | interrupted  | emergency_stop | 0
+emergency_stop | resume         | ends    | stopping | interrupted  | emergency_stop | 0
+emergency_stop | redirect       | by      | stopping | interrupted  | emergency_stop | 1
+emergency_stop | cancel         | by      | stopping | interrupted  | emergency_stop | 0
+emergency_stop | background     | by      | stopping | interrupted  | emergency_stop | 0
+emergency_stop | barge_in       | by      | stopping | interrupted  | emergency_stop | 0
+emergency_stop | shutdown       | up      | stopping | shutdown     | shutdown       | 0
+shutdown       | pause          | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | resume         | ends    | stopping | shutdown     | shutdown       | 0
+shutdown       | redirect       | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | cancel         | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | background     | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | barge_in       | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | emergency_stop | by      | stopping | shutdown     | shutdown       | 0
+"""
+
+LATER = """
+first          | second         | receipt | state    | outcome      | record         | asked
+pause          | resume         | ok      | tool     | completed    | pause          | 1
+pause          | redirect       | up      | thinking | redirected   | redirect       | 1
+pause          | cancel         | up      | stopping | interrupted  | cancel         | 0
+pause          | background     | up      | idle     | backgrounded | pause          | 2
+pause          | barge_in       | by      | pausing  | completed    | pause          | 0
+pause          | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+pause          | shutdown       | up      | stopping | shutdown     | shutdown       | 0
+resume         | pause          | ok      | pausing  | completed    | pause          | 0
+resume         | redirect       | ok      | thinking | redirected   | redirect       | 1
+resume         | cancel         | ok      | stopping | interrupted  | cancel         | 0
+resume         | background     | ok      | idle     | backgrounded | -              | 2
+resume         | barge_in       | ok      | idle     | interrupted  | barge_in       | 0
+resume         | emergency_stop | ok      | stopping | interrupted  | emergency_stop | 0
+resume         | shutdown       | ok      | stopping | shutdown     | shutdown       | 0
+redirect       | pause          | by      | thinking | redirected   | redirect       | 0
+redirect       | resume         | plays   | thinking | redirected   | redirect       | 0
+redirect       | cancel         | up      | stopping | redirected   | cancel         | 0
+redirect       | background     | by      | thinking | redirected   | redirect       | 0
+redirect       | barge_in       | by      | thinking | redirected   | redirect       | 0
+redirect       | emergency_stop | up      | stopping | redirected   | emergency_stop | 0
+redirect       | shutdown       | up      | stopping | redirected   | shutdown       | 0
+cancel         | pause          | by      | stopping | interrupted  | cancel         | 0
+cancel         | resume         | ends    | stopping | interrupted  | cancel         | 0
+cancel         | redirect       | by      | thinking | interrupted  | cancel         | 1
+cancel         | background     | by      | stopping | interrupted  | cancel         | 0
+cancel         | barge_in       | by      | stopping | interrupted  | cancel         | 0
+cancel         | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+cancel         | shutdown       | up      | stopping | interrupted  | shutdown       | 0
+background     | pause          | idle    | idle     | backgrounded | -              | 2
+background     | resume         | plays   | idle     | backgrounded | -              | 2
+background     | redirect       | ok      | thinking | backgrounded | -              | 3
+background     | cancel         | idle    | idle     | backgrounded | -              | 2
+background     | barge_in       | idle    | idle     | backgrounded | -              | 2
+background     | emergency_stop | ok      | stopping | backgrounded | -              | 0
+background     | shutdown       | ok      | stopping | backgrounded | -              | 0
+barge_in       | pause          | idle    | idle     | interrupted  | barge_in       | 0
+barge_in       | resume         | plays   | idle     | interrupted  | barge_in       | 0
+barge_in       | redirect       | up      | thinking | interrupted  | redirect       | 1
+barge_in       | cancel         | up      | stopping | interrupted  | cancel         | 0
+barge_in       | background     | idle    | idle     | interrupted  | barge_in       | 0
+barge_in       | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+barge_in       | shutdown       | up      | stopping | interrupted  | shutdown       | 0
+emergency_stop | pause          | idle    | idle     | interrupted  | emergency_stop | 0
+emergency_stop | resume         | plays   | idle     | interrupted  | emergency_stop | 0
+emergency_stop | redirect       | ok      | thinking | interrupted  | emergency_stop | 1
+emergency_stop | cancel         | idle    | idle     | interrupted  | emergency_stop | 0
+emergency_stop | background     | idle    | idle     | interrupted  | emergency_stop | 0
+emergency_stop | barge_in       | idle    | idle     | interrupted  | emergency_stop | 0
+emergency_stop | shutdown       | ok      | stopping | interrupted  | emergency_stop | 0
+shutdown       | pause          | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | resume         | ends    | stopping | shutdown     | shutdown       | 0
+shutdown       | redirect       | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | cancel         | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | background     | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | barge_in       | by      | stopping | shutdown     | shutdown       | 0
+shutdown       | emergency_stop | by      | stopping | shutdown     | shutdown       | 0
+"""
+
+WORDS = {
+    "": "ok",
+    "superseded": "by",
+    "nothing is running": "idle",
+    "nothing is paused": "plays",
+    "the work is being stopped": "ends",
+}
+"""A reason, or that it was accepted; ``up`` says that it upgrades the first."""
 
 
 class Model:
@@ -46,7 +177,6 @@ class Pair:
         self.begun = 0
         self.receipts: list[Receipt] = []
         self.settled_s: dict[int, float] = {}
-        self.begun_after: list[int] = []
 
     def node(self) -> ChatNode:
         @tool(policy=finish(1))
@@ -69,13 +199,14 @@ class Pair:
                     if verb is self.verbs[0] and self.delay_s:
                         await trio.sleep(self.delay_s)
                 self.state = handle._call.current_state
-                self.asked = self.model.asked
+                self.asked, self.begun_before = self.model.asked, self.begun
                 await trio.sleep(10)
                 nursery.cancel_scope.cancel()
             await self.look(handle)
             handle.shutdown()
             events = [event async for event in feed]
-        self.ends = [event.outcome for event in events if isinstance(event, TurnEnded) and event.turn == 1]
+        ends = [event for event in events if isinstance(event, TurnEnded)]
+        self.ends = [event.outcome for event in ends if event.turn == 1]
         self.results = [event.outcome for event in events if isinstance(event, ToolResult)]
 
     def use(self, handle: Handle, verb: Verb, nursery: trio.Nursery) -> None:
@@ -110,23 +241,76 @@ class Pair:
     @property
     def cell(self) -> str:
         second = self.receipts[1]
-        how = "accepted" if second.accepted else second.reason
+        how = WORDS[second.reason.partition("_by ")[0]]
         if second.upgraded_from:
-            how = f"upgrades {second.upgraded_from}"
-        return f"{how}; {self.state}; {self.ends}; {self.records}; {self.results}; {self.asked_after}"
+            assert second.upgraded_from == self.verbs[0]
+            how = "up"
+        (outcome,) = self.ends
+        record = self.records[0] if self.records else "-"
+        return f"{how} {self.state} {outcome} {record} {self.asked_after}"
 
 
-if __name__ == "__main__":
-    import structlog
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    for first in VERBS:
-        for second in VERBS:
-            if first == second: continue
-            for delay_s in (0, 0.2):
-                pair = Pair(first, second, delay_s)
-                try:
-                    trio.run(pair.run, clock=trio.testing.MockClock(autojump_threshold=0))
-                    print(f"{first:15}{second:15}{delay_s:4} {pair.cell} {[round(pair.settled_s.get(r.id,-1),2) for r in pair.receipts]} il={pair.illegal} begun={pair.begun}")
-                except BaseException as e:
-                    while isinstance(e, BaseExceptionGroup): e = e.exceptions[0]
-                    print(f"{first:15}{second:15}{delay_s:4} ERROR {type(e).__name__} {e}")
+def played(first: Verb, second: Verb, delay_s: float) -> Pair:
+    """Run one pair in virtual time."""
+    pair = Pair(first, second, delay_s)
+    trio.run(pair.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    return pair
+
+
+def expected() -> dict[tuple[str, str, float], str]:
+    """Read the tables."""
+    cells: dict[tuple[str, str, float], str] = {}
+    for table, delay_s in ((AT_ONCE, 0.0), (LATER, 0.2)):
+        for line in table.strip().splitlines()[1:]:
+            first, second, *cell = (cell.strip() for cell in line.split("|"))
+            cells[first, second, delay_s] = " ".join(cell)
+    return cells
+
+
+EXPECTED = expected()
+
+
+def test_the_tables_are_whole():
+    """There are 56 ordered pairs, each at once and a little later."""
+    pairs = {(first, second) for first in VERBS for second in VERBS if first != second}
+    assert len(pairs) == 56
+    assert set(EXPECTED) == {(*pair, delay_s) for pair in pairs for delay_s in (0.0, 0.2)}
+
+
+@pytest.mark.parametrize(("first", "second", "delay_s"), EXPECTED)
+def test_a_verb_after_another(first, second, delay_s):
+    """The stronger upgrades, the weaker is superseded; one record, one end, and it answers on."""
+    pair = played(first, second, delay_s)
+    assert pair.cell == EXPECTED[first, second, delay_s]
+    assert len(pair.records) <= 1
+    assert len(pair.results) == 1
+    assert pair.begun_before == 1
+    assert pair.illegal == 0
+    assert pair.closed == ("shutdown" in pair.verbs)
+    assert len(pair.settled_s) == 2
+    assert max(pair.settled_s.values()) <= 5.0
+    strong = STRENGTH[second] > STRENGTH[first]
+    if pair.cell.startswith("up"):
+        assert strong
+    if pair.cell.startswith("by"):
+        assert not strong
+
+
+@pytest.mark.parametrize("first", ["barge_in", "redirect"])
+@pytest.mark.parametrize("second", ["redirect", "cancel", "shutdown"])
+def test_the_stronger_answers_for_what_the_weaker_left(first, second):
+    """A tool in its grace stays so, stands in the new receipt too, and both settle with it."""
+    if first == second:
+        return
+    pair = played(first, second, 0.2)
+    weaker, stronger = pair.receipts
+    assert [still.tool for still in stronger.still_running] == ["book"]
+    assert stronger.still_running == weaker.still_running
+    assert [round(pair.settled_s[receipt.id], 3) for receipt in pair.receipts] == [1.0, 0.8]
+
+
+def test_nothing_of_the_background_goes_on_after_a_shutdown():
+    """A turn in the background asks its model no more once a shutdown is accepted."""
+    pair = played("background", "shutdown", 0.2)
+    assert pair.receipts[1].accepted
+    assert pair.asked_after == 0

@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import bridge
 from bridge import AgentEntry, ToolEntry
 from bridge._render import as_anthropic, as_chat
@@ -21,11 +23,14 @@ from bridge._repair import repair
 from bridge._validity import anthropic_problems, chat_problems
 from bridge.thread import SqliteThreads
 
+pytestmark = pytest.mark.proof
+
 KILLS = 8
 
 CHILD = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
+import pytest
 import trio
 from bridge import App
 from bridge.events import *

@@ -1,0 +1,46 @@
+"""docs/control.md tells of the states and verbs that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bridge import Handle, Receipt
+from bridge.control import STRENGTH, VERBS
+from bridge.control._feed import FEED_LIMIT
+from bridge.control._states import STATES, diagram
+
+PAGE = (Path(__file__).parents[1] / "docs" / "control.md").read_text()
+
+
+def test_the_picture_is_that_of_the_table():
+    """The diagram of the page is exactly what the table of states makes."""
+    assert re.findall(r"^```mermaid\n(.*?)\n```$", PAGE, re.MULTILINE | re.DOTALL) == [diagram()]
+
+
+def test_every_verb_has_its_row():
+    """The table of verbs has each verb of the handle, and no other."""
+    table = PAGE.partition("## The verbs")[2].partition("\n\nA turn")[0]
+    assert re.findall(r"^\| `(\w+)\(", table, re.MULTILINE) == list(VERBS)
+    assert all(callable(getattr(Handle, verb)) for verb in VERBS)
+
+
+def test_the_order_is_that_of_their_strength():
+    """The sentence that ranks the verbs has them all, but resume, the strongest first."""
+    listed = PAGE.partition("in this order: ")[2].partition(".")[0]
+    words = [word.replace(" ", "_").replace("-", "_") for word in listed.split(", ")]
+    assert words == sorted(set(VERBS) - {"resume"}, key=lambda verb: -STRENGTH[verb])
+
+
+def test_every_part_of_a_receipt_is_told_of():
+    """The table of a receipt names all its attributes."""
+    table = PAGE.partition("## Receipts")[2].partition("A verb that")[0]
+    named = set(re.findall(r"`(\w+)`", table))
+    assert set(Receipt.__slots__) | {"accepted"} <= named
+
+
+def test_numbers_are_those_of_the_code():
+    """Eleven states, and how far a watcher may fall behind."""
+    assert len(STATES) == 11
+    assert "one of eleven states" in PAGE
+    assert f"falls {FEED_LIMIT:,} events behind" in PAGE
