@@ -150,7 +150,8 @@ class History:
         if record is not None:
             tools = self._tool_records(turn)
             record = replace(record, generated=generated, heard=heard, basis=basis, tools=tools)
-        self._put(index, replace(entry, generated=generated, heard=heard, interruption=record))
+        # Made anew, not by replace(), which is slower: this comes with each piece of an answer.
+        self._put(index, AgentEntry(entry.at_s, turn, entry.agent, generated, heard, record))
 
     # --- tools ----------------------------------------------------------------------------------
 

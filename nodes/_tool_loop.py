@@ -295,9 +295,20 @@ class _Story:
         self._seen = len(self._before)
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
+        self._take_results()
         before = messages(self._before)
         self._ids.update(call["id"] for m in before for call in m.get("tool_calls") or ())
         return [*before, *as_chat(self._steps, fence=self._context._fence)]
+
+    def _take_results(self) -> None:
+        """Give calls of earlier turns, which were told as running, the results that came since."""
+        before = self._before.entries
+        if any(isinstance(entry, ToolEntry) and entry.result is None for entry in before):
+            now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
+            self._before._snapshot = tuple(
+                now.get(entry.call.id, entry) if isinstance(entry, ToolEntry) else entry
+                for entry in before
+            )
 
     def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
         """Put down what the model wrote; returns its calls under ids that nothing else has."""

@@ -105,6 +105,19 @@ class Control:
                 found.update(dict.fromkeys(self._call.work.of(run)))
         return tuple(found)
 
+    def reach(self, verb: Verb) -> tuple[Work, ...]:
+        """Return the tools that a verb would stop, or let finish, if it were used now."""
+        if verb in ("emergency_stop", "shutdown"):
+            return tuple(self._call.work)
+        left = self._works if self._is_cutting(self._under_way) else []
+        alive = [work for work in left if work.outcome is None and work.run is not None]
+        return tuple(dict.fromkeys((*self.works(self.target()), *alive)))
+
+    @staticmethod
+    def _is_cutting(way: Receipt | None) -> bool:
+        """Whether what a verb has cut has not ended yet."""
+        return way is not None and not way.settled and way.verb in _CUTTING
+
     def why_not(self, verb: Verb) -> str:
         """Return why a verb would do nothing now; empty if it would do something."""
         state = self._call.current_state
@@ -244,7 +257,7 @@ class Control:
 
     def _take_over(self, before: Receipt | None) -> None:
         """Answer for what a weaker verb has cut and what has not ended, too."""
-        cuts = before is not None and not before.settled and before.verb in _CUTTING
+        cuts = self._is_cutting(before)
         self._runs = list(self._runs) if cuts else []
         self._works = list(self._works) if cuts else []
 
@@ -337,14 +350,14 @@ class Control:
         self._call.speaking.stop_all(message)
         for work in tuple(self._works):
             if work.outcome is None and work.run is not None:
-                self._interrupt(work, _as_told(verb))
+                self._interrupt(work, as_told(verb))
         self._release()
 
     def run_cut(self, run: Run) -> None:
         """Interrupt the tools of a run that is cut, in the same step; called by the call."""
         verb: Verb = "barge_in"
         if self._performing is not None:
-            verb = _as_told(self._performing.verb)
+            verb = as_told(self._performing.verb)
             self._runs.append(run)
         for work in self._call.work.of(run):
             self._interrupt(work, verb)
@@ -397,7 +410,7 @@ class Control:
         receipt.settled.set()
 
 
-def _as_told(verb: Verb) -> Verb:
+def as_told(verb: Verb) -> Verb:
     """Return what tools are told: in a shutdown they may take their time until its deadline."""
     return "cancel" if verb == "shutdown" else verb
 

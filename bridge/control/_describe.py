@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._history import ToolEntry
+from ._control import as_told
 from ._verbs import Verb
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def describe(call: Call, verb: Verb) -> str:
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
-        parts += [f"{work.name} {work.consequence(verb)}" for work in call.control.works(turn)]
+        told = as_told(verb)
+        parts += [f"{work.name} {work.consequence(told)}" for work in call.control.reach(verb)]
     return f"{title}: {'; '.join(parts)}."
 
 

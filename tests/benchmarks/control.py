@@ -25,7 +25,7 @@ ANSWER_BOUND = 8.0
 loop's: each piece is written down, and told twice, as what was generated and as what was read."""
 
 PLAIN_BOUND = 2.0
-"""The loop and the node took 1.16 to 1.9 times as long as a plain function in their place."""
+"""The loop and the node took 1.1 to 1.9 times as long as a plain function in their place."""
 
 CANCEL_BOUNDS = {"receipt": 50.0, "over": 40.0, "settled": 40.0}
 """They took 20 to 28, 8 to 14 and 11 to 24 times as long, with 1 call and with 50.  In time that is

@@ -841,3 +841,25 @@ async def test_an_answer_waits_a_moment_for_tools_that_were_cut(autojump_clock, 
         [told] = texts(model.asked[1], "tool")
         assert ("will come later" in told) == (unwinds_s > 1.0)
         assert texts(model.asked[1], "user")[-1] == "something else"
+
+
+async def test_a_result_that_comes_amid_an_answer_is_told(autojump_clock):
+    """A tool that an earlier turn left running reads as completed as soon as it has completed."""
+
+    @tool(policy=finish(5.0))
+    async def book() -> str:
+        """Book."""
+        await trio.sleep(3)
+        return "booked"
+
+    model = Script([asks("book")], [asks("nap", seconds=4)], ["All right."])
+    node = ChatNode(model, tools=[book, nap])
+    async with open_call(answer_with(node)) as caller:
+        await caller.says("book", takes_s=1.0)
+        await caller.at(2.0)
+        caller.call.handle.redirect("and take a nap")
+        await caller.quiet()
+        assert "will come later" in texts(model.asked[1], "tool")[0]
+        told, napped = texts(model.asked[2], "tool")
+        assert told.startswith("booked\nIt had been asked to stop, and completed")
+        assert napped == "slept 4.0"

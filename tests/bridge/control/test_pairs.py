@@ -176,6 +176,7 @@ class Pair:
         self.model = Model()
         self.begun = 0
         self.receipts: list[Receipt] = []
+        self.promises: list[tuple[str, Receipt]] = []
         self.settled_s: dict[int, float] = {}
 
     def node(self) -> ChatNode:
@@ -211,7 +212,9 @@ class Pair:
 
     def use(self, handle: Handle, verb: Verb, nursery: trio.Nursery) -> None:
         began_s = trio.current_time()
+        described = handle.describe(verb)
         receipt = handle._use(verb, "to Tokyo" if verb == "redirect" else "")
+        self.promises.append((described, receipt))
 
         async def wait() -> None:
             await receipt.settled
@@ -289,6 +292,10 @@ def test_a_verb_after_another(first, second, delay_s):
     assert pair.closed == ("shutdown" in pair.verbs)
     assert len(pair.settled_s) == 2
     assert max(pair.settled_s.values()) <= 5.0
+    for described, receipt in pair.promises:
+        assert ("nothing would happen" in described) == (not receipt.accepted)
+        assert ("book is stopped" in described) == bool(receipt.stopped)
+        assert ("book may finish" in described) == bool(receipt.still_running)
     strong = STRENGTH[second] > STRENGTH[first]
     if pair.cell.startswith("up"):
         assert strong
