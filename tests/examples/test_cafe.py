@@ -13,6 +13,8 @@ from bridge.events import CallEnded
 from bridge.testing import open_call
 from nodes.llm import LocalChat, OpenAIChat, TextDelta
 
+pytestmark = pytest.mark.proof
+
 CAFE = Path(__file__).parents[2] / "examples" / "cafe.py"
 
 

@@ -21,6 +21,8 @@ from bridge import Handle, open_agent
 from bridge.events import ToolCall, TurnEnded
 from nodes import ConversationContext
 
+pytestmark = pytest.mark.proof
+
 CHURN = Path(__file__).parents[2] / "examples" / "churn.py"
 
 AT_S = {

@@ -15,6 +15,8 @@ from bridge import App, Call
 from bridge.events import EmergencyStop
 from bridge.testing import Caller, Report, barge_in, interrupt_everywhere
 
+pytestmark = pytest.mark.proof
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 LINES = {

@@ -21,6 +21,8 @@ from nodes import ChatNode
 from nodes.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
 from nodes.tools import commit, current_tool, finish, shield, tool
 
+pytestmark = pytest.mark.proof
+
 POLICIES = ["cancel", finish(0.5), shield(2.0), "detach"]
 POLICY_NAMES = ["cancel", "finish", "shield", "detach"]
 

@@ -22,6 +22,8 @@ from nodes.tools._policy import finish, shield
 from nodes.tools._tool import Tool
 from nodes.tools._words import WORDS
 
+pytestmark = pytest.mark.proof
+
 HERE = Path(__file__).parent
 SDK_SERVER = [sys.executable, str(HERE / "mcp_server.py")]
 MINI_SERVER = [sys.executable, str(HERE / "mini_mcp_server.py")]

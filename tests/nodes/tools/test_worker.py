@@ -9,6 +9,8 @@ import trio
 
 from bridge.events import ToolOutput
 
+pytestmark = pytest.mark.proof
+
 LIMIT_S = 60.0
 """A machine under load may take long to start a Python."""
 

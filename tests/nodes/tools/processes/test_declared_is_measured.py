@@ -20,6 +20,8 @@ from nodes.llm import ToolCallRequest, Usage
 from nodes.tools import finish, shield
 from nodes.tools._processes import CommandTool, Ladder
 
+pytestmark = pytest.mark.proof
+
 LADDER = Ladder(int_s=0.3, term_s=0.3, kill_s=5)
 RUNS_S = 6.0
 GRACE_S = 0.7

@@ -11,6 +11,8 @@ import trio
 
 from nodes.tools._processes._ladder import Ladder, StopReport, stop_process
 
+pytestmark = pytest.mark.proof
+
 LADDER = Ladder(int_s=1.0, term_s=0.2, kill_s=5.0)
 START = """
 import os, signal, subprocess, sys, time

@@ -17,6 +17,8 @@ from nodes.tools._processes._errors import CommandError
 from nodes.tools._processes._ladder import Ladder
 from nodes.tools._processes._run import CommandResult, OutputLimits, run_command
 
+pytestmark = pytest.mark.proof
+
 FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
 SLOW = Ladder(int_s=20)
 
