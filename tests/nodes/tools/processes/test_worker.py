@@ -30,7 +30,7 @@ from nodes.tools._processes import (
 FAST = Ladder(int_s=0.4, term_s=0.3, kill_s=2.0)
 PATIENT = Ladder(int_s=20, term_s=5, kill_s=2)
 
-pytestmark = pytest.mark.usefixtures("functions")
+pytestmark = [pytest.mark.usefixtures("functions"), pytest.mark.proof]
 
 
 @pytest.fixture
