@@ -30,6 +30,8 @@ from bridge.testing import Caller, Report, asks_on, barge_in, interrupt_everywhe
 from bridge.testing._laws import LAWS, Trial, agent_entries, heard_stays_heard
 from bridge.testing._points import Point, Survey, choose
 
+pytestmark = pytest.mark.proof
+
 Generate = Callable[[Message], AsyncIterator[object]]
 
 
