@@ -172,3 +172,17 @@ async def test_shutdown_gives_tools_their_time(autojump_clock):
         assert {still.tool for still in receipt.still_running} == {"pay", "write"}
         await receipt.settled
         assert trio.current_time() == 3.5
+
+
+async def test_a_tool_that_has_begun_is_marked_before_it_acts(autojump_clock):
+    """What is on disk while a tool runs reads, after a kill, as one that may have run."""
+    from bridge._repair import repair
+
+    async with open_agent(agent("pay")) as handle:
+        handle.send_input("go")
+        await trio.sleep(1)
+        history = handle._call.history
+        (running,) = [entry for entry in history.entries if entry.role == "tool"]
+        assert (running.mark, running.result) == ("began", None)
+        loaded = repair(history.entries)
+        assert [entry.outcome for entry in loaded if entry.role == "tool"] == ["effect_unknown"]
