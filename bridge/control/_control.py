@@ -109,9 +109,15 @@ class Control:
         """Return the tools that a verb would stop, or let finish, if it were used now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._call.work)
-        left = self._works if self._is_cutting(self._under_way) else []
-        alive = [work for work in left if work.outcome is None and work.run is not None]
-        return tuple(dict.fromkeys((*self.works(self.target()), *alive)))
+        return tuple(dict.fromkeys((*self.works(self.target()), *self._left())))
+
+    def _left(self) -> list[Work]:
+        """Return the tools in their grace, of turns that a verb or a rule of a route has cut."""
+        return [
+            work
+            for work in self._call.work
+            if work.outcome is None and work.run is not None and work.run.is_stale
+        ]
 
     @staticmethod
     def _is_cutting(way: Receipt | None) -> bool:
@@ -134,7 +140,7 @@ class Control:
         reason = refusal(state, verb)
         if verb == "emergency_stop" and state in ("idle", "listening") and len(self._call.work):
             return ""  # it stops background jobs too
-        if verb == "cancel" and way is not None and way.verb == "barge_in" and not way.settled:
+        if verb == "cancel" and state != "closed" and self._left():
             return ""  # what was cut has not ended yet
         turn = self.target()
         if not reason and verb == "background" and (turn is None or turn.outcome is not None):
@@ -348,9 +354,8 @@ class Control:
         for source in self._sources():
             self._call.router.cut_all(verb, source, message, aside=verb == "shutdown")
         self._call.speaking.stop_all(message)
-        for work in tuple(self._works):
-            if work.outcome is None and work.run is not None:
-                self._interrupt(work, as_told(verb))
+        for work in self._left():
+            self._interrupt(work, as_told(verb))
         self._release()
 
     def run_cut(self, run: Run) -> None:

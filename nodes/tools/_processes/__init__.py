@@ -11,7 +11,6 @@ from ._errors import (
     WorkerStartError,
 )
 from ._ladder import Ladder, StopReport, stop_process
-from ._pool import WorkerPool
 from ._run import CommandResult, OutputLimits, run_command
 from ._worker import CallReport, PythonWorker, WorkerState
 
@@ -29,7 +28,6 @@ __all__ = [
     "WorkerDiedError",
     "WorkerError",
     "WorkerInterruptedError",
-    "WorkerPool",
     "WorkerStartError",
     "WorkerState",
     "command_tool",

@@ -8,7 +8,7 @@ from typing import Any
 import trio
 
 from bridge import open_agent
-from bridge.events import ToolResult, TurnEnded
+from bridge.events import ToolResult, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
 from nodes import ChatNode
 from nodes.llm import ToolCallRequest, Usage
 from nodes.tools import finish, shield, tool
@@ -186,3 +186,19 @@ async def test_a_tool_that_has_begun_is_marked_before_it_acts(autojump_clock):
         assert (running.mark, running.result) == ("began", None)
         loaded = repair(history.entries)
         assert [entry.outcome for entry in loaded if entry.role == "tool"] == ["effect_unknown"]
+
+
+async def test_a_cancel_reaches_what_a_barge_in_has_left(autojump_clock):
+    """A tool in its grace after the caller spoke is told of, and waited for."""
+    async with open_agent(agent("write")) as handle:
+        handle.send_input("go")
+        await trio.sleep(1)
+        handle._call.publish(UserStartedSpeaking())
+        handle._call.publish(UserStoppedSpeaking())
+        await trio.sleep(0.5)
+        assert "write" in handle.describe("cancel")
+        receipt = handle.cancel()
+        assert receipt.accepted
+        assert [still.tool for still in receipt.still_running] == ["write"]
+        await receipt.settled
+        assert trio.current_time() == 3.0
