@@ -13,17 +13,19 @@ from collections.abc import Sequence
 
 from .events import WordTiming
 
+# The patterns are text, which `re` compiles when it first needs it: that takes 8 ms, too much of an
+# import.
 # Han, kana, Thai, Lao, Khmer and Myanmar write without spaces between words.
-_NO_SPACES = re.compile(
+_NO_SPACES = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003347f]"
 )
 
-_EXTENDS = re.compile("[\u0e33\u0eb3\U0001f3fb-\U0001f3ff]")
+_EXTENDS = "[\u0e33\u0eb3\U0001f3fb-\U0001f3ff]"
 """What belongs to the character before it, beside marks: Thai and Lao vowels AM, skin tones (both
 extend a grapheme by Unicode's annex 29)."""
 
-_FLAG_HALF = re.compile("[\U0001f1e6-\U0001f1ff]")
+_FLAG_HALF = "[\U0001f1e6-\U0001f1ff]"
 
 _SLACK_S = 0.02
 """One audio frame: what players round their positions by."""
@@ -33,7 +35,7 @@ def word_ends(text: str) -> list[int]:
     """Return the offsets in `text` at which a word ends, rising."""
     ends: list[int] = []
     for match in re.finditer(r"\S+", text):
-        if _NO_SPACES.search(match.group()):
+        if re.search(_NO_SPACES, match.group()):
             ends.extend(_character_ends(text, match.start(), match.end()))
         else:
             ends.append(match.end())
@@ -50,12 +52,12 @@ def _is_joined(text: str, start: int, offset: int) -> bool:
     before, here = text[offset - 1], text[offset]
     if unicodedata.category(here) in ("Mn", "Mc", "Me", "Cf", "Po", "Pe") or before == "\u200d":
         return True
-    if _FLAG_HALF.match(here):
-        halves = re.search(f"{_FLAG_HALF.pattern}*$", text[start:offset])
+    if re.match(_FLAG_HALF, here):
+        halves = re.search(f"{_FLAG_HALF}*$", text[start:offset])
         return halves is not None and len(halves.group()) % 2 == 1
-    if before.isalnum() and here.isalnum() and not _NO_SPACES.match(before):
-        return _NO_SPACES.match(here) is None  # a word or number of another script among them
-    return _EXTENDS.match(here) is not None
+    if before.isalnum() and here.isalnum() and not re.match(_NO_SPACES, before):
+        return re.match(_NO_SPACES, here) is None  # a word or number of another script among them
+    return re.match(_EXTENDS, here) is not None
 
 
 def heard_length(
@@ -101,7 +103,7 @@ def _by_timings(text: str, words: Sequence[WordTiming], played_s: float) -> int:
         offset = found + len(word.text)
         if word.end_s <= played_s + _SLACK_S:
             heard = offset
-        elif word.start_s < played_s and _NO_SPACES.search(word.text):
+        elif word.start_s < played_s and re.search(_NO_SPACES, word.text):
             # What the engine calls a word is a whole clause here.
             share = (played_s - word.start_s) / (word.end_s - word.start_s)
             heard = found + _by_share(word.text, share)

@@ -14,6 +14,20 @@ from pydantic import Field
 
 from routes import Event, register
 
+from ._voice_events import AgentIdle as AgentIdle
+from ._voice_events import AgentSpeechHeld as AgentSpeechHeld
+from ._voice_events import AgentSpeechReleased as AgentSpeechReleased
+from ._voice_events import DecisionValue as DecisionValue
+from ._voice_events import TurnDecided as TurnDecided
+from ._voice_events import TurnLikelyOver as TurnLikelyOver
+from ._voice_events import TurnScored as TurnScored
+from ._voice_events import TurnWentOn as TurnWentOn
+from ._voice_events import UserAway as UserAway
+from ._voice_events import VoiceHint as VoiceHint
+from ._voice_events import VoiceSettled as VoiceSettled
+from ._voice_events import VoiceStarted as VoiceStarted
+from ._voice_events import VoiceStopped as VoiceStopped
+from ._voice_events import VoiceWords as VoiceWords
 from .control._verbs import ToolOutcome, TurnPhase, Verb
 
 Outcome = Literal[

@@ -36,7 +36,8 @@ class Event(BaseModel):
     ``Message`` around an event has both.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A schema is built when an event of the class is first made, not while everything is imported.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from inspect import get_annotations
 from typing import Any, get_type_hints
 
@@ -87,6 +88,8 @@ def matcher(
     Raises:
         RouteDefinitionError: A wrong type, a duplicate, an unknown alias or field.
     """
+    if isinstance(spec, type) and where is None and source is None and not filters:
+        return _of_class(spec, where_from)
     specs = tuple(_checked(item, where_from) for item in _listed(spec, where_from))
     _refuse_duplicates(specs, where_from)
     checks: list[Predicate] = []
@@ -98,6 +101,12 @@ def matcher(
         needs_plain_function(where, f"{where_from} where=")
         checks.append(fit(where, 1, f"{where_from} where=", "the message, or nothing"))
     return Matcher(specs, tuple(checks))
+
+
+@lru_cache(maxsize=256)
+def _of_class(cls: type, where_from: str) -> Matcher:
+    """Return the matcher of a class: the same one for the many routes of many calls."""
+    return Matcher((_checked(cls, where_from),))
 
 
 def written_options(

@@ -11,7 +11,6 @@ Rules of a publication, in this order:
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -21,11 +20,12 @@ from typing import Any
 import structlog
 import trio
 
+from ._alarms import Alarms
 from ._calls import is_async_function, name_of, needs_function, needs_plain_function
 from ._errors import PublishLoop, RouteDefinitionError
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
-from ._outcome import Outcome
+from ._outcome import Outcome, Verdict
 from ._plan import NOTHING, Observer, Plan, hand_over, holds, is_event, matching, publishable
 from ._route import Route, new_route
 from ._rules import Interrupt
@@ -67,6 +67,8 @@ class Router:
         on_run_end: Called with each run whose stages have ended.
         on_cut: Called with each run that is cut, in the same step.
         on_failure: Called with run or ``None``, chain, stage and error of whatever failed.
+        on_decision: Called with chain, message, verdict, reason and number of the run (0 for none)
+            whenever a chain does or does not act on a message, in the same step.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether nothing is triggered any more, as all its tasks have ended.
     """
@@ -82,6 +84,7 @@ class Router:
         self.on_run_end: Callable[[Run], None] | None = None
         self.on_cut: Callable[[Run], None] | None = None
         self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
+        self.on_decision: Callable[[RouteRuntime, Message, Verdict, str, int], None] | None = None
         self.closing: Outcome | None = None
         self.closed = False
         self._retired: dict[RouteRuntime, None] = {}
@@ -95,9 +98,7 @@ class Router:
         self._depth_limit = DEPTH_LIMIT
         self._telling = False
         self._after: list[Callable[[], None]] = []
-        self._alarms: dict[object, tuple[float, Callable[[], None]]] = {}
-        self._warden: trio.CancelScope | None = None
-        self._looks_at_s = math.inf
+        self._alarms: Alarms | None = None  # most idle calls need none
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -460,27 +461,14 @@ class Router:
             at_s: When, in seconds of trio's clock.
             fn: What to call; what it raises is logged.
         """
-        self._alarms[key] = (at_s, fn)
-        if at_s < self._looks_at_s and self._warden is not None:
-            self._looks_at_s = at_s
-            self._warden.deadline = at_s  # costs no scheduler step, unlike waking a task
+        if self._alarms is None:
+            self._alarms = Alarms(self.nursery, self.notify)
+        self._alarms.put(key, at_s, fn)
 
     def forget(self, key: object) -> None:
         """Take an alarm away, if there is one."""
-        self._alarms.pop(key, None)
-
-    async def keep_alarms(self) -> None:
-        """Call what is due, until cancelled."""
-        while True:
-            with trio.CancelScope() as self._warden:
-                due = (at_s for at_s, _ in self._alarms.values())
-                self._looks_at_s = min(due, default=math.inf)
-                self._warden.deadline = self._looks_at_s
-                await trio.sleep_forever()
-            now_s = trio.current_time()
-            for key, (at_s, fn) in list(self._alarms.items()):
-                if at_s <= now_s and self._alarms.pop(key, None) is not None:
-                    self.notify(fn)
+        if self._alarms is not None:
+            self._alarms.take_away(key)
 
 
 @asynccontextmanager
@@ -497,7 +485,6 @@ async def open_router(
         async with trio.open_nursery() as nursery:
             router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
             last.callback(router._seal)
-            nursery.start_soon(router.keep_alarms, name="alarms of the router")
             try:
                 yield router
             finally:

@@ -6,7 +6,6 @@ If the answer that tells it is cut before any word of it was heard, it is brough
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from ..events import JobFinished
@@ -21,7 +20,7 @@ class Delivery:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._waiting: deque[tuple[JobFinished, str]] = deque()
+        self._waiting: list[tuple[JobFinished, str]] = []
         self._telling: dict[int, tuple[JobFinished, str]] = {}
 
     def __len__(self) -> int:
@@ -40,7 +39,7 @@ class Delivery:
     def look(self) -> None:
         """Bring the next result if this is a boundary; called when the state was worked out."""
         if self._waiting and self._call.state == "idle" and not self._telling:
-            event, source = self._waiting.popleft()
+            event, source = self._waiting.pop(0)
             self._call.router.publish_detached(event, source)
 
     def began(self, turn: Turn, event: JobFinished) -> None:
@@ -53,5 +52,5 @@ class Delivery:
         if told is None:
             return
         if turn.interruption is not None and not turn.heard.strip():
-            self._waiting.appendleft(told)
+            self._waiting.insert(0, told)
         self._call.touch_state()

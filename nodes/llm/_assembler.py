@@ -36,7 +36,7 @@ def retryable_status(status: int) -> bool:
 class _Wire(BaseModel):
     """Something a server sent; what we do not know is ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class _Function(_Wire):

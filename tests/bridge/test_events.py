@@ -48,6 +48,17 @@ SAMPLES: dict[str, object] = {
     "limit": 10,
     "elapsed_s": 10.5,
     "phase": "tool",
+    "reason": "barge_in",
+    "held_s": 0.25,
+    "kind": "acknowledgement",
+    "probability": 0.9,
+    "complete": 0.5,
+    "about": "barge_in",
+    "decision": "interruption",
+    "rule": "min_duration_s",
+    "away_s": 8.0,
+    "idle_s": 4.0,
+    "count": 1,
 }
 
 
@@ -83,7 +94,7 @@ def test_an_event_is_found_by_its_alias(cls):
     """Each has one alias, of two parts, and a docstring of one fact."""
     alias = alias_of(cls)
     assert class_of(alias) is cls
-    assert alias.partition(".")[0] in ("user", "agent", "call")
+    assert alias.partition(".")[0] in ("user", "voice", "turn", "agent", "call")
     assert cls.__doc__
     assert cls.__doc__.endswith(".") or ".\n" in cls.__doc__
 

@@ -1,5 +1,6 @@
 """One test for each await of the engine: cut there, then look at what is left."""
 
+import math
 from typing import Literal
 
 import pytest
@@ -152,6 +153,7 @@ async def cut_and_look(router, route, until_s, act=lambda: None):
     router.add_sink(lambda m: got.append((trio.current_time(), m.event.n)), Chunk)
     router.on_run_end = lambda run: ends.append((run.id, run.outcome))
     runtime = router.runtime(route)
+    router.call_at("the task of the alarms", math.inf, print)  # it begins with the first of them
     tasks = trio.lowlevel.current_statistics().tasks_living
     for turn in (1, 2):
         router.publish(Go(n=turn))

@@ -1,0 +1,129 @@
+"""What is known of a caller's voice before it is known to be a turn, and what is decided of it.
+
+Ears and recognisers publish the ``voice.*`` events; whoever takes the turns makes
+``UserStartedSpeaking``, ``UserTranscriptionReceived`` and ``UserStoppedSpeaking`` of them.  Their
+aliases are not ``user.*``: a rule on ``"user.*"`` means what the caller does, not what a microphone
+picks up.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from routes import Event
+
+DecisionValue = str | int | float | bool
+
+
+class VoiceStarted(Event):
+    """Sound that is speech began: a turn, a word of assent, a cough, an echo; nobody knows yet."""
+
+    type: Literal["voice.started"] = "voice.started"
+
+
+class VoiceStopped(Event):
+    """The sound that began is over, or holds its breath; it may start again at once."""
+
+    type: Literal["voice.stopped"] = "voice.stopped"
+    voiced_s: float = Field(default=0.0, ge=0)
+    """For how long it was heard, in seconds; 0 if nobody counted."""
+
+
+class VoiceHint(Event):
+    """What the sound of a voice that goes on seems to be, before a word of it is known."""
+
+    type: Literal["voice.hint"] = "voice.hint"
+    kind: Literal["speech", "acknowledgement", "noise", "echo"]
+    probability: float = Field(ge=0, le=1)
+
+
+class VoiceWords(Event):
+    """What a recogniser makes of the caller's voice."""
+
+    type: Literal["voice.words"] = "voice.words"
+    content: str
+    """The words; empty if there were none."""
+    final: bool = True
+    """False for words that the next ones of the same segment replace."""
+    segment: int = Field(default=0, ge=0)
+    """Which part of the turn this is: words of one segment replace each other, and a turn is its
+    segments in order."""
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    """0 to 1, or None where the recogniser gives none."""
+
+
+class VoiceSettled(Event):
+    """What was heard so far is decided: the next sound begins anew."""
+
+    type: Literal["voice.settled"] = "voice.settled"
+
+
+class TurnScored(Event):
+    """How complete a turn sounds to an end-of-turn model, at a pause of the caller."""
+
+    type: Literal["turn.scored"] = "turn.scored"
+    complete: float = Field(ge=0, le=1)
+
+
+class TurnLikelyOver(Event):
+    """The caller has paused and is probably done: an answer may be begun, unheard."""
+
+    type: Literal["turn.likely_over"] = "turn.likely_over"
+    content: str
+    """What was said so far."""
+
+
+class TurnWentOn(Event):
+    """The caller was not done: what was begun since ``TurnLikelyOver`` is worth nothing."""
+
+    type: Literal["turn.went_on"] = "turn.went_on"
+
+
+class TurnDecided(Event):
+    """A decision about turns, with the rule that made it and what it saw."""
+
+    type: Literal["turn.decided"] = "turn.decided"
+    about: Literal["start", "end", "barge_in", "nudge"]
+    decision: str
+    """``interruption``, ``acknowledgement``, ``noise``, ``echo``, ``muted``, ``complete``, ..."""
+    rule: str
+    """The setting or strategy that decided."""
+    values: dict[str, DecisionValue] = Field(default_factory=dict)
+    """What the rule compared; never what was said."""
+
+
+class AgentSpeechHeld(Event):
+    """The agent's voice stands still at the sample that is being heard."""
+
+    type: Literal["agent.speech_held"] = "agent.speech_held"
+    reason: str
+
+
+class AgentSpeechReleased(Event):
+    """The agent's voice goes on, or what was held is gone."""
+
+    type: Literal["agent.speech_released"] = "agent.speech_released"
+    reason: str
+    held_s: float
+    respoken: bool = False
+    """True where the player could not stand still: it goes on from the last heard word."""
+
+
+class UserAway(Event):
+    """Nobody has said anything since the agent fell silent."""
+
+    type: Literal["turn.user_away"] = "turn.user_away"
+    away_s: float
+    count: int
+    """How often in a row, from 1."""
+
+
+class AgentIdle(Event):
+    """The agent has been at work for long without a sound."""
+
+    type: Literal["turn.agent_idle"] = "turn.agent_idle"
+    idle_s: float
+    count: int
+    """How often in this turn, from 1."""
