@@ -262,6 +262,7 @@ async def converse(
     async with App(answer, speech=SimulatedVoice(CHARS_PER_S)).open_call(line) as call:
         laws = Laws(call, line)
         await trio.testing.wait_all_tasks_blocked()
+        call.router.call_at("the alarms", math.inf, print)  # their task begins with the first
         quiet = trio.lowlevel.current_statistics().tasks_living
         act(laws, "user says", "hello")
         for delay_ms, (what, *args) in actions:
