@@ -7,13 +7,21 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bridge import Message, UserEntry
 from bridge._render import last_messages
 from bridge.control._caps import Caps
-from bridge.events import AgentResponse, JobFinished, UserStartedSpeaking
+from bridge.events import (
+    AgentResponse,
+    JobFinished,
+    TurnLikelyOver,
+    TurnWentOn,
+    UserStartedSpeaking,
+)
 
 from ._context import ConversationContext
 from ._jobs import Job, Jobs, bring
 from ._reasoning import ReasoningNode
+from ._speculation import SpeculativeModel
 from ._tool_loop import LoopPlan, ToolLoop
 from .llm import ChatModel, Usage
 from .tools import Tool, ToolDefinitionError, ToolRunner, current_tool, tool
@@ -47,6 +55,7 @@ class ChatNode(ReasoningNode):
         job_caps: Caps = NO_CAPS,
         parallel_tools: bool = True,
         cost_of: Callable[[Usage], float] | None = None,
+        speculate: bool = False,
     ) -> None:
         """Make a node.
 
@@ -62,6 +71,9 @@ class ChatNode(ReasoningNode):
             parallel_tools: Whether tools that the model asks for in one step run side by side;
                 otherwise one after the other, in the order of their calls.
             cost_of: What a call of the model has cost, of what it tells of it, for ``caps.cost``.
+            speculate: Whether the model is asked at each pause of the user that is likely to be
+                the end of the turn; what it writes is thrown away, unheard and unrecorded, when
+                the user goes on.  It shortens the wait and costs what is thrown away.
 
         Raises:
             ToolDefinitionError: `tools` holds something else, such as the schema of a tool, or two
@@ -71,7 +83,10 @@ class ChatNode(ReasoningNode):
         super().__init__(system_prompt)
         if cost_of is None and (caps.cost, job_caps.cost) != (None, None):
             raise ValueError("a cap on cost needs cost_of=, a function that tells what was spent")
-        self._plan = LoopPlan(model, self.messages, caps, parallel_tools, cost_of)
+        self._speculative = SpeculativeModel(model) if speculate else None
+        self._plan = LoopPlan(
+            self._speculative or model, self.messages, caps, parallel_tools, cost_of
+        )
         self._examples = tuple(dict(example) for example in examples)
         self._last_entries = last_entries
         self._tools = _as_tools(tools)
@@ -93,6 +108,22 @@ class ChatNode(ReasoningNode):
             self._jobs = Jobs(bridge.call, self._runner, self._job_caps)
             finished = bridge.on(JobFinished, source=bridge.name)
             finished.interrupt_on(UserStartedSpeaking).stream(self.generate).broadcast()
+            if self._speculative is not None:
+                bridge.on(TurnLikelyOver).map(self._speculate)
+                bridge.on(TurnWentOn).map(self._speculative.throw_away)
+
+    def _speculate(self, message: Message) -> None:
+        """Ask the model as if the user had said no more than this."""
+        bridge = self._bridge
+        assert bridge is not None  # the route is declared in one
+        assert self._speculative is not None
+        if not bridge.call.has_floor(bridge.name):
+            return
+        said = UserEntry(message.at_s, message.event.content)
+        schemas = () if self._runner is None else self._runner.schemas()
+        self._speculative.begin(
+            bridge.call.nursery, self.messages(self.context.copy(said)), schemas
+        )
 
     @property
     def jobs(self) -> tuple[Job, ...]:

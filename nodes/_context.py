@@ -121,9 +121,13 @@ class ConversationContext:
         if self._call is not None:
             self._skip = len(self._call.history)
 
-    def copy(self) -> ConversationContext:
-        """Return a snapshot of the memory as it is now."""
-        copy = ConversationContext(self.system_prompt, self.entries)
+    def copy(self, *more: Entry) -> ConversationContext:
+        """Return a snapshot of the memory as it is now.
+
+        Args:
+            *more: What the snapshot holds besides, behind everything else.
+        """
+        copy = ConversationContext(self.system_prompt, (*self.entries, *more))
         copy._own.fence, copy._answering = self._fence, self._turn()
         return copy
 

@@ -1,0 +1,218 @@
+"""Answers that are begun before it is certain that the user is done."""
+
+import pytest
+import trio
+import trio.testing
+
+from bridge.events import (
+    AgentGenerationComplete,
+    AgentResponse,
+    TurnLikelyOver,
+    TurnWentOn,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.testing import open_call
+from nodes import ChatNode
+from nodes._speculation import UNCLAIMED_S, SpeculativeModel
+from nodes.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
+from nodes.tools import tool
+
+FIRST_PIECE_S = 0.4
+
+
+class Slow:
+    """A model whose first piece takes 0.4 s; it keeps what it was asked, and when it was freed."""
+
+    def __init__(self, *pieces, error=None):
+        self.pieces = pieces or (TextDelta("One latte."), Usage())
+        self.error = error
+        self.asked = []
+        self.freed_at_s = []
+
+    async def stream(self, messages, *, tools=()):
+        self.asked.append((trio.current_time(), messages[-1]["content"]))
+        try:
+            await trio.sleep(FIRST_PIECE_S)
+            if self.error is not None and len(self.asked) == 1:
+                raise self.error
+            for piece in self.pieces:
+                yield piece
+        finally:
+            self.freed_at_s.append(trio.current_time())
+
+
+def answer_with(node):
+    async def answer(call):
+        bridge = call.bridge(node, name="agent")
+        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        on_stop.stream(node.generate).broadcast()
+
+    return answer
+
+
+async def end_turn(caller, text):
+    caller.publish(UserTranscriptionReceived(content=text))
+    caller.publish(UserStoppedSpeaking())
+    await caller.quiet()
+
+
+def texts(caller):
+    return [
+        (r.at_s, r.event.content) for r in caller.received if isinstance(r.event, AgentResponse)
+    ]
+
+
+async def test_an_answer_begun_in_the_pause_is_there_when_the_turn_ends(autojump_clock):
+    """The model is asked once, at the pause, and its text comes with the end of the turn."""
+    model = Slow()
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(UserStartedSpeaking())
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(0.7)
+        assert texts(caller) == []  # unheard
+        assert len(caller.call.history) == 0  # unrecorded
+        await end_turn(caller, "a latte")
+    assert model.asked == [(0.0, "a latte")]
+    assert texts(caller) == [(0.7, "One latte.")]
+
+
+async def test_the_rest_of_an_answer_is_taken_over_while_it_is_written(autojump_clock):
+    """A turn that ends before the first piece waits for the answer that was begun, not for one
+    from the beginning."""
+    model = Slow()
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(0.3)
+        await end_turn(caller, "a latte")
+    assert texts(caller) == [(FIRST_PIECE_S, "One latte.")]
+
+
+async def test_a_user_who_goes_on_is_not_answered_too_early(autojump_clock):
+    """What was begun is thrown away in the same step, and the whole turn is answered."""
+    model = Slow()
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(0.2)
+        caller.publish(TurnWentOn())
+        await caller.at(0.5)
+        await end_turn(caller, "a latte and a tea")
+        outcomes = [
+            r.event for r in caller.received if isinstance(r.event, AgentGenerationComplete)
+        ]
+    assert model.asked == [(0.0, "a latte"), (0.5, "a latte and a tea")]
+    assert model.freed_at_s[0] == 0.2
+    assert texts(caller) == [(0.9, "One latte.")]
+    assert len(outcomes) == 1  # the one thrown away was no turn
+
+
+async def test_other_words_than_expected_are_asked_anew(autojump_clock):
+    """An answer to another question is thrown away."""
+    model = Slow()
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a lot"))
+        await caller.at(0.1)
+        await end_turn(caller, "a latte")
+    assert [content for _, content in model.asked] == ["a lot", "a latte"]
+    assert model.freed_at_s[0] == 0.1
+
+
+async def test_a_tool_is_not_called_before_the_turn_ends(autojump_clock):
+    """A speculative answer that wants a tool waits with it."""
+    called = []
+
+    @tool
+    async def look(what: str) -> str:
+        """Look.
+
+        Args:
+            what: At what.
+        """
+        called.append((trio.current_time(), what))
+        return "seen"
+
+    model = Slow(ToolCallRequest("1", "look", {"what": "it"}, '{"what": "it"}'), Usage())
+    async with open_call(answer_with(ChatNode(model, tools=[look], speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="look"))
+        await caller.at(2.0)
+        assert called == []
+        model.pieces = (TextDelta("Seen."), Usage())
+        await end_turn(caller, "look")
+    assert called == [(2.0, "it")]
+    assert [content for _, content in texts(caller)] == ["Seen."]
+
+
+async def test_a_failed_speculation_costs_nothing(autojump_clock):
+    """An error before the turn ends is nobody's: the model is asked again."""
+    model = Slow(error=ChatModelError("no line"))
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(1.0)
+        await end_turn(caller, "a latte")
+    assert [content for _, content in texts(caller)] == ["One latte."]
+
+
+async def test_an_error_after_the_answer_was_taken_over_is_raised(autojump_clock):
+    """Who asked for the answer is told that the model failed."""
+    model = SpeculativeModel(Slow(error=ChatModelError("no line")))
+    chat = [{"role": "user", "content": "a latte"}]
+    async with trio.open_nursery() as nursery:
+        model.begin(nursery, chat)
+        await trio.sleep(0.1)
+        with pytest.raises(ChatModelError, match="no line"):
+            async for _ in model.stream(chat):
+                pass
+
+
+async def test_a_cut_frees_the_model_that_was_begun(autojump_clock):
+    """Leaving an answer that was taken over closes the model's stream at once."""
+    slow = Slow()
+    model = SpeculativeModel(slow)
+    chat = [{"role": "user", "content": "a latte"}]
+    async with trio.open_nursery() as nursery:
+        model.begin(nursery, chat)
+        await trio.sleep(0.1)
+        with trio.move_on_after(0.1):
+            async for _ in model.stream(chat):
+                pass
+        await trio.testing.wait_all_tasks_blocked()
+        assert slow.freed_at_s == [0.2]
+
+
+async def test_what_nobody_asks_for_ends_by_itself(autojump_clock):
+    """A model that writes for nobody is freed after a while."""
+    slow = Slow(*[TextDelta("word ")] * 1000)
+    model = SpeculativeModel(slow)
+    async with trio.open_nursery() as nursery:
+        model.begin(nursery, [{"role": "user", "content": "a latte"}])
+    assert trio.current_time() == UNCLAIMED_S
+    assert slow.freed_at_s == [UNCLAIMED_S]
+
+
+async def test_the_same_question_again_goes_on(autojump_clock):
+    """Two pauses with the same words are one answer."""
+    slow = Slow()
+    model = SpeculativeModel(slow)
+    chat = [{"role": "user", "content": "a latte"}]
+    async with trio.open_nursery() as nursery:
+        model.begin(nursery, chat)
+        await trio.sleep(0.3)
+        model.begin(nursery, list(chat))
+        pieces = [piece async for piece in model.stream(chat)]
+    assert trio.current_time() == FIRST_PIECE_S
+    assert pieces == [TextDelta("One latte."), Usage()]
+
+
+async def test_an_agent_without_the_floor_does_not_speculate(autojump_clock):
+    """Nobody would ask for its answer."""
+    model = Slow()
+
+    async def answer(call):
+        call.bridge(name="desk")
+        call.bridge(ChatNode(model, speculate=True), name="other")
+
+    async with open_call(answer) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(1.0)
+    assert model.asked == []
