@@ -26,6 +26,9 @@ LINES = {
         "No wait, I want a cappuccino instead.",
         "No, that's all.",
     ),
+    "form": ("For four people on Saturday, under Miller.", "No, five people.", "Yes."),
+    "handoff": ("It is about my bill.", "That's all.", "My internet is slow."),
+    "outbound": ("For appointments press two.", "Hello?", "Yes, I will."),
 }
 """What is said to an example; to one that is not named, some small talk."""
 

@@ -1,0 +1,90 @@
+"""An agent that calls people, and notices who picked up: a person, a machine or a menu.
+
+A machine gets the message once, after its greeting, and is not argued with; a menu gets the key
+that leads to appointments; a person is asked, and may interrupt.  Where nobody says anything the
+agent says hello.  Try it as the one who is called:
+`python -m bridge talk examples/outbound.py:app`, then say "Hello?", or "Please leave a message".
+"""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import trio
+
+from bridge import App, Call, UserEntry
+from bridge.events import (
+    AgentResponse,
+    DTMFOutput,
+    EndCall,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from nodes import ConversationContext, ReasoningNode
+
+MACHINE = re.compile(r"leave (a|your) message|after the (tone|beep)|voice ?mail", re.I)
+KEY = r"(?:press|dial) ([a-z]+|\d)\b"
+MENU = re.compile(rf"{KEY} (?:for|to) ([^.,;]+)|for ([^.,;]+?),? {KEY}", re.I)
+DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+WANTED = re.compile(r"appointment|reception|talk to|operator", re.I)
+REMINDER = "This is Doctor Lee's practice. Your appointment is on Friday at ten."
+HELLO_AFTER_S = 4.0
+
+
+class Reminder(ReasoningNode):
+    """Reminds of an appointment."""
+
+    name = "reminder"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.callee = "nobody yet"
+
+    def key_for(self, text: str) -> str:
+        """Return the key that a menu wants for what we want; empty if it has none."""
+        for key, what, what_first, key_last in MENU.findall(text):
+            if WANTED.search(what or what_first):
+                word = (key or key_last).lower()
+                return str(DIGITS.index(word)) if word in DIGITS else word
+        return ""
+
+    async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+        said = next((e.content for e in reversed(context.entries) if isinstance(e, UserEntry)), "")
+        if key := self.key_for(said):
+            self.callee = "a menu"
+            yield DTMFOutput.model_validate({"button": key})
+        elif MACHINE.search(said):
+            self.callee = "a machine"
+            # A beep, or noise on the tape, is no barge-in.
+            yield AgentResponse(
+                content=f"{REMINDER} Please call us back. Goodbye.", interruptible=False
+            )
+            yield EndCall(reason="voicemail_detected")
+        elif self.callee != "a person":
+            self.callee = "a person"
+            yield AgentResponse(content=f"Hello! {REMINDER} Will you be there?")
+        elif re.search(r"\b(yes|sure|of course|i will|ok(ay)?)\b", said, re.I):
+            yield AgentResponse(content="Wonderful, see you on Friday. Goodbye!")
+            yield EndCall(reason="confirmed")
+        elif re.search(r"\b(no|not|can't|cannot)\b", said, re.I):
+            yield AgentResponse(content="I cancel it, then. Please call us for a new one. Goodbye!")
+            yield EndCall(reason="cancelled")
+        else:
+            yield AgentResponse(content="It is on Friday at ten. Will you be there, yes or no?")
+
+
+async def answer(call: Call) -> None:
+    """Talk to whoever picked up; they speak first."""
+    reminder = Reminder()
+    bridge = call.bridge(reminder)
+    spoke = trio.Event()
+    bridge.on(UserStartedSpeaking).map(lambda message: spoke.set())
+    talk = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+    talk.stream(reminder.generate).broadcast()
+    with trio.move_on_after(HELLO_AFTER_S):
+        await spoke.wait()
+    if not spoke.is_set():
+        await call.say("Hello, is anybody there?")
+
+
+app = App(answer, name="the practice")
