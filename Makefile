@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # 91x (a checkpoint is never guaranteed where nothing waits: that is what makes publishing cheap).
 ASYNC_RULES := ASYNC100,ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
-.PHONY: demo test proofs talk lint bench models wheel clean
+.PHONY: demo test proofs talk lint bench eval models wheel clean
 
 demo: $(VENV)/demo-installed
 	$(BIN)/python examples/cafe.py
@@ -38,6 +38,10 @@ lint: $(VENV)/dev-installed
 bench: $(VENV)/dev-installed
 	$(BIN)/python -m tests.benchmarks
 
+# Turn taking on real audio: coughs, acknowledgements, hesitations, echo, noise; pictures in eval-out/.
+eval: $(VENV)/dev-installed
+	$(BIN)/python -m tests.evaluation
+
 models: $(VENV)/demo-installed
 	$(BIN)/python -m bridge models --fetch
 
@@ -51,7 +55,7 @@ wheel: $(VENV)/dev-installed
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
 
 clean:
-	rm -rf $(VENV) build dist demo-out
+	rm -rf $(VENV) build dist demo-out eval-out
 
 $(BIN)/python:
 	@echo "== making a virtual environment in $(VENV)"

@@ -10,6 +10,7 @@ from ._agent import open_agent as open_agent
 from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
+from ._call_request import CallRequest as CallRequest
 from ._history import AgentEntry as AgentEntry
 from ._history import History as History
 from ._history import InterruptionRecord as InterruptionRecord
@@ -33,6 +34,7 @@ __all__ = [
     "App",
     "Bridge",
     "Call",
+    "CallRequest",
     "Capped",
     "Caps",
     "Handle",

@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from ._call import Call, open_bare_call
+from ._call_request import CallRequest
 from ._history import History
 from ._transport import Speech, Transport
 from .events import AgentError, CallStarted
@@ -43,6 +44,9 @@ def _publish_trouble(call: Call, text: str) -> None:
 
 Answer = Callable[[Call], Awaitable[Any]]
 
+MayName = Callable[[CallRequest], bool | Awaitable[bool]]
+"""Says whether a caller may open the thread that it names; plain or async."""
+
 
 class App:
     """Answers calls.
@@ -54,6 +58,7 @@ class App:
         speech: Ears and voice for calls with audio; ``None`` for an app that only reads and
             writes.
         threads: Where conversations are kept; ``None`` for an app that forgets each with its call.
+        callers_name_threads: Whether callers may name the thread of their call, or who says so.
         name: Shown to callers.
     """
 
@@ -63,6 +68,7 @@ class App:
         *,
         speech: Speech | None = None,
         threads: Threads | None = None,
+        callers_name_threads: bool | MayName = False,
         name: str | None = None,
     ) -> None:
         """Make an application.
@@ -72,11 +78,19 @@ class App:
                 call goes on after it returns.
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
             threads: Where conversations are kept, such as ``SqliteThreads("calls.db")``.
+            callers_name_threads: Whether a caller of the server may go on with a conversation by
+                its name, as in ``/ws?thread=ada``.  A name is no secret: ``True`` lets everybody
+                who can reach the server, and has its token if it asks for one, open every
+                conversation.  A function, plain or async, takes the ``CallRequest`` and says
+                whether this caller may open this thread.
             name: Shown to callers; by default made of the module of `answer`.
 
         Raises:
             TypeError: `answer` is no function that takes a call.
+            ValueError: Callers may name threads, and there are none.
         """
+        if callers_name_threads and threads is None:
+            raise ValueError("App(callers_name_threads=...) needs threads=, where they are kept")
         if not callable(answer) or isinstance(answer, type):
             raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
         try:
@@ -86,6 +100,7 @@ class App:
         self.answer = answer
         self.speech = speech
         self.threads = threads
+        self.callers_name_threads = callers_name_threads
         self.name = name or _name_of(answer)
 
     @asynccontextmanager
@@ -137,6 +152,18 @@ class App:
             await self._begin(call, transport)
             memory.tell_trouble(call)
             yield call
+
+    async def lets_name_thread(self, request: CallRequest) -> bool:
+        """Whether a caller may open the thread that it names.
+
+        Args:
+            request: How it asked for its call.
+        """
+        rule = self.callers_name_threads
+        if not callable(rule):
+            return rule
+        verdict = rule(request)
+        return (await verdict if inspect.isawaitable(verdict) else verdict) is True
 
     @asynccontextmanager
     async def _open_memory(self, thread: str | None) -> AsyncIterator[_Memory]:

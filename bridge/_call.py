@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from .control._delivery import Delivery
 from .control._feed import Snapshot, Subscription, ToolView
 from .control._handle import Handle
 from .control._permissions import Permissions
+from .control._steps import StepKeeper
 from .control._work import WorkRoom
 from .events import (
     AgentAudio,
@@ -68,7 +69,10 @@ class Call:
         work: The tools that run.
         permissions: The questions whether a tool may run.
         delivery: The results of background jobs that wait for their moment.
+        steps: Writes down the steps of the turns.
         control: Does what the verbs say; ``call.handle`` is for everybody's use.
+        on_touch: Plain functions that are called after whatever may have changed what
+            ``snapshot()`` shows.
         thread: Names the conversation in the thread store; empty without one.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
@@ -102,6 +106,8 @@ class Call:
         self._state = StateKeeper(self)
         self.work = WorkRoom()
         self.work.on_change = self.touch_state
+        self.steps = StepKeeper(self)
+        self.on_touch: list[Callable[[], None]] = []
         self.permissions = Permissions(self)
         self.delivery = Delivery(self)
         self.control = Control(self)
@@ -221,6 +227,29 @@ class Call:
         """
         return await self.speaking.say(text, interruptible)
 
+    def hold_speech(self, reason: str) -> None:
+        """Hold the agent's voice at the sample that is being heard, in this step.
+
+        Only the voice stands still: what is generated goes on, and waits.  A player that cannot
+        stand still is silenced, and gets the rest anew at the release, from the last heard word.
+        Held once more by the same reason nothing changes; held by several, it goes on when the last
+        is released.  A hold ends by itself when what it holds was cut; when nothing is said or
+        generated there is nothing to hold.  ``"pause"`` (the verb's) and ``"connection"`` last, and
+        hold what comes next, too.  Where only text travels nothing is held.
+
+        Args:
+            reason: Who holds it, in a word; ``AgentSpeechHeld`` tells it.
+        """
+        self.speaking.hold(reason)
+
+    def release_speech(self, reason: str) -> None:
+        """Take a hold back, in this step; nothing happens if there is none by this reason.
+
+        Args:
+            reason: As in ``hold_speech()``; ``AgentSpeechReleased`` tells it.
+        """
+        self.speaking.release(reason)
+
     def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
         """Take in how far the caller's player has got; for transports.
 
@@ -289,6 +318,7 @@ class Call:
             step=turn.step if turn else 0,
             steps=turn.steps if turn else None,
             label=turn.label if turn else "",
+            step_list=tuple(step.view(now_s) for step in turn.step_list) if turn else (),
             text=turn.generated if turn else "",
             active_s=turn.active_s(now_s) if turn else 0.0,
             total_s=now_s - turn.started_at_s if turn else 0.0,
@@ -325,6 +355,8 @@ class Call:
     def touch_state(self) -> None:
         """Have the state worked out anew, once the publication under way is over."""
         self.router.call_after(self._state.update)
+        for fn in tuple(self.on_touch):
+            self.router.call_after(fn)
         if len(self.delivery):
             self.router.call_after(self.delivery.look)
 

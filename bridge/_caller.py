@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar, final
+from typing import Any, TypeAlias, final
 
 import trio
 from websockets.exceptions import ConnectionClosed
 
+from ._caller_line import CallerLine
+from ._caller_records import Arrival as Arrival
+from ._caller_records import CallOver as CallOver
+from ._caller_records import M
+from ._caller_records import Received as Received
+from ._caller_records import Spoke as Spoke
 from ._loudspeaker import Heard, Loudspeaker, Report
 from .control._verbs import Verb
 from .events import Button
 from .server._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
+from .server._line_messages import Resume, Resumed
 from .server._native import (
     AgentFrame,
     CallerAudio,
@@ -35,6 +41,7 @@ from .server._native import (
     encode,
 )
 from .server._socket import Outbox, SafeClient
+from .server._watch_messages import Watch
 
 FRAME_S = 0.02
 FRAME_BYTES = 640
@@ -49,52 +56,6 @@ Frames: TypeAlias = Callable[[], bytes]
 It is called on the event loop once every 20 ms, late ones at once; it must neither wait nor raise.
 """
 
-M = TypeVar("M", bound=ServerMessage)
-
-
-class CallOver(Exception):
-    """The call ended while something of it was awaited.
-
-    Attributes:
-        reason: Why it ended.
-    """
-
-    def __init__(self, reason: str, awaited: str) -> None:
-        super().__init__(f"the call ended ({reason!r}) while waiting for {awaited}")
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Received(Generic[M]):
-    """A message of the server and when it came."""
-
-    at_s: float
-    """In seconds of trio's clock."""
-    number: int
-    """Its place in ``Caller.received``."""
-    message: M
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A piece of the agent's audio as it came from the network."""
-
-    at_s: float
-    """In seconds of trio's clock."""
-    utterance: int
-    length: int
-    """In samples."""
-
-
-@dataclass(slots=True)
-class Spoke:
-    """What the caller said without a break."""
-
-    at_s: float
-    """When the first frame was sent."""
-    pcm: bytearray
-    """PCM16 little-endian mono 16 kHz."""
-
 
 @final
 class Caller:
@@ -102,6 +63,7 @@ class Caller:
 
     Attributes:
         hello: The server's first message.
+        line: The sending side, which outlives its connections.
         received: All messages but audio, in order.
         arrivals: All audio that came, in order, played or not.
         spoke: What was said with ``speak``.
@@ -111,7 +73,7 @@ class Caller:
 
     def __init__(
         self,
-        outbox: Outbox,
+        line: CallerLine,
         hello: Hello,
         *,
         has_audio: bool,
@@ -125,7 +87,10 @@ class Caller:
         self.spoke: list[Spoke] = []
         self.ended = trio.Event()
         self.reason: str | None = None
-        self._outbox = outbox
+        self._ending: str | None = None
+        self._listening = trio.CancelScope()
+        self.line = line
+        self._stopped_at: Report | None = None
         self._can_speak = has_audio and microphone is None
         self._next_frame = microphone or self._spoken_frame
         self._speaker = Loudspeaker(buffer_s=buffer_s)
@@ -224,10 +189,27 @@ class Caller:
         self._send(DescribeVerb(verb=verb, request=request))
         return request
 
-    def ask_snapshot(self) -> int:
-        """Ask what the call is doing; returns the ``request`` of the ``SnapshotMessage``."""
+    def ask_snapshot(self, *, follow: bool = False) -> int:
+        """Ask what the call is doing.
+
+        Args:
+            follow: Whether to be told again whenever that changes.
+
+        Returns:
+            The ``request`` of the ``SnapshotMessage``.
+        """
         request = self._next_request()
-        self._send(AskSnapshot(request=request))
+        self._send(AskSnapshot(request=request, follow=follow))
+        return request
+
+    def watch(self, on: bool = True) -> int:
+        """Ask to be told of everything that happens in the call, as ``Seen``, or of nothing more.
+
+        Returns:
+            The ``request`` of the ``Watching`` that answers.
+        """
+        request = self._next_request()
+        self._send(Watch(on=on, request=request))
         return request
 
     def ping(self, t: float = 0.0) -> None:
@@ -240,7 +222,7 @@ class Caller:
 
     def send_raw(self, data: str | bytes) -> None:
         """Send anything, also what the protocol forbids."""
-        self._outbox.put(data)
+        self.line.put(data)
 
     # --- perceiving -----------------------------------------------------------------------------
 
@@ -295,23 +277,73 @@ class Caller:
 
     # --- the connection -------------------------------------------------------------------------
 
-    async def listen(self, connection: SafeClient) -> None:
-        """Take messages until the connection closes."""
-        reason = "disconnected"
+    @property
+    def is_connected(self) -> bool:
+        """Whether the line is up; between two connections it is not."""
+        return self.line.is_up and self.reason is None
+
+    @property
+    def resumes(self) -> int:
+        """How often the call went on over another connection."""
+        return self.line.resumes
+
+    def drop_line(self) -> None:
+        """Tear the connection, as a network does; the call goes on over the next one."""
+        self._listening.cancel(reason="the line was dropped")
+
+    async def listen(self, connection: SafeClient) -> bool:
+        """Take messages until the connection closes; returns whether it was lost."""
+        with trio.CancelScope() as self._listening:
+            await self._listen(connection)
+        return self._ending is None
+
+    async def _listen(self, connection: SafeClient) -> None:
         try:
             while True:
                 message = decode_server(await connection.recv())
-                if isinstance(message, Ended):
-                    reason = message.reason
                 self._take(message)
+                if isinstance(message, Ended):
+                    self._ending = message.reason
         except ConnectionClosed:
-            self._over(reason)
+            if self._ending is not None:
+                self.end(self._ending)
+
+    def lose_line(self, close_code: int | None) -> None:
+        """Fall silent at the sample that is being heard: the connection is gone.
+
+        Args:
+            close_code: Why.
+        """
+        self._stopped_at = self._speaker.hold(True, trio.current_time())
+        self.line.lose(close_code)
+
+    def asks(self) -> Resume:
+        """Return the message that goes on with the call over another connection."""
+        return self.line.asks(self._stopped_at)
+
+    def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
+        """Go on over another connection.
+
+        Args:
+            outbox: Of that connection.
+            resumed: The server's first message on it.
+        """
+        self.line.go_on(outbox, resumed)
+        self._take(resumed)
+
+    def end(self, reason: str) -> None:
+        """Take note that the call is over.
+
+        Args:
+            reason: Why.
+        """
+        self._over(reason)
 
     async def run_microphone(self) -> None:
         """Send a frame of the microphone each 20 ms, on an exact grid."""
         at_s = trio.current_time()
         while not self.ended.is_set():
-            self._outbox.put(encode(CallerAudio(self._next_frame())))
+            self.line.put(encode(CallerAudio(self._next_frame())))
             at_s += FRAME_S
             await trio.sleep_until(at_s)
 
@@ -350,6 +382,7 @@ class Caller:
 
     def _take(self, message: ServerMessage) -> None:
         now = trio.current_time()
+        self.line.note(message)
         match message:
             case AgentFrame(utterance, pcm):
                 self.arrivals.append(Arrival(now, utterance, len(pcm) // 2))
@@ -370,6 +403,8 @@ class Caller:
         self._news = trio.Event()
 
     def _report(self, report: Report, request: int | str | None = None) -> None:
+        if not self.line.is_up:
+            return  # it says where it was stopped when it comes back
         self._send(
             PlaybackReport(
                 type=f"playback.{report.kind}",  # type: ignore[arg-type]  # a kind is one of five
@@ -386,7 +421,7 @@ class Caller:
         return self._requests
 
     def _send(self, message: ClientMessage) -> None:
-        self._outbox.put(encode(message))
+        self.line.put(encode(message))
 
     def _over(self, reason: str) -> None:
         self.reason = reason

@@ -16,13 +16,17 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
-from typing import TypeAlias
+from typing import TypeAlias, get_args
+from urllib.parse import quote
 
 import structlog
 
 from ._logs import configure_logs
 from ._target import TargetError, load_app
+from .console import ChatError, add_options, chat
 from .server import Limits, Server, run
+from .server._watch_messages import WatchLevel
+from .thread import ThreadError
 
 COMMAND_GROUP = "bargein.commands"
 """Entry points of other packages: name → ``module:function(argv) -> exit code``."""
@@ -110,6 +114,7 @@ def _parser(plugins: dict[str, EntryPoint]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_serve(commands)
     _add_talk(commands)
+    _add_chat(commands)
     for name, entry in plugins.items():
         # Only shown: main() hands these over before the arguments are parsed.
         text = _plugin_help(entry).replace("%", "%%")
@@ -147,6 +152,22 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="SECONDS",
         help="end a call whose client sends nothing for so long (%(default)g)",
     )
+    parser.add_argument(
+        "--resume",
+        type=_seconds,
+        default=Limits().resume_s,
+        metavar="SECONDS",
+        help="wait so long for a caller whose line has dropped; 0: the call ends with its line "
+        "(%(default)g)",
+    )
+    parser.add_argument(
+        "--watch",
+        choices=get_args(WatchLevel),
+        default=Limits().watch,
+        help="what a caller's page may show of what happens in the call: nothing more than it "
+        "needs, events without what is said, or also what people say and what tools get and give "
+        "(%(default)s)",
+    )
     parser.set_defaults(command=_serve)
 
 
@@ -158,18 +179,37 @@ def _add_talk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     _add_common(parser)
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+    parser.add_argument(
+        "--thread", metavar="NAME", help="go on with the conversation of this name, or begin it"
+    )
     parser.set_defaults(command=_talk)
 
 
+def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "chat",
+        help="talk to an agent in this terminal",
+        description="Holds a conversation in this terminal; with lines that come by a pipe, each "
+        "is answered in turn.",
+    )
+    _add_target(parser)
+    add_options(parser)
+    parser.set_defaults(command=_chat)
+
+
 def _add_common(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
+    )
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="module:app",
         help="an App, or an async function that answers; also path/to/file.py:app; "
         "':app' may be left out",
-    )
-    parser.add_argument(
-        "--port", type=_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
     )
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
@@ -186,7 +226,13 @@ def _serve(options: argparse.Namespace) -> int:
         origins = None if options.origin is None else [_origin(o) for o in options.origin]
     except ValueError as error:
         return _fail(str(error), code=2)
-    limits = replace(Limits(), max_calls=options.max_calls, silence_s=options.silence)
+    limits = replace(
+        Limits(),
+        max_calls=options.max_calls,
+        resume_s=options.resume,
+        silence_s=options.silence,
+        watch=options.watch,
+    )
     return _run(
         options,
         lambda server: _say(f"Answering calls on {server.url}"),
@@ -198,12 +244,28 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _talk(options: argparse.Namespace) -> int:
-    def invite(server: Server) -> None:
-        _say(f"\n  Talk to your agent:  {server.url}\n\n  Ctrl+C ends.\n")
-        if not options.no_open and _has_desktop():
-            webbrowser.open(server.url)
+    query = "" if options.thread is None else f"?thread={quote(options.thread, safe='')}"
 
-    return _run(options, invite, host="127.0.0.1")
+    def invite(server: Server) -> None:
+        _say(f"\n  Talk to your agent:  {server.url}{query}\n\n  Ctrl+C ends.\n")
+        if not options.no_open and _has_desktop():
+            webbrowser.open(server.url + query)
+
+    # Whoever talks to an agent of this machine may see all of it.
+    limits = Limits(watch="words")
+    return _run(options, invite, host="127.0.0.1", limits=limits, thread=options.thread)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    try:
+        return chat(options)
+    except TargetError as error:
+        sys.stderr.write(error.details)
+        return _fail(str(error))
+    except (ChatError, ImportError, ThreadError) as error:
+        return _fail(str(error))
+    except Exception as error:  # noqa: BLE001  # the outermost edge: told; the log has where
+        return _fail(f"{type(error).__name__}: {error} (the log says where)")
 
 
 def _run(
@@ -214,13 +276,21 @@ def _run(
     token: str | None = None,
     origins: Sequence[str | re.Pattern[str]] | None = None,
     limits: Limits | None = None,
+    thread: str | None = None,
 ) -> int:
     configure_logs(options.log_level, pii=options.log_pii)
     try:
+        _try_address(host, options.port)  # before anything is loaded, which may take long
         app = load_app(options.target)
+    except OSError as error:
+        return _fail(_why_no_address(error, host, options.port))
     except TargetError as error:
         sys.stderr.write(error.details)
         return _fail(str(error))
+    if thread is not None and app.threads is None:
+        return _fail(f"--thread: {app!r} keeps no conversations; give it App(..., threads=...)")
+    if thread is not None and not app.callers_name_threads:
+        app.callers_name_threads = lambda request: request.thread == thread
     if app.speech is not None:
         _say("Loading ears and voice ...")
     try:
@@ -241,6 +311,24 @@ def _run(
         structlog.get_logger().debug("server_failed", exc_info=error)
         return _fail(f"{type(error).__name__}: {error} (--log-level debug shows where)")
     return 0
+
+
+def _try_address(host: str, port: int) -> None:
+    """Find out whether an address can be listened on.
+
+    Raises:
+        OSError: It cannot; ``errno`` says why.
+    """
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        with socket.socket(family, kind, protocol) as trial:
+            if sys.platform != "win32":  # as the server's own: a port of before is no obstacle
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            trial.bind(address)
+            trial.listen()  # a port that is bound is not taken yet; one that listens is
 
 
 def _why_no_address(error: OSError, host: str, port: int) -> str:
@@ -309,13 +397,24 @@ def _positive_int(text: str) -> int:
 
 
 def _positive_float(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    number = _float(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
     return number
+
+
+def _seconds(text: str) -> float:
+    number = _float(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is below 0")
+    return number
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
 
 
 def _int(text: str) -> int:

@@ -2,9 +2,11 @@
 
 Rules:
 1. Utterances have rising numbers; the number is the fence: a player drops all audio at or below
-   the number of a `clear`.
+   the number of a `clear`.  Audio that is sent again goes by a fresh number, as its own is fenced
+   off; reports by any of its numbers are understood.
 2. What was heard is a prefix of what was generated, and only grows.
 3. A position is what the player reported, carried on by the clock; never more than was sent.
+4. Positions count from the beginning of the utterance; a player counts each number from its own.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ._heard import heard_length, word_ends
+from ._kept import KeptAudio
+from ._segment import Segment
 from .events import AgentAudio, HeardBasis, WordTiming
 
 if TYPE_CHECKING:
@@ -25,36 +28,6 @@ if TYPE_CHECKING:
 REPORT_TRUSTED_S = 0.25
 """For how long a player's last report counts as the truth about what was heard; then the clock
 carries it on.  Players report every 50 ms."""
-
-
-CHARS_PER_S = 15.0
-"""Speaking rate assumed where the length of a piece is not known yet: 150 words a minute at 6
-characters a word, the usual rate of English narration."""
-
-
-@dataclass(slots=True)
-class Segment:
-    """A piece of text and where in the utterance its audio lies."""
-
-    text: str
-    start_ms: float
-    duration_ms: float = 0.0
-    """So far; final once `complete`."""
-    words: tuple[WordTiming, ...] = ()
-    complete: bool = False
-    ends: list[int] | None = None
-    """Where its words end, once that was asked for."""
-
-    def heard_length(self, inside_s: float, span_s: float) -> int:
-        """Return how many of its characters were heard.
-
-        Args:
-            inside_s: Seconds of its audio that were played.
-            span_s: Seconds of its audio, as far as is known.
-        """
-        if self.ends is None and not self.words:
-            self.ends = word_ends(self.text)
-        return heard_length(self.text, self.words, inside_s, span_s, self.ends)
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +71,19 @@ class Utterance:
     _reported_ms: float = 0.0
     _stalled: bool = False
     _whole: Segment | None = None
+    play_number: int = 0
+    """The number under which the player has it; 0 for its own."""
+    kept: KeptAudio = field(default_factory=KeptAudio)
+    """The last of what was sent."""
+    played_once_ms: float = 0.0
+    """How far it had been played when it was given again."""
+    _starts_ms: float = 0.0
+    """Where its audio begins that is sent under its `play_number`."""
+    _earlier: dict[int, tuple[float, float]] | None = None
+    """Under which numbers it was sent before: from where, and to where."""
+
+    def __post_init__(self) -> None:
+        self.play_number = self.play_number or self.number
 
     @property
     def heard(self) -> str:
@@ -185,6 +171,67 @@ class Utterance:
         self._reported_s, self._reported_ms = now_s, played_ms
         self._stalled = stalled
 
+    def again_from_ms(self, position_ms: float) -> float:
+        """Return where its audio begins that is given again: with the last heard word.
+
+        Args:
+            position_ms: How much was played.
+
+        Returns:
+            At most `position_ms`; that itself if nothing is left to be heard.
+        """
+        heard = self.generated[: self._chars_at(position_ms)].rstrip()
+        if self.text_complete and len(heard) == len(self.generated.rstrip()):
+            return position_ms
+        before = 0
+        for segment in self._texts() if heard else ():
+            end = len(heard) - before
+            if end <= len(segment.text):
+                inside_s = (position_ms - segment.start_ms) / 1000
+                start_ms = segment.start_ms + segment.word_start_s(end, inside_s) * 1000
+                return min(start_ms, position_ms)
+            before += len(segment.text)
+        return 0.0
+
+    def give_again(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
+        """Take note that what was sent from a position on is given again.
+
+        Args:
+            play_number: The number under which the player gets it.
+            from_ms: The position; at most what was sent.
+            played_ms: How much of it was played before.
+            now_s: The time.
+        """
+        if self._earlier is None:
+            self._earlier = {}
+        self._earlier[self.play_number] = (self._starts_ms, self.sent_ms)
+        self.play_number = play_number
+        self.played_once_ms = max(self.played_once_ms, played_ms)
+        self.sent_ms = self._starts_ms = from_ms
+        self.queued_told = self.done_reported = False
+        self._anchor_s, self._anchor_ms = (now_s if self.started else None), from_ms
+        self._stalled = True
+        self._reported_s = now_s if self.is_reported and self.started else None
+        self._reported_ms = from_ms
+
+    def went_by(self, play_number: int) -> bool:
+        """Whether the player was given some of it under a number."""
+        if play_number == self.play_number:
+            return self.sent_ms > self._starts_ms
+        return self._earlier is not None and play_number in self._earlier
+
+    def place_of(self, play_number: int, played_ms: float) -> float:
+        """Return the position in it that a player means.
+
+        Args:
+            play_number: A number that it went by.
+            played_ms: What was played under that number.
+        """
+        if self._earlier is None or play_number == self.play_number:
+            return self._starts_ms + played_ms
+        from_ms, to_ms = self._earlier[play_number]
+        return min(from_ms + played_ms, to_ms)
+
     def possible_ms(self, played_ms: float) -> float:
         """Return a reported position, put right where it cannot be: backwards, or beyond the end.
 
@@ -237,8 +284,35 @@ class Utterance:
             return self._reported_ms
         return self.position_ms(now_s)
 
+    def known_position_ms(self, now_s: float, *, lost: bool) -> float:
+        """Return how much was played of what its player has lost.
+
+        Args:
+            now_s: The time.
+            lost: Whether it was lost on the way: then the player's last word is all there is.
+        """
+        if not self.started:
+            return 0.0
+        return self._reported_ms if lost and self.is_reported else self.sure_position_ms(now_s)
+
     def hear(self, played_ms: float) -> str:
         """Take note of how much was played, and return the words newly heard."""
+        before = self.heard_chars
+        chars = self._chars_at(played_ms)
+        new = self.generated[before:chars]
+        at_end = self.text_complete and chars == len(self.generated)
+        if chars <= before or not (new.strip() or at_end):
+            return ""  # white space is heard with the word after it
+        self.heard_chars = chars
+        self.basis = self._best_basis()
+        return new
+
+    def chars_given(self) -> int:
+        """Return how much of its text the player has, to the word."""
+        return self._chars_at(self.sent_ms)
+
+    def _chars_at(self, played_ms: float) -> int:
+        """Return how many characters are said by a position."""
         chars = 0
         for segment in self._texts():
             if self.generated[chars : chars + len(segment.text)] != segment.text:
@@ -247,22 +321,12 @@ class Utterance:
             says_nothing = segment.complete and not segment.duration_ms
             if inside_s <= 0 and not (says_nothing and 0 < segment.start_ms <= played_ms):
                 break
-            duration_s = segment.duration_ms / 1000
-            whole = segment.complete and inside_s >= duration_s - 0.001
+            whole = segment.complete and inside_s >= segment.duration_ms / 1000 - 0.001
             if not whole:
-                span_s = duration_s if segment.complete else _expected_s(segment, inside_s)
-                chars += segment.heard_length(inside_s, span_s)
+                chars += segment.heard_length(inside_s, segment.span_s(inside_s))
                 break
             chars += len(segment.text)
-        before = self.heard_chars
-        chars = min(chars, len(self.generated))
-        new = self.generated[before:chars]
-        at_end = self.text_complete and chars == len(self.generated)
-        if chars <= before or not (new.strip() or at_end):
-            return ""  # white space is heard with the word after it
-        self.heard_chars = chars
-        self.basis = self._best_basis()
-        return new
+        return min(chars, len(self.generated))
 
     def hear_all(self) -> str:
         """Take note that all text was heard (or sent, where only text travels)."""
@@ -283,9 +347,3 @@ class Utterance:
         if any(segment.words for segment in self.segments):
             return "words"
         return "reported" if self.is_reported else "clock"
-
-
-def _expected_s(segment: Segment, inside_s: float) -> float:
-    """How long a piece will be whose audio is still growing; it is never heard to its end yet."""
-    spoken_s = len(segment.text) / CHARS_PER_S
-    return max(segment.duration_ms / 1000, spoken_s, inside_s + 0.001)

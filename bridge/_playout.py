@@ -5,19 +5,30 @@ Rules:
 2. Audio of an utterance is not sent before the one in front of it has been heard, unless both are
    of one run: so a fence never takes away what may not be cut.
 3. A cut takes effect in the step in which it happens: what is queued is gone, and the transport
-   was told, before ``cut()`` returns.
+   was told, before ``cut()`` returns.  So does a hold.
+4. A player that cannot stand still is cleared at a hold, and gets what it has not played anew: from
+   the start of the last heard word, under a fresh number, as its own is fenced off.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import structlog
 import trio
 
+from ._due import (
+    CLOSE_S,
+    VOICE_S,
+    has_started,
+    is_heard,
+    looks_at_s,
+    next_to_send,
+    voice_until_s,
+)
 from ._ledger import Utterance
+from ._playout_listener import PlayoutListener
 from ._transport import Transport
 
 log = structlog.get_logger()
@@ -29,47 +40,12 @@ network (150 ms is plenty on most); what is sent too early has to be recalled at
 CHUNK_S = 0.04
 """How much audio is handed over at a time; two frames of 20 ms."""
 
-TICK_S = 0.2
-"""How often what was heard is looked at while something plays."""
-
-START_REPORT_S = 0.3
-"""How long a player may take to report the first sound before the clock is believed."""
-
-DONE_REPORT_S = 0.5
-"""How long a reporting player may take to say that it has finished, past the expected end."""
-
 FLUSH_REPORT_S = 0.15
 """How long a player may take to say where a cut stopped it, before the clock is believed."""
 
 
-VOICE_S = 10.0
-"""How long a voice may take for the next audio of a text that is complete.  A worker process that
-has to be started anew takes a few seconds."""
-
-_CLOSE_S = 1e-9
-"""What sums of times are off by; nothing that is heard."""
-
-
-class PlayoutListener(Protocol):
-    """Who is told how the playing goes; the call."""
-
-    def utterance_started(self, utterance: Utterance) -> None:
-        """Its first sound was heard."""
-
-    def words_heard(self, utterance: Utterance, text: str) -> None:
-        """Some more of its words were heard."""
-
-    def utterance_queued(self, utterance: Utterance) -> None:
-        """All its audio was handed to the transport."""
-
-    def voice_failed(self, utterance: Utterance) -> None:
-        """Its voice gives no audio any more; it is over with what was played."""
-
-    def utterance_finished(self, utterance: Utterance) -> None:
-        """It was heard to its end, or cut."""
-
-    def utterance_settled(self, utterance: Utterance) -> None:
-        """What was heard of it will not change any more."""
+LONGEST_WORD_S = 2.0
+"""How long a word may be that is said again whole: 30 letters, at 15 a second."""
 
 
 class Playout:
@@ -89,12 +65,23 @@ class Playout:
         self._alarm = trio.CancelScope()
         self._looks_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
-        self._paused = False
+        self._kept_bytes = 2 * int(transport.sample_rate_hz * (LEAD_S + LONGEST_WORD_S))
+        self._held = False
+        self._recalled_at_s = math.inf
+        self._is_lost = False
+        self._numbers = 0
 
     @property
     def utterances(self) -> tuple[Utterance, ...]:
         """The utterances that are not heard to their end, in order."""
         return tuple(self._utterances)
+
+    def utterance(self, number: int) -> Utterance | None:
+        """Return the utterance with this number, if it is not over."""
+        for utterance in self._utterances:
+            if utterance.number == number:
+                return utterance
+        return None
 
     @property
     def is_idle(self) -> bool:
@@ -106,8 +93,14 @@ class Playout:
         """Whether something is being heard; one utterance goes over into the next without a gap."""
         return self._goes_on or any(u.started for u in self._utterances)
 
+    def new_number(self) -> int:
+        """Return a number for an utterance, higher than all before."""
+        self._numbers += 1
+        return self._numbers
+
     def add(self, utterance: Utterance) -> None:
         """Queue an utterance; its audio comes with ``add_audio()``."""
+        self._numbers = max(self._numbers, utterance.number)
         self._utterances.append(utterance)
 
     def text_complete(self, utterance: Utterance) -> None:
@@ -136,10 +129,10 @@ class Playout:
         """Whether audio that just came needs no queue: the usual case, and so a quick one."""
         return (
             utterance is self._utterances[0]
-            and not self._paused
+            and not self._held
             and not utterance.waiting
             and not utterance.audio_complete
-            and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + _CLOSE_S
+            and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + CLOSE_S
         )
 
     def wake(self) -> None:
@@ -160,36 +153,82 @@ class Playout:
         next_s = self._send_due(now_s)
         self._looks_at_s = self._alarm.deadline = min(next_s, self._next_look_s(now_s))
 
-    def pause(self) -> None:
+    def hold(self) -> None:
         """Hold the audio at the very sample that is being heard; nothing of it is lost.
 
-        A transport without a method ``hold()`` plays what it has, at most ``LEAD_S``, and no more.
+        The player of a transport without a method ``hold()`` is cleared.
         """
-        if self._paused:
-            return
         now_s = trio.current_time()
         self.advance(now_s)
-        self._paused = True
+        if self._held:
+            return
+        self._held = True
+        for utterance in self._utterances:
+            utterance.stand(now_s)
         if self._holds_player is not None:
-            for utterance in self._utterances:
-                utterance.stand(now_s)
             self._holds_player(True)
+        else:
+            self._recall("held", now_s)
         self.wake()
 
-    def resume(self) -> None:
-        """Let the audio go on with the sample at which it was held."""
-        if not self._paused:
-            return
+    def release(self) -> bool:
+        """Let the audio go on with the sample at which it was held.
+
+        Returns:
+            Whether it goes on from the last heard word instead, as the player was cleared.
+        """
+        if not self._held:
+            return False
         now_s = trio.current_time()
-        self._paused = False
+        self._held = False
+        given_again = self._is_recalled and self._give_again(now_s)
         for utterance in self._utterances:
             utterance.waits_since_s = now_s
-            if self._holds_player is not None:
+            if not given_again:
                 utterance.go_on(now_s)
         if self._holds_player is not None:
             self._holds_player(False)
         self._line_up(now_s)
         self.wake()
+        return given_again
+
+    def resend(self) -> None:
+        """Give the player again what it has not played: its connection was lost, and its buffer.
+
+        Its last report counts as all that it has played, as long as the audio from there is kept.
+        """
+        now_s = trio.current_time()
+        self._recall("sent again", now_s)
+        self._is_lost = self._is_recalled
+        if self._is_lost and not self._held:
+            self._give_again(now_s)
+            self._line_up(now_s)
+            self.wake()
+
+    @property
+    def _is_recalled(self) -> bool:
+        """Whether the player has nothing any more of what it was given."""
+        return self._recalled_at_s < math.inf
+
+    def _recall(self, reason: str, now_s: float) -> None:
+        given = [utterance.play_number for utterance in self._utterances if utterance.sent_ms]
+        if given:
+            self._transport.clear(max(given), reason)
+            self._recalled_at_s = min(self._recalled_at_s, now_s)
+
+    def _give_again(self, now_s: float) -> bool:
+        lost, self._is_lost = self._is_lost, False
+        self._recalled_at_s = math.inf
+        if not any(utterance.sent_ms for utterance in self._utterances):
+            return False  # what the player had was cut meanwhile
+        for utterance in self._utterances:
+            played_ms = utterance.known_position_ms(now_s, lost=lost)
+            at = 2 * round(utterance.again_from_ms(played_ms) / 2000 / self._seconds_per_byte)
+            begins, audio = utterance.kept.take_from(at)
+            utterance.waiting.extendleft(reversed(audio))
+            from_ms = begins * self._seconds_per_byte * 1000
+            utterance.give_again(self.new_number(), from_ms, played_ms, now_s)
+        return True
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports; positions of utterances that are over are ignored."""
@@ -197,22 +236,37 @@ class Playout:
             return  # negative, or no number at all
         now_s = trio.current_time()
         for index, utterance in enumerate(self._utterances):
-            if utterance.number == number and utterance.sent_ms:
-                self._player_reports = True
-                stalled = kind == "underrun" or (self._paused and self._holds_player is not None)
-                utterance.report(played_ms, now_s, stalled=stalled)
-                if kind == "done" and utterance.is_all_sent:
-                    utterance.done_reported = True
-                for earlier in self._utterances[:index]:
-                    earlier.done_reported = earlier.is_all_sent  # players play in order
-                self._line_up(now_s)
-                self.advance(now_s)
-                self.wake()
+            if utterance.sent_ms and utterance.play_number == number:
+                self._reported(index, kind, utterance.place_of(number, played_ms), now_s)
                 return
-        for utterance in self._settling:
-            if utterance.number == number and kind == "flushed":
-                self._settle(utterance, utterance.possible_ms(played_ms))
+        for utterance in (*self._utterances, *self._settling):
+            if utterance.went_by(number):
+                self._reported_late(utterance, kind, utterance.place_of(number, played_ms))
                 return
+
+    def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
+        self._player_reports = True
+        if self._is_recalled and kind != "flushed":
+            return  # sent before the player was cleared; where that stopped it, it still says
+        utterance = self._utterances[index]
+        utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
+        if kind == "done" and utterance.is_all_sent:
+            utterance.done_reported = True
+        for earlier in self._utterances[:index]:
+            earlier.done_reported = earlier.is_all_sent  # players play in order
+        if self._held and utterance.started:
+            self._hear(utterance, utterance.played_ms)
+        self._line_up(now_s)
+        self.advance(now_s)
+        self.wake()
+
+    def _reported_late(self, utterance: Utterance, kind: str, place_ms: float) -> None:
+        """Take in where a player was in what it was cleared of."""
+        if utterance.finished and kind == "flushed":
+            self._settle(utterance, utterance.possible_ms(place_ms))
+        elif not utterance.finished:
+            utterance.played_once_ms = max(utterance.played_once_ms, place_ms)
+            self._hear(utterance, place_ms)
 
     def _line_up(self, now_s: float) -> None:
         """Let everything that was sent begin where what is in front of it ends."""
@@ -233,16 +287,19 @@ class Playout:
         utterance.cut_at_ms = position_ms
         utterance.finished = True
         utterance.waiting.clear()
+        utterance.kept.clear()
         self._utterances.remove(utterance)
         self._goes_on = False
-        if utterance.sent_ms:
-            self._transport.clear(utterance.number, reason)
+        if utterance.sent_ms and not self._is_recalled:
+            self._transport.clear(utterance.play_number, reason)
         self._line_up(now_s)
         self._hear(utterance, sure_ms)
-        if utterance.is_reported:
-            self._settling[utterance] = now_s + FLUSH_REPORT_S
+        settles_s = min(now_s, self._recalled_at_s) + FLUSH_REPORT_S
+        waits = utterance.is_reported and settles_s > now_s
+        if waits:
+            self._settling[utterance] = settles_s
         self._listener.utterance_finished(utterance)
-        if not utterance.is_reported:
+        if not waits:
             self._settle(utterance, position_ms)
         self._front_waits(now_s)
         self.wake()
@@ -259,8 +316,8 @@ class Playout:
         if utterance.settled:
             return
         utterance.settled = True
-        utterance.cut_at_ms = played_ms
-        self._hear(utterance, played_ms)
+        utterance.cut_at_ms = max(played_ms, utterance.played_once_ms)
+        self._hear(utterance, utterance.cut_at_ms)
         self._listener.utterance_settled(utterance)
 
     def _front_waits(self, now_s: float) -> None:
@@ -271,27 +328,28 @@ class Playout:
 
     def advance(self, now_s: float) -> None:
         """Take note of what was heard by now."""
-        for utterance in () if self._paused else self.utterances:
+        for utterance in () if self._held else self.utterances:
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):
             if now_s >= deadline_s:
                 self._settle(utterance, utterance.position_ms(now_s))
 
     def _advance_one(self, utterance: Utterance, now_s: float) -> None:
-        if self._paused or utterance.finished or utterance is not self._utterances[0]:
+        if self._held or utterance.finished or utterance is not self._utterances[0]:
             return  # players play in order
         self._give_up_voice(utterance, now_s)
-        if not utterance.started and self._has_started(utterance, now_s):
+        if not utterance.started and has_started(utterance, now_s, reports=self._player_reports):
             utterance.started = True
             self._goes_on = False
             self._listener.utterance_started(utterance)
         if not utterance.finished:
             self._hear(utterance, utterance.sure_position_ms(now_s))
-        if not utterance.finished and self._is_heard(utterance, now_s):
+        if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
 
     def _finish(self, utterance: Utterance, now_s: float) -> None:
         utterance.finished = utterance.settled = True
+        utterance.kept.clear()
         self._utterances.remove(utterance)
         self._goes_on = bool(self._utterances) and self._has_audio(self._utterances[0])
         self._hear(utterance, utterance.audio_ms)
@@ -305,32 +363,10 @@ class Playout:
         return bool(utterance.sent_ms or utterance.waiting)
 
     def _give_up_voice(self, utterance: Utterance, now_s: float) -> None:
-        if now_s >= self._voice_until_s(utterance) - _CLOSE_S:
+        if now_s >= voice_until_s(utterance) - CLOSE_S:
             log.error("voice_gave_no_audio", utterance=utterance.number, waited_s=VOICE_S)
             utterance.audio_complete = True
             self._listener.voice_failed(utterance)
-
-    def _voice_until_s(self, utterance: Utterance) -> float:
-        """When a voice counts as failed; infinite while it is not its turn, or has no deadline."""
-        awaited = utterance.text_complete and not utterance.audio_complete
-        if not awaited or utterance.waiting or utterance is not self._utterances[0]:
-            return math.inf
-        ends_at_s = utterance.ends_at_s if utterance.sent_ms else 0.0
-        return max(utterance.waits_since_s, ends_at_s) + VOICE_S
-
-    def _has_started(self, utterance: Utterance, now_s: float) -> bool:
-        if utterance.is_reported:
-            return True
-        late_s = START_REPORT_S if self._player_reports else 0.0
-        return now_s >= utterance.starts_at_s + late_s
-
-    def _is_heard(self, utterance: Utterance, now_s: float) -> bool:
-        if not utterance.is_all_sent:
-            return False
-        if utterance.done_reported or not utterance.sent_ms:
-            return True
-        late_s = DONE_REPORT_S if utterance.is_reported else 0.0
-        return utterance.ends_at_s + late_s <= now_s + _CLOSE_S
 
     def _hear(self, utterance: Utterance, played_ms: float) -> None:
         words = utterance.hear(played_ms)
@@ -339,24 +375,19 @@ class Playout:
 
     def _next_look_s(self, now_s: float) -> float:
         looks = list(self._settling.values())
-        for utterance in () if self._paused else self._utterances:
-            looks.append(self._voice_until_s(utterance))
-            if utterance.starts_at_s < math.inf:
-                starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
-                looks += [now_s + TICK_S, starts_s, starts_s + START_REPORT_S]
-                if not utterance.audio_complete:
-                    # A voice that is hardly ahead of what is heard moves its end with each chunk.
-                    ends_s = max(ends_s, now_s + TICK_S / 2)
-                looks += [ends_s, ends_s + DONE_REPORT_S]
+        for index, utterance in enumerate(() if self._held else self._utterances):
+            looks += looks_at_s(utterance, now_s)
+            if not index:
+                looks.append(voice_until_s(utterance))
         return min((look for look in looks if look > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:
         """Send the audio whose time has come, and return when the next is due."""
-        while (utterance := self._next_to_send()) is not None:
+        while not self._held and (utterance := next_to_send(self._utterances)) is not None:
             waiting = utterance.waiting
             while waiting:
                 over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
-                if over_s > _CLOSE_S:
+                if over_s > CLOSE_S:
                     self._tell_queued()
                     return now_s + over_s
                 self._send_one(utterance, waiting.popleft(), now_s)
@@ -365,26 +396,13 @@ class Playout:
         self._tell_queued()
         return math.inf
 
-    def _next_to_send(self) -> Utterance | None:
-        if self._paused:
-            return None
-        first = None
-        for utterance in self._utterances:
-            first = first or utterance
-            if first is not utterance and (not first.runs or first.runs != utterance.runs):
-                return None
-            if utterance.waiting:
-                return utterance
-            if not utterance.is_all_sent:
-                return None  # its voice is not ready with it
-        return None
-
     def _send_one(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
         duration_s = len(pcm) * self._seconds_per_byte
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        self._transport.play(utterance.number, pcm)
+        utterance.kept.add(pcm, self._kept_bytes)
+        self._transport.play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)
 

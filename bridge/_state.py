@@ -34,7 +34,8 @@ class StateKeeper:
 
     The states are exclusive; of several that hold, the first of ``closed, paused, pausing,
     speaking, waiting_permission, waiting_input, tool, thinking, stopping, listening, idle`` is
-    the state.
+    the state.  An agent whose voice is held is still ``speaking``, as it is in mid-sentence; only
+    the verb pause makes that ``paused``.
     """
 
     def __init__(self, call: Call) -> None:

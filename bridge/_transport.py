@@ -18,7 +18,8 @@ class Transport(Protocol):
     ``call.publish()``, and tells how far audio was played with ``call.report_playback()``.
     A transport with a method ``attached(call)`` is told of its call before the first event.  One
     with a method ``hold(on)`` is told to hold its player at the sample that is being heard, and to
-    go on from there; without one, what the player has already, at most 0.4 s, plays on.
+    go on from there; without one, the player is cleared at a hold, and given what it has not
+    played again at the release, from the start of the last heard word.
     """
 
     @property
@@ -36,7 +37,9 @@ class Transport(Protocol):
         """Play audio after all audio that was given before.
 
         Args:
-            utterance: The number of the utterance.
+            utterance: The number of the utterance; a fresh one for what is given again, which
+                ``call.speaking.player_number()`` tells.  Numbers rise: all audio is above every
+                fence.
             pcm: PCM16 little-endian mono at `sample_rate_hz`; the call hands over at most half a
                 second more than was played.
         """
@@ -45,7 +48,7 @@ class Transport(Protocol):
         """Drop all audio of this utterance and of those before it, now and for ever.
 
         Args:
-            utterance: The fence.
+            utterance: The fence: the number that its newest audio came by.
             reason: Why, for logs.
         """
 

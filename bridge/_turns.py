@@ -15,6 +15,7 @@ import trio
 from routes import Interruption, Outcome, Run
 
 from ._entries import InterruptionRecord, directive_of
+from .control._steps import StepList
 from .control._verbs import TurnPhase, Verb
 from .events import ControlRequested, EmergencyStop, HeardBasis
 
@@ -49,6 +50,8 @@ class Turn:
     """The step it is at, from 1: a call of the model, or a tool; 0 before the first."""
     steps: int | None = None
     """How many steps it will have; ``None`` where nobody knows."""
+    step_list: StepList = field(default_factory=StepList)
+    """Its steps so far, the ones that run among them."""
     label: str = ""
     """What it is doing, in a few words for a person."""
     capped: str = ""
@@ -203,10 +206,13 @@ class Turns:
 
     def generating(self, is_audible: Callable[[str], bool]) -> bool:
         """Whether any turn of an agent that the caller hears is still being generated."""
-        return any(
-            turn.outcome is None and turn.interruption is None and is_audible(turn.agent)
-            for turn in self._open
-        )
+        return any(self.at_work(is_audible))
+
+    def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Turn]:
+        """Yield the turns of agents that the caller hears that are still being generated."""
+        for turn in self._open:
+            if turn.outcome is None and turn.interruption is None and is_audible(turn.agent):
+                yield turn
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: it is none of the open ones any more."""

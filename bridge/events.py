@@ -216,7 +216,7 @@ class AgentAudioComplete(Event):
 
 
 class AgentUtteranceQueued(Event):
-    """All audio of an utterance has been handed to the transport."""
+    """All audio of an utterance was handed to the transport; told again if some is given again."""
 
     type: Literal["agent.utterance_queued"] = "agent.utterance_queued"
     utterance: int

@@ -1,20 +1,23 @@
 """A café that takes orders by voice, and lets itself be interrupted.
 
 `python examples/cafe.py` lets a simulated caller order, talk over the agent to change the order,
-and leave; everything is recorded in demo-out/ and checked.  To order yourself, run
-`python -m bridge talk examples/cafe.py:app`.  The menu is typed and the grammar small, so that what
-is confirmed can be checked; `--model local` or `--model URL` puts a language model in its place.
+agree and cough without stopping it, and leave; all is recorded in demo-out/ and checked.  To order
+yourself, run `python -m bridge talk examples/cafe.py:app`.  The menu is typed and the grammar
+small, so that what is confirmed can be checked; `--model local` or `--model URL` puts a language
+model in its place.
 """
 
 import argparse
 import functools
 import os
 import re
+import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 import trio
@@ -80,9 +83,9 @@ class Barista(ReasoningNode):
 
 async def answer(call: Call, model: ChatModel | None = None) -> None:
     """Answer a call."""
-    barista = (
-        Barista() if model is None else ChatNode(model, PROMPT, examples=EXAMPLES, last_entries=3)
-    )
+    barista: ReasoningNode = Barista()
+    if model is not None:
+        barista = ChatNode(model, PROMPT, examples=EXAMPLES, last_entries=3, speculate=True)
     bridge = call.bridge(barista, name="barista")
     (
         bridge.on(UserStoppedSpeaking)
@@ -136,7 +139,7 @@ def confirmed(result: Any) -> tuple[bool, str]:
 
 async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path) -> bool:
     """Let a simulated caller order, change the order and leave; return whether all went well."""
-    from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, rehearse
+    from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, cough, rehearse
     from nodes.speech import resample
 
     speech = LocalSpeech(hint=HINT)
@@ -151,9 +154,14 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path) -> bool
         return (await speech.stt.transcribe(pcm)).text
 
     soon = agent_has_spoken(1.5 if model else 2.0)
+    asides = (  # they leave the agent speaking; a model's answers are too short for them
+        Line("mm-hmm", agent_has_spoken(1.5), longest_gap_s=0.3),
+        Line("(coughs)", agent_has_spoken(4.5), longest_gap_s=0.8, sound=cough()),
+    )
     script = (
         Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
         Line("No wait, I want a cappuccino instead.", soon, interrupts=True),
+        *([] if model else asides),
         Line("No, that's all, thank you.", agent_falls_silent()),
     )
     checks = [] if model else [("the changed order is the one confirmed", confirmed)]
@@ -182,8 +190,22 @@ def command(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="where files go")
     options = parser.parse_args(argv)
+    if isinstance(options.model, OpenAIChat) and (why := why_unreachable(options.model.base_url)):
+        print(f"error: --model {options.model.base_url}: nobody answers there ({why})")
+        return 1
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
     return 0 if trio.run(rehearse_cafe, options.model, options.out) else 1
+
+
+def why_unreachable(url: str) -> str:
+    """Return why no connection to a server can be opened; empty if one can."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), timeout=5).close()
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def model_named(name: str) -> LocalChat | OpenAIChat:

@@ -22,7 +22,7 @@ import trio
 
 from bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
 from bridge._render import as_chat
-from bridge.control import TurnPhase
+from bridge.control import StepState, TurnPhase
 from bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
 from bridge.events import ToolCall, ToolResult
 
@@ -140,7 +140,11 @@ class ToolLoop:
             if self._outer is not None or self._run is None:
                 self._cancel_tools()  # no cut of a run reaches them
             raise
+        except Exception:
+            self._model_ended("failed")
+            raise
         finally:
+            self._model_ended("stopped")
             self.meter.close()
 
     async def _let_cut_tools_end(self) -> None:
@@ -166,6 +170,8 @@ class ToolLoop:
     async def _ask(self) -> AsyncGenerator[str, None]:
         """Ask the model once; yields its text and keeps its calls."""
         self._requests, self._text = [], ""
+        if self._turn is not None:
+            self._turn.step_list.ask_model()
         self._show("connect", step=True)
         counted = 0
         self._story.add_late(is_heard=self._turn is None or not self._turn.is_aside)
@@ -176,6 +182,7 @@ class ToolLoop:
                 piece = await self.meter.within(anext, answer, None)
                 match piece:
                     case None:
+                        self._model_ended("done")
                         return
                     case TextDelta():
                         self.meter.use("tokens")
@@ -265,6 +272,10 @@ class ToolLoop:
         if self._turn is None:
             raise capped
         self._turn.capped = capped.which
+
+    def _model_ended(self, state: StepState) -> None:
+        if self._turn is not None:
+            self._turn.step_list.model_answered(state)
 
     def _show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> None:
         turn = self._turn

@@ -121,6 +121,16 @@ class Run:
         """Whether no rule may cut it now."""
         return self._protected > 0
 
+    def may_be_cut_by(self, event_class: type) -> bool:
+        """Return whether a rule of its chain would cut it, were such an event published now.
+
+        Args:
+            event_class: The class of the event.  Filters and conditions of a rule count as yes.
+        """
+        if self.is_cut or self.is_aside or self._protected:
+            return False
+        return self.route.is_cut_by(event_class)
+
     @property
     def is_paused(self) -> bool:
         """Whether it is held at its next value."""

@@ -382,6 +382,13 @@ class RouteRuntime:
             if run.cut(message, rule):
                 self._note(message, "cut", rule.written, run.id)
 
+    def is_cut_by(self, event_class: type) -> bool:
+        """Whether a rule would cut runs for some event of a class, if it were published now."""
+        return self._on_hold is None and any(
+            isinstance(rule, Interrupt) and rule.matcher.for_class(event_class) is not None
+            for rule in self.rules
+        )
+
     def _live(self) -> list[Run]:
         if not self._held:
             return [run for run in self._active if not run.is_cut]
@@ -520,3 +527,6 @@ class RouteRuntime:
         if self._notes is None:
             self._notes = deque(maxlen=DECISIONS_KEPT)
         self._notes.append((message.at_s, type(message.event), message.id, verdict, why, run))
+        router = self.router
+        if router.on_decision is not None:
+            router.notify(router.on_decision, self, message, verdict, why, run)

@@ -170,8 +170,16 @@ def check_options(script: Path, words: list[str]) -> None:
         assert f'"{option}"' in source, f"{script.name} has no {option}"
 
 
+def check_own_module(name: str) -> None:
+    folder = ROOT.joinpath(*name.split("."))
+    assert folder.with_suffix(".py").is_file() or (folder / "__main__.py").is_file(), name
+
+
 def check_python(words: list[str], page: Path) -> None:
     if words[0] == "-m":
+        if words[1].startswith("tests."):
+            check_own_module(words[1])
+            return
         MODULES[words[1]](words[2:], page)
         return
     assert words[0] in files_of_reader(page) or (ROOT / words[0]).is_file(), words[0]

@@ -1,5 +1,6 @@
 """Control over the work of a call: verbs, states, receipts, and the tools that run."""
 
+from ._steps import Step, StepList, StepState, StepView
 from ._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
 from ._work import StillRunning, Work, WorkRoom
 
@@ -7,6 +8,10 @@ __all__ = [
     "STRENGTH",
     "VERBS",
     "PolicyKind",
+    "Step",
+    "StepList",
+    "StepState",
+    "StepView",
     "StillRunning",
     "ToolOutcome",
     "TurnPhase",

@@ -53,7 +53,8 @@ def describe(call: Call, verb: Verb) -> str:
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
         told = as_told(verb)
-        parts += [f"{work.name} {work.consequence(told)}" for work in call.control.reach(verb)]
+        told_of = (f"{work.name} {work.consequence(told)}" for work in call.control.reach(verb))
+        parts += dict.fromkeys(told_of)
     return f"{title}: {'; '.join(parts)}."
 
 

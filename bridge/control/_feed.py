@@ -12,6 +12,7 @@ import trio
 from routes import Message
 
 from ..events import CallState, PermissionRequested, TurnEnded
+from ._steps import StepView
 from ._verbs import PolicyKind, TurnPhase
 
 FEED_LIMIT = 1024
@@ -57,6 +58,8 @@ class Snapshot:
     """Seconds since the turn began."""
     caps: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Each cap of the turn: what is used, and what is allowed."""
+    step_list: tuple[StepView, ...] = ()
+    """The steps of the turn so far, in the order in which they began."""
     tools: tuple[ToolView, ...] = ()
     backgrounded: int = 0
     """How many jobs go on in the background."""

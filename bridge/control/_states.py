@@ -1,5 +1,8 @@
 """The states of a call as one literal table: what each verb does in each state, and what follows.
 
+An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is no
+state, as the answer goes on, and a turn that is only considered leaves no trace in the states.
+
 The diagram of the docs is made of it by ``diagram()``.
 """
 

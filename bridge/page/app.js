@@ -1,15 +1,23 @@
 /**
  * The page people talk to.  Its address decides how:
  * - `?mode=text`: no sound, no microphone;
+ * - `?thread=NAME`: goes on with the conversation of that name, where the agent allows it;
  * - `#token=…`: the bearer token, kept in the fragment so that no log of requests holds it;
  * - `?raw=1`: the microphone without echo cancelling, for tests and for headsets;
  * - `?tap=1`: also notes when the loudspeaker is loud and silent, for tests.
  */
 
 import { Call } from "./call.js";
-import { Journal } from "./journal.js";
 import { canPlay } from "./audio.js";
-import { INSECURE, NO_SOUND } from "./problems.js";
+import { Settings } from "./devices.js";
+import { Drawer } from "./drawer.js";
+import { HandleView } from "./handle-view.js";
+import { Journal } from "./journal.js";
+import { Keyboard } from "./keyboard.js";
+import { Permissions } from "./permissions.js";
+import { INSECURE, NO_WORKLET } from "./problems.js";
+import { RedirectComposer } from "./redirect.js";
+import { TalkKey } from "./talk-key.js";
 import { Transcript } from "./transcript.js";
 import { Ui } from "./ui.js";
 
@@ -21,9 +29,10 @@ const journal = new Journal();
 let call = null;
 
 function start(options = {}) {
-  call = new Call(ui, transcript, journal, {
+  call = new Call({ ui, transcript, journal, permissions, settings, view }, {
     textOnly: textOnly || !canPlay(),
     token: fragment.get("token"),
+    thread: query.get("thread"),
     raw: query.get("raw") === "1",
     tap: query.get("tap") === "1",
     ...options,
@@ -40,16 +49,55 @@ const NOTICE_ACTIONS = {
 const ui = new Ui({
   talk: () => start(),
   type: () => start({ textOnly: true }),
-  stop: () => call.stop(),
   hangup: () => call.hangup(),
   mute: (on) => call.mute(on),
   text: (text) => call.say(text),
   notice: (name) => NOTICE_ACTIONS[name](),
 });
 const transcript = new Transcript(ui.transcriptList);
+const permissions = new Permissions({
+  answer: (id, allow, remember) => call.answer(id, allow, remember),
+  note: (text) => transcript.note(text),
+});
+const settings = new Settings({ microphone: (id) => call?.openMicrophone(id) });
+const composer = new RedirectComposer({ redirect: (text) => call.handle.use("redirect", text) });
+const talkKey = new TalkKey({ open: () => call.mute(false), close: () => call.mute(true) });
+const view = new HandleView({
+  use: (verb) => call.handle.use(verb),
+  pauseOrResume: () => call.handle.pauseOrResume(),
+  redirect: () => composer.open(),
+  room: () => transcript.follow(),
+});
+
+const drawer = new Drawer(document.getElementById("drawer"), document.getElementById("tools"), {
+  watch: (on) => call?.watch(on),
+  canStop: () => !document.getElementById("handle").hidden,
+  lettersOn: () => settings.lettersOn,
+});
+journal.observe((entry) => drawer.take(entry));
+
+// A key does what is offered on the page, and nothing else.
+const pressKey = (id) => () => {
+  const key = document.getElementById(id);
+  if (key.checkVisibility()) key.click();
+};
+new Keyboard(
+  {
+    escape: () => call.handle.escape(),
+    talk: (isDown) => (isDown ? talkKey.press() : talkKey.release("space")),
+    isLive: () => ui.isLive,
+    lettersOn: () => settings.lettersOn,
+  },
+  {
+    p: pressKey("pause"),
+    r: pressKey("redirect"),
+    b: pressKey("background"),
+    m: pressKey("mute"),
+  },
+);
 
 if (textOnly || !canPlay()) ui.setTextOnly();
-if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_SOUND : INSECURE);
+if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_WORKLET : INSECURE);
 
 /** For tests and for people who report a problem. */
 window.bargein = {

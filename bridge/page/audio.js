@@ -16,12 +16,14 @@ export class CallAudio {
   #player = null;
   #capture = null;
   #stream = null;
+  #source = null;
+  #muted = false;
 
   /**
    * Must be called in a click: browsers start sound only for a person's gesture.
    *
-   * `on` has frame({pcm, level, at}), report(report), contextState(state), microphoneEnded() and
-   * tap({hot, at}).  `raw` asks for the microphone without the browser's processing.
+   * `on` has frame({pcm, level, at}), report(report), played({levels, at, step}),
+   * contextState(state), microphoneEnded() and tap({hot, at}).  `raw` asks for the microphone without the browser's processing.
    */
   constructor(on, { raw = false } = {}) {
     this.#on = on;
@@ -43,6 +45,7 @@ export class CallAudio {
     this.#player = this.#node("bargein-player", { numberOfInputs: 0 });
     this.#player.connect(this.context.destination);
     this.#player.port.onmessage = ({ data }) => {
+      if (data.kind === "level") return this.#on.played(data);
       this.#tellLatency();
       this.#on.report(data);
     };
@@ -50,28 +53,52 @@ export class CallAudio {
     if (tap) await this.#openTap();
   }
 
-  /** Asks for the microphone; rejects as getUserMedia does. */
-  async openMicrophone() {
-    const processing = !this.#raw;
+  /**
+   * Opens a microphone in place of the one before; rejects as getUserMedia does.
+   *
+   * `deviceId` is a wish: if there is no such device any more, the browser takes another.  Returns
+   * the id of the one that is open.
+   */
+  async openMicrophone(deviceId = "") {
     const [stream] = await Promise.all([
-      navigator.mediaDevices.getUserMedia({
-        audio: {
-          echoCancellation: processing,
-          noiseSuppression: processing,
-          autoGainControl: processing,
-          channelCount: 1,
-        },
-      }),
+      this.#ask(deviceId),
       this.context.audioWorklet.addModule(here("capture-worklet.js")),
     ]);
     if (this.context.state === "closed") return stopTracks(stream);
+    this.#closeMicrophone();
     this.#stream = stream;
-    stream.getAudioTracks()[0].addEventListener("ended", () => this.#on.microphoneEnded());
+    const [track] = stream.getAudioTracks();
+    track.addEventListener("ended", () => this.#on.microphoneEnded()); // not for our own stop()
     this.#capture ??= this.#openCapture();
-    this.context.createMediaStreamSource(stream).connect(this.#capture);
+    this.#source = this.context.createMediaStreamSource(stream);
+    this.#source.connect(this.#capture);
+    return track.getSettings().deviceId ?? "";
+  }
+
+  async #ask(deviceId) {
+    const processing = !this.#raw;
+    const wish = {
+      echoCancellation: processing,
+      noiseSuppression: processing,
+      autoGainControl: processing,
+      channelCount: 1,
+    };
+    const ask = (audio) => navigator.mediaDevices.getUserMedia({ audio });
+    if (!deviceId) return ask(wish);
+    // "ideal" would be kinder, but Chromium then takes the default one all the same.
+    return ask({ ...wish, deviceId: { exact: deviceId } }).catch((error) => {
+      if (error.name === "NotAllowedError") throw error;
+      return ask(wish); // it was unplugged, or its name has changed
+    });
+  }
+
+  #closeMicrophone() {
+    this.#source?.disconnect();
+    if (this.#stream) stopTracks(this.#stream);
   }
 
   mute(muted) {
+    this.#muted = muted;
     this.#capture?.port.postMessage({ muted });
   }
 
@@ -95,7 +122,7 @@ export class CallAudio {
   }
 
   close() {
-    if (this.#stream) stopTracks(this.#stream);
+    this.#closeMicrophone();
     if (this.context.state !== "closed") this.context.close();
   }
 
@@ -106,6 +133,7 @@ export class CallAudio {
   #openCapture() {
     const capture = this.#node("bargein-capture", {});
     capture.port.onmessage = ({ data }) => this.#on.frame(data);
+    capture.port.postMessage({ muted: this.#muted });
     capture.connect(this.context.destination); // silent; Safari runs only what is connected
     return capture;
   }

@@ -1,6 +1,7 @@
 /** One call: joins the socket, the audio, the transcript and the controls. */
 
 import { CallAudio } from "./audio.js";
+import { Handle } from "./handle.js";
 import {
   callEnded,
   LOST,
@@ -10,18 +11,10 @@ import {
   refusal,
   SUSPENDED,
 } from "./problems.js";
-import { callUrl, Socket, whyRefused } from "./socket.js";
+import { Line } from "./line.js";
+import { callUrl, whyRefused } from "./socket.js";
+import { eventWords } from "./words.js";
 
-const WORKING = new Set([
-  "thinking",
-  "speaking",
-  "tool",
-  "waiting_permission",
-  "waiting_input",
-  "pausing",
-  "paused",
-  "stopping",
-]);
 const MIC_HOT = 1000 / 32768; // level from which the journal calls the microphone hot
 const ON_THE_WIRE = ["utterance", "played_ms", "queued_ms", "underruns", "request"];
 
@@ -29,6 +22,9 @@ export class Call {
   #ui;
   #transcript;
   #journal;
+  #permissions;
+  #settings;
+  #handle;
   #options;
   #audio = null;
   #socket = null;
@@ -38,15 +34,28 @@ export class Call {
   #greeted = false; // the server has said hello
   #newest = -1; // the highest number of an utterance of which audio came
   #audible = new Set(); // utterances that are being played
-  #stopping = false;
   #wasHot = false;
 
-  /** `options`: {textOnly, token, raw, tap}. */
-  constructor(ui, transcript, journal, options) {
-    this.#ui = ui;
-    this.#transcript = transcript;
-    this.#journal = journal;
+  /**
+   * `parts` has ui, transcript, journal, permissions, settings and view, which shows the handle.
+   * `options`: {textOnly, token, thread, raw, tap}.
+   */
+  constructor(parts, options) {
+    this.#ui = parts.ui;
+    this.#transcript = parts.transcript;
+    this.#journal = parts.journal;
+    this.#permissions = parts.permissions;
+    this.#settings = parts.settings;
     this.#options = options;
+    this.#handle = new Handle({
+      send: (type, fields) => this.#send(type, fields),
+      silence: () => this.#silence(),
+      hold: (on) => this.#audio?.hold(on),
+      show: (view) => parts.view.show(view),
+      note: (text) => this.#transcript.note(text),
+      questions: (list) => this.#permissions.sync(list),
+      now: () => performance.now(),
+    });
   }
 
   get context() {
@@ -61,6 +70,16 @@ export class Call {
     return this.#over;
   }
 
+  /** The verbs, and Esc. */
+  get handle() {
+    return this.#handle;
+  }
+
+  /** Has `fn` called with each entry of the journal from now on; see Journal.observe(). */
+  observe(fn) {
+    return this.#journal.observe(fn);
+  }
+
   /** Opens sound and microphone as far as there are any, then the line.  Call it in a click. */
   async start() {
     this.#ui.hideNotice();
@@ -71,51 +90,58 @@ export class Call {
     if (!this.#options.textOnly) await this.#openAudio();
     if (this.#over) return;
     this.#transcript.clear({ textOnly: !this.#audio });
-    this.#url = callUrl({ textOnly: !this.#audio, token: this.#options.token });
-    this.#socket = new Socket(this.#url, {
+    const { token, thread } = this.#options;
+    this.#url = callUrl({ textOnly: !this.#audio, token, thread });
+    this.#socket = new Line(this.#url, {
       open: () => this.#journal.note("open"),
       audio: (utterance, message) => this.#playAudio(utterance, message),
       message: (message) => this.#receive(message),
+      lost: () => this.#lost(),
       close: (closed) => this.#closed(closed),
     });
   }
 
-  /** The Stop key: silent here first, then the agent is told. */
-  stop() {
-    this.#journal.note("stop_key", { at: this.context?.currentTime });
-    this.#stopping = true;
-    if (this.#newest >= 0) this.#flush(this.#newest);
-    this.#socket?.send("stop");
-    this.#showStop();
-  }
-
   hangup() {
-    this.#socket?.send("hangup");
+    this.#send("hangup");
     this.#finish(callEnded("You hung up."));
   }
 
   /** Sends typed words; false if there is no line to send them on. */
   say(text) {
     if (!this.#socket?.isOpen) return false;
-    this.#socket.send("text", { text });
+    this.#send("text", { text });
     return true;
   }
 
   mute(on) {
     this.#audio?.mute(on);
-    this.#socket?.send("mute", { on });
+    this.#send("mute", { on });
     this.#ui.setMuted(on);
+  }
+
+  /** Answers the question whether a tool may run. */
+  answer(id, allow, remember) {
+    this.#send("permission", { id, allow, remember, request: `question-${id}`.slice(0, 64) });
   }
 
   resume() {
     this.#audio?.resume();
   }
 
-  async openMicrophone() {
+  /** Asks to be told of everything that happens in the call, or of nothing more. */
+  watch(on) {
+    this.#send("watch", { on });
+  }
+
+  /** Opens a microphone, by default the one that was chosen last. */
+  async openMicrophone(deviceId = this.#settings.microphone) {
+    if (!this.#audio) return;
     this.#ui.hideNotice();
     try {
-      await this.#audio.openMicrophone();
+      const used = await this.#audio.openMicrophone(deviceId);
+      this.#journal.note("microphone", { chosen: deviceId, used });
       this.#ui.setMeans({ audio: true, microphone: true });
+      await this.#settings.list(used);
     } catch (error) {
       this.#journal.note("microphone_refused", { name: error.name });
       this.#ui.showNotice(microphoneProblem(error));
@@ -130,6 +156,7 @@ export class Call {
         {
           frame: (frame) => this.#sendFrame(frame),
           report: (report) => this.#playbackReport(report),
+          played: (played) => this.#journal.pass("agent_level", played),
           contextState: (state) => this.#contextState(state),
           microphoneEnded: () => this.#microphoneEnded(),
           tap: ({ hot, at }) => this.#journal.note(hot ? "out_hot" : "out_silent", { at }),
@@ -165,6 +192,7 @@ export class Call {
     if (hot !== this.#wasHot) this.#journal.note(hot ? "mic_hot" : "mic_silent", { at });
     this.#wasHot = hot;
     this.#ui.setLevel(level);
+    this.#journal.pass("mic_level", { level, at });
     if (!this.#over) this.#socket?.sendFrame(pcm);
   }
 
@@ -173,10 +201,16 @@ export class Call {
     this.#audio?.play(utterance, message);
   }
 
+  /** Silent here at once; the server is told by the verb that follows. */
+  #silence() {
+    this.#journal.note("silenced", { at: this.context?.currentTime });
+    if (this.#newest >= 0) this.#flush(this.#newest);
+  }
+
   #flush(fence, request) {
     if (this.#audio) this.#audio.flush(fence, request);
     else if (request !== undefined) {
-      this.#socket.send("playback.flushed", { utterance: fence, played_ms: 0, request });
+      this.#send("playback.flushed", { utterance: fence, played_ms: 0, request });
     }
   }
 
@@ -185,17 +219,23 @@ export class Call {
     if (report.kind === "start") this.#audible.add(report.utterance);
     if (report.kind === "done") this.#audible.delete(report.utterance);
     if (report.kind === "flushed") this.#audible.clear();
-    this.#showStop();
+    this.#handle.audible(this.#audible.size > 0);
     if (report.kind === "late" || report.kind === "overflow") return; // ours alone
     const fields = ON_THE_WIRE.filter((name) => report[name] !== undefined);
     const message = Object.fromEntries(fields.map((name) => [name, rounded(report[name])]));
-    this.#socket?.send(`playback.${report.kind}`, message);
+    this.#send(`playback.${report.kind}`, message);
+  }
+
+  #send(type, fields = {}) {
+    this.#journal.pass("sent", { type, message: { type, ...fields } });
+    this.#socket?.send(type, fields);
   }
 
   // --- messages of the server ---
 
   #messages = {
-    hello: ({ agent, audio }) => this.#begin(agent, audio),
+    hello: (message) => this.#begin(message),
+    resumed: (message) => this.#goOn(message),
     clear: ({ utterance, request, reason }) => {
       this.#journal.note("clear", { utterance, reason, at: this.context?.currentTime });
       this.#flush(utterance, request);
@@ -204,6 +244,7 @@ export class Call {
     hold: ({ on }) => {
       this.#journal.note("hold", { on, at: this.context?.currentTime });
       this.#audio?.hold(on);
+      this.#transcript.hold(on);
     },
     "utterance.end": ({ utterance }) => this.#audio?.end(utterance),
     transcript: ({ role, text, final, utterance }) => {
@@ -213,8 +254,11 @@ export class Call {
     spoken: ({ utterance, text }) => this.#transcript.spoken(utterance, text),
     cut: (message) => this.#transcript.cut(message.utterance, message),
     state: ({ state, number }) => this.#setState(state, number),
-    event: ({ name, data }) => this.#event(name, data),
-    error: ({ code }) => this.#serverError(code),
+    snapshot: (message) => this.#handle.snapshot(message),
+    receipt: (message) => this.#handle.receipt(message),
+    settled: (message) => this.#handle.settled(message),
+    event: ({ name, data }) => this.#event(name, data ?? {}),
+    error: (message) => this.#serverError(message),
     pong: () => {},
     ended: ({ reason }) => this.#finish(callEnded(endWords(reason))),
   };
@@ -222,16 +266,20 @@ export class Call {
   #receive(message) {
     if (this.#over) return;
     const { type } = message;
-    this.#journal.note("message", { type, message });
+    // Of a watched call there are thousands, which the drawer keeps.
+    if (type === "seen") this.#journal.pass("message", { type, message });
+    else this.#journal.note("message", { type, message });
     if (Object.hasOwn(this.#messages, type)) this.#messages[type](message);
   }
 
-  #begin(agent, audio) {
+  #begin({ agent, audio, transcript = [] }) {
     this.#ui.setAgent(agent || "Voice agent");
     this.#greeted = true;
     if (!audio) this.#goWithoutSound();
+    for (const said of transcript) this.#transcript.before(said);
     this.#ui.setPhase("live");
     this.#setState("idle", 0);
+    this.#handle.begin();
   }
 
   /** The agent has no voice: nobody would hear the microphone either. */
@@ -246,30 +294,49 @@ export class Call {
   #setState(name, number) {
     if (number < this.#state.number) return; // an old one that was overtaken
     this.#state = { name, number };
-    this.#stopping = false;
     this.#ui.setState(name);
-    if (!WORKING.has(name)) this.#transcript.settle();
-    this.#showStop();
+    this.#handle.state(name);
+    if (!this.#handle.isWorking) this.#transcript.settle();
   }
 
   #event(name, data) {
     if (name === "agent.generation_complete") this.#transcript.endOfAnswer();
-    const words = EVENT_WORDS[name]?.(data ?? {});
+    if (name === "agent.tool_result") this.#handle.toolEnded(data);
+    if (name === "agent.permission_requested") this.#permissions.ask(data);
+    if (name === "agent.permission_answered") this.#permissions.answered(data);
+    const words = eventWords(name, data);
     if (words) this.#transcript.note(words);
   }
 
-  #serverError(code) {
+  #serverError({ code, message, request }) {
+    if (this.#handle.refused({ request, message })) return;
+    if (String(request).startsWith("question-")) return; // it was answered or withdrawn: see there
     if (!this.#greeted) this.#finish(refusal(code));
     else if (code === "agent_error") this.#transcript.note("Something failed on the agent's side.");
     else this.#transcript.note(`The server did not accept what this page sent (${code}).`);
   }
 
-  // --- the end ---
+  // --- the line drops, and the end ---
 
-  async #closed({ opened, code }) {
-    this.#journal.note("close", { code });
+  /** Silent at the sample that is being heard; what is typed stays in its box. */
+  #lost() {
+    this.#journal.note("line_lost", { at: this.context?.currentTime });
+    this.#audio?.hold(true);
+    this.#ui.setState("reconnecting");
+  }
+
+  /** The line is back: the server says when the voice goes on. */
+  #goOn({ state, number }) {
+    this.#journal.note("line_back", { at: this.context?.currentTime });
+    this.#state.number = -1;
+    this.#setState(state, number);
+  }
+
+  async #closed({ opened, code, error }) {
+    this.#journal.note("close", { code, error });
     if (this.#over) return;
-    this.#finish(opened ? LOST : refusal(await whyRefused(this.#url)));
+    if (error) this.#finish(refusal(error));
+    else this.#finish(opened ? LOST : refusal(await whyRefused(this.#url)));
   }
 
   #finish(notice) {
@@ -279,26 +346,14 @@ export class Call {
     this.#socket?.close();
     this.#audible.clear();
     this.#transcript.close();
-    this.#ui.setStop({ shown: false, stopping: false });
+    this.#handle.close();
+    this.#permissions.close();
     this.#ui.setLevel(0);
     this.#ui.setPhase("ended");
     this.#ui.setState("closed");
     this.#ui.showNotice(notice);
   }
-
-  #showStop() {
-    const busy = WORKING.has(this.#state.name) || this.#audible.size > 0;
-    const stopping = this.#stopping || this.#state.name === "stopping";
-    this.#ui.setStop({ shown: busy && !this.#over, stopping: stopping && busy });
-  }
 }
-
-const EVENT_WORDS = {
-  "agent.tool_call": ({ name }) => `The agent uses ${name}`,
-  "agent.handoff": ({ target }) => `You now talk to ${target}`,
-  "agent.dtmf": ({ button }) => `The agent pressed ${button}`,
-  "call.transfer": ({ target_phone_number: number }) => `The call is passed on to ${number}`,
-};
 
 const END_WORDS = {
   agent_ended: "The agent hung up.",

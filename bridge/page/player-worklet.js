@@ -1,11 +1,14 @@
-/** The loudspeaker's worklet: a Playout on the audio thread. */
+/** The loudspeaker's worklet: a Playout on the audio thread, and a meter behind it. */
 
+import { Meter } from "./meter.js";
 import { Playout } from "./playout.js";
 
 const UTTERANCE_BYTES = 4; // each binary message starts with its utterance number
 
 class Player extends AudioWorkletProcessor {
   #playout = new Playout(sampleRate, (report) => this.port.postMessage(report));
+  #meter = new Meter(sampleRate, (report) => this.port.postMessage(report));
+  #latency = 0; // frames from rendering to the loudspeaker
   #commands = {
     audio: ({ utterance, message }) => {
       const samples = (message.byteLength - UTTERANCE_BYTES) >> 1;
@@ -14,7 +17,10 @@ class Player extends AudioWorkletProcessor {
     end: ({ utterance }) => this.#playout.end(utterance),
     flush: ({ fence, request }) => this.#playout.flush(fence, request),
     hold: ({ on }) => this.#playout.hold(on),
-    latency: ({ seconds }) => this.#playout.setLatency(seconds),
+    latency: ({ seconds }) => {
+      this.#playout.setLatency(seconds);
+      this.#latency = Math.round(seconds * sampleRate);
+    },
   };
 
   constructor() {
@@ -24,6 +30,7 @@ class Player extends AudioWorkletProcessor {
 
   process(_inputs, [[output]]) {
     this.#playout.render(output, currentFrame);
+    this.#meter.push(output, currentFrame + this.#latency);
     return true;
   }
 }

@@ -37,10 +37,16 @@ const REFUSED = {
   action: CALL_AGAIN,
 };
 
+export const NO_WORKLET = {
+  id: "no-worklet",
+  title: "This browser is too old to talk",
+  text: `It cannot play a voice as it comes. Use a newer one. ${TYPE_INSTEAD}`,
+};
+
 export const LOST = {
   id: "lost",
   title: "The connection was lost",
-  text: "The call has ended. What was said until then stays below.",
+  text: "It did not come back in time, so the call has ended. What was said until then stays below.",
   action: CALL_AGAIN,
 };
 
@@ -63,9 +69,33 @@ const MICROPHONE = {
     text: `Another program holds it. Close that program. ${TYPE_INSTEAD}`,
     action: TRY_MICROPHONE,
   },
+  AbortError: {
+    id: "microphone-failed",
+    title: "The microphone did not start",
+    text: `Unplug it and plug it in again, or choose another one. ${TYPE_INSTEAD}`,
+    action: TRY_MICROPHONE,
+  },
 };
 
 const SERVER = {
+  resume_expired: {
+    id: "over",
+    title: "The call is over",
+    text: "It ended while the connection was lost. What was said until then stays below.",
+    action: CALL_AGAIN,
+  },
+  thread_in_use: {
+    id: "thread-in-use",
+    title: "This conversation is going on elsewhere",
+    text: "It is open in another call, perhaps in another tab. End that call first, then call again.",
+    action: CALL_AGAIN,
+  },
+  thread_refused: {
+    id: "thread-refused",
+    title: "This conversation cannot be opened here",
+    text: "Its name is not one, or the agent does not let you open it. Without ?thread=… in the address a new one begins.",
+    action: CALL_AGAIN,
+  },
   unauthorized: {
     id: "unauthorized",
     title: "The server asks for a token",

@@ -2,16 +2,17 @@
 
 const WHY_TIMEOUT_MS = 3000;
 const MAX_BUFFERED_BYTES = 65_536; // two seconds of microphone: older speech is of no use
-const PING_EVERY_MS = 10_000; // only keeps the line warm; nothing depends on its timing
 const UTTERANCE_BYTES = 4;
+const GIVEN_UP = 4000; // a close code that does not say that the person has left
 
 /** The address of the call: beside the page, so that it also works behind a path prefix. */
-export function callUrl({ textOnly, token }) {
+export function callUrl({ textOnly, token, thread }) {
   const url = new URL("ws", document.baseURI);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   url.search = "";
   url.hash = "";
   if (textOnly) url.searchParams.set("mode", "text");
+  if (thread) url.searchParams.set("thread", thread);
   if (token) url.searchParams.set("token", token);
   return url;
 }
@@ -35,37 +36,26 @@ export async function whyRefused(callAddress) {
 export class Socket {
   framesDropped = 0;
   #socket;
-  #pings = null;
 
-  /**
-   * `on` has open(), audio(utterance, message), message(message) and close({opened, code}).
-   */
+  /** `on` has open(), audio(utterance, message), message(message) and close({code}). */
   constructor(url, on) {
-    let opened = false;
     this.#socket = new WebSocket(url);
     this.#socket.binaryType = "arraybuffer";
-    this.#socket.onopen = () => {
-      opened = true;
-      this.#pings = setInterval(() => this.send("ping", { t: performance.now() }), PING_EVERY_MS);
-      on.open();
-    };
+    this.#socket.onopen = () => on.open();
     this.#socket.onmessage = ({ data }) => {
       if (typeof data === "string") return deliver(data, on);
       if (data.byteLength < UTTERANCE_BYTES) return undefined;
       return on.audio(new DataView(data).getUint32(0, true), data);
     };
-    this.#socket.onclose = ({ code }) => {
-      clearInterval(this.#pings);
-      on.close({ opened, code });
-    };
+    this.#socket.onclose = ({ code }) => on.close({ code });
   }
 
   get isOpen() {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
-  send(type, fields = {}) {
-    if (this.isOpen) this.#socket.send(JSON.stringify({ type, ...fields }));
+  sendText(text) {
+    if (this.isOpen) this.#socket.send(text);
   }
 
   /** Sends a microphone frame, or drops and counts it when the line can't keep up. */
@@ -75,9 +65,15 @@ export class Socket {
     else this.#socket.send(pcm);
   }
 
-  /** Closes once everything sent so far has left. */
+  /** Closes once everything sent so far has left: the person has left. */
   close() {
     this.#socket.close(1000);
+  }
+
+  /** Gives a dead connection up; nothing is heard of it any more. */
+  abandon() {
+    this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
+    this.#socket.close(GIVEN_UP);
   }
 }
 

@@ -8,7 +8,8 @@
  * that is spoken or cut is its number: words are heard in the order in which they were written.
  */
 
-const NEAR_END_PX = 48;
+const NEAR_PX = 48;
+const HEARD_AT = 0.55; // how far down the words that are being heard stand, where there is more
 
 export class Transcript {
   #list;
@@ -17,9 +18,14 @@ export class Transcript {
   #answer = null; // the entry that unnumbered text joins
   #interim = null; // the user's words that may still change
   #textOnly = false;
+  #isFollowing = true; // the reader has not scrolled away
+  #scrolledTo = 0;
 
   constructor(list) {
     this.#list = list;
+    for (const scroller of [list, list.parentElement]) {
+      scroller?.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    }
   }
 
   clear({ textOnly }) {
@@ -28,6 +34,7 @@ export class Transcript {
     this.#unnumbered = [];
     this.#answer = null;
     this.#interim = null;
+    this.#isFollowing = true;
     this.#textOnly = textOnly;
   }
 
@@ -58,6 +65,11 @@ export class Transcript {
     if (entry === this.#answer) this.endOfAnswer();
   }
 
+  /** The sound is held: what is queued waits, and is not lost. */
+  hold(on) {
+    for (const entry of this.#agents()) entry.hold(on);
+  }
+
   /** The caller's words; an interim text replaces the one before it. */
   userText(text, final) {
     this.#keepInView(() => {
@@ -66,6 +78,14 @@ export class Transcript {
       if (!final) return;
       this.#interim = null;
       this.endOfAnswer();
+    });
+  }
+
+  /** What was said in an earlier call of the same conversation. */
+  before({ role, text, heard }) {
+    this.#keepInView(() => {
+      if (role === "user") this.#append(new UserEntry()).show(text, true);
+      else this.#append(new AgentEntry(this.#textOnly)).recall(text, heard ?? text);
     });
   }
 
@@ -120,14 +140,43 @@ export class Transcript {
     return entry;
   }
 
-  /** Follows the newest words unless the reader has scrolled up. */
   #keepInView(change) {
+    change();
+    this.follow();
+  }
+
+  // --- where the reader is ---
+
+  /** Shows the words that are heard now, or the newest, unless the reader has scrolled away. */
+  follow() {
+    if (!this.#isFollowing) return;
+    const scroller = this.#scroller();
+    scroller.scrollTop = this.#wanted(scroller);
+    this.#scrolledTo = scroller.scrollTop;
+  }
+
+  #scroller() {
     // On a low screen the list does not scroll, but what surrounds it does.
     const whole = getComputedStyle(this.#list).overflowY === "visible";
-    const scroller = whole ? this.#list.parentElement : this.#list;
-    const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-    change();
-    if (below < NEAR_END_PX) scroller.scrollTop = scroller.scrollHeight;
+    return whole && this.#list.parentElement ? this.#list.parentElement : this.#list;
+  }
+
+  #wanted(scroller) {
+    const end = scroller.scrollHeight - scroller.clientHeight;
+    const next = this.#list.querySelector(".queued:not(:empty)")?.getClientRects()[0];
+    if (!next) return end;
+    const room = scroller.clientHeight - parseFloat(getComputedStyle(this.#list).paddingBottom);
+    const top = next.top - scroller.getBoundingClientRect().top + scroller.scrollTop;
+    return Math.min(end, top - HEARD_AT * room);
+  }
+
+  #scrolled() {
+    const scroller = this.#scroller();
+    const { scrollTop, scrollHeight, clientHeight } = scroller;
+    if (Math.abs(scrollTop - this.#scrolledTo) < NEAR_PX) return; // by us
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+    this.#isFollowing = isAtEnd || Math.abs(scrollTop - this.#wanted(scroller)) < NEAR_PX;
+    this.#scrolledTo = scrollTop;
   }
 }
 
@@ -137,6 +186,7 @@ class AgentEntry {
   #heardText = new Map(); // utterance -> its heard words; an answer may have several
   #textOnly;
   #isCut = false;
+  #waits = null; // the tag of a hold
   #heard = element("span", "heard");
   #queued = element("span", "queued");
 
@@ -170,11 +220,31 @@ class AgentEntry {
     if (!this.#isCut && this.#queued.textContent.trim()) this.#strike("call ended");
   }
 
+  /** Shows an answer of an earlier call: what was not heard then never will be. */
+  recall(text, heard) {
+    this.#generated = text;
+    this.#textOnly = false;
+    this.#heardText.set(-1, heard);
+    this.#show();
+    if (this.#queued.textContent.trim()) this.#strike("cut");
+    this.settle();
+  }
+
+  /** Says of what is queued that it waits. */
+  hold(on) {
+    this.#waits?.remove();
+    this.#waits = null;
+    if (!on || this.#isCut || !this.#queued.textContent.trim()) return;
+    this.#waits = element("span", "tag held", "held here");
+    this.#heard.after(this.#waits);
+  }
+
   settle() {
     this.element.ariaBusy = "false";
   }
 
   #strike(tag) {
+    this.hold(false);
     this.#show();
     this.#isCut = true;
     const never = element("s", "never", this.#queued.textContent.trimEnd());

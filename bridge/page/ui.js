@@ -3,6 +3,7 @@
 // Every other state is shown by its own name.
 const STATES = {
   offline: "not connected",
+  reconnecting: "reconnecting…",
   closed: "call ended",
   waiting_permission: "asks permission",
   waiting_input: "waits for you",
@@ -18,13 +19,12 @@ export class Ui {
   #announced = -1;
 
   /**
-   * `on` has talk(), type(), stop(), hangup(), mute(on), text(text) -> whether it was taken, and
+   * `on` has talk(), type(), hangup(), mute(on), text(text) -> whether it was taken, and
    * notice(name), which is the name of a notice's action.
    */
   constructor(on) {
     byId("talk").addEventListener("click", on.talk);
     byId("type-instead").addEventListener("click", on.type);
-    byId("stop").addEventListener("click", on.stop);
     byId("hangup").addEventListener("click", on.hangup);
     byId("mute").addEventListener("click", () => on.mute(!this.muted));
     byId("notice-close").addEventListener("click", () => this.hideNotice());
@@ -34,17 +34,14 @@ export class Ui {
       const text = byId("text").value.trim();
       if (text && on.text(text)) byId("text").value = "";
     });
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.canStop) on.stop();
-    });
   }
 
   get muted() {
     return byId("mute").ariaPressed === "true";
   }
 
-  get canStop() {
-    return byId("handle").classList.contains("shown");
+  get isLive() {
+    return document.body.dataset.phase === "live";
   }
 
   /** `phase` is ready, connecting, live or ended; it decides which controls are there. */
@@ -52,14 +49,17 @@ export class Ui {
     document.body.dataset.phase = phase;
     byId("talk").disabled = phase === "connecting";
     byId("talk-word").textContent = phase === "connecting" ? "Connecting…" : "Talk";
+    if (phase !== "live") return;
     // A keyboard is not thrown open on a phone: only text calls put the cursor in the box.
-    if (phase === "live" && document.body.dataset.audio === "off") byId("text").focus();
+    if (document.body.dataset.audio === "off") byId("text").focus();
+    else if (!holdsFocus(document.activeElement)) this.transcriptList.focus();
   }
 
   /** `audio` is whether this call has sound, `microphone` whether it hears the person. */
   setMeans({ audio, microphone }) {
     document.body.dataset.audio = audio ? "on" : "off";
     byId("mute").hidden = !microphone;
+    byId("talk-key").hidden = !microphone;
   }
 
   setTextOnly() {
@@ -77,16 +77,10 @@ export class Ui {
     byId("state-word").textContent = STATES[state] ?? state;
   }
 
-  setStop({ shown, stopping }) {
-    byId("handle").classList.toggle("shown", shown);
-    // Never disabled while shown: whoever presses again means it.
-    byId("stop").disabled = !shown;
-    byId("stop-word").textContent = stopping ? "Stopping…" : "Stop";
-  }
-
   setMuted(muted) {
     byId("mute").ariaPressed = String(muted);
     byId("mute").ariaLabel = muted ? "Microphone is muted: unmute it" : "Mute the microphone";
+    byId("mute-word").textContent = muted ? "Muted" : "";
   }
 
   /** Shows the microphone's level, given as RMS (0..1). */
@@ -109,10 +103,17 @@ export class Ui {
     byId("notice-action").hidden = !notice.action;
     byId("notice-action").textContent = notice.action?.label ?? "";
     byId("notice").hidden = false;
+    // Whoever stood on a key that is gone goes on from here.
+    if (notice.action && !holdsFocus(document.activeElement)) byId("notice-action").focus();
   }
 
   /** Hides the notice, or only the one with this id. */
   hideNotice(id = this.#notice?.id) {
     if (this.#notice?.id === id) byId("notice").hidden = true;
   }
+}
+
+/** Whether it really has the focus: what is hidden gives it away a moment later. */
+function holdsFocus(element) {
+  return Boolean(element) && element !== document.body && element.checkVisibility();
 }

@@ -2,12 +2,16 @@
 
 from ._checks import likeness as likeness
 from ._checks import words as words
+from ._cough import cough as cough
 from ._extra import RehearsalExtraError as RehearsalExtraError
 from ._recording import Recording as Recording
 from ._rehearse import rehearse as rehearse
 from ._result import Answer as Answer
+from ._result import Aside as Aside
 from ._result import Check as Check
 from ._result import Cut as Cut
+from ._result import Decision as Decision
+from ._result import Held as Held
 from ._result import Parts as Parts
 from ._result import Rehearsal as Rehearsal
 from ._result import Said as Said
@@ -19,9 +23,12 @@ from ._script import agent_has_spoken as agent_has_spoken
 
 __all__ = [
     "Answer",
+    "Aside",
     "Check",
     "Cue",
     "Cut",
+    "Decision",
+    "Held",
     "Line",
     "Parts",
     "Perception",
@@ -31,6 +38,7 @@ __all__ = [
     "Said",
     "agent_falls_silent",
     "agent_has_spoken",
+    "cough",
     "likeness",
     "rehearse",
     "words",

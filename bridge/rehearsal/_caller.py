@@ -23,6 +23,9 @@ GOODBYE_S = 5.0
 class Watcher(Protocol):
     """Who is told how the call goes, while it does."""
 
+    def begin(self, start_s: float, conversation: Conversation) -> None:
+        """The call begins; its recording does at `start_s` of trio's clock."""
+
     def line(self, at_s: float, line: Line) -> None:
         """The caller begins to say a line."""
 
@@ -51,6 +54,7 @@ class Conversation:
         microphone: What the caller says.
         spoken: The lines that were said.
         problems: What went wrong, for a person.
+        left_s: When the caller hung up, or the call was over before, in seconds of trio's clock.
         ended_s: When the call was over, in seconds of trio's clock.
         heard: What was heard until then.
     """
@@ -59,7 +63,7 @@ class Conversation:
         self.ear = Ear(caller)
         self.spoken: list[SpokenLine] = []
         self.problems: list[str] = []
-        self.ended_s = 0.0
+        self.ended_s = self.left_s = 0.0
         self.heard: list[Heard] = []
         self._caller = caller
         self._watcher = watcher
@@ -110,11 +114,15 @@ class Conversation:
         now_s = trio.current_time()
         spoken = SpokenLine(line, now_s - FRAME_S, now_s)
         self.spoken.append(spoken)
-        self.ear.line_began(now_s)
+        if not line.is_aside:
+            self.ear.line_began(now_s)
         self._watcher.line(now_s, line)
         await self.microphone.say(pcm, self._caller.ended)
+        # On the grid of the microphone: a busy machine may have begun behind it.
+        spoken.from_s = min(spoken.from_s, self.microphone.line_sounds_at_s)
         spoken.until_s = trio.current_time()
-        self.ear.line_ended(spoken.until_s)
+        if not line.is_aside:
+            self.ear.line_ended(spoken.until_s)
         if self._caller.ended.is_set():
             self.problems.append(f"line {number}, {line.text!r}: the call ended while it was said")
             return False
@@ -146,6 +154,7 @@ class Conversation:
 
     async def _leave(self) -> None:
         """Hang up if the agent has not, and keep what was heard until then."""
+        self.left_s = trio.current_time()
         if not self._caller.ended.is_set():
             self._caller.hang_up()
             with trio.move_on_after(GOODBYE_S):

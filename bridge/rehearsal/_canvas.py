@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -183,9 +184,11 @@ class Canvas:
     def _with_ellipsis(self, text: str, size: float, width: float) -> str:
         if self.text_width(text, size) <= width:
             return text
-        while text and self.text_width(f"{text}…", size) > width:
-            text = text[:-1].rstrip()
-        return f"{text}…"
+        lengths = range(len(text) + 1)
+        longest = bisect_right(
+            lengths, width, key=lambda length: self.text_width(f"{text[:length].rstrip()}…", size)
+        )
+        return f"{text[: max(0, longest - 1)].rstrip()}…"
 
     def _font(self, size: float) -> ImageFont.FreeTypeFont:
         return _load_font(self._font_file, round(size * SCALE))

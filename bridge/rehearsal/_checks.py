@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from ._result import Check, Cut, Predicate, Rehearsal
+from ._report import decision_in_words
+from ._result import Aside, Check, Cut, Predicate, Rehearsal
 
 HEARD_WITHIN_S = 0.3
 """Longest time from the caller's first sound to the agent's last."""
@@ -18,6 +19,11 @@ recogniser makes of the audio.  Recognisers err on speech that stops in mid-word
 WORDS_PER_S = 2.5
 """Speaking rate where a call has no uncut speech to measure it by: 150 words a minute, the usual
 rate of English narration."""
+
+DEAD_AIR_S = 0.8
+"""Longest silence, the agent's own pauses in it, that may follow a cough: after a second of silence
+people take a turn for over or the line for dead (Jefferson, "Notes on a possible metric which
+provides for a 'standard maximum' silence of approximately one second in conversation", 1989)."""
 
 WORDS_OFF = 2
 """Words by which heard text may differ from the time that was heard, beside 30 % of them."""
@@ -38,6 +44,8 @@ def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -
             nothing_came_later(cut, name),
             heard_text_matches(cut, result, name),
         ]
+    for aside in result.asides:
+        checks += [gap_is_short(aside), nothing_was_lost(aside), nothing_was_answered(aside)]
     checks.append(heard_is_prefix(result))
     checks += [_ask(name, predicate, result) for name, predicate in extra]
     return checks
@@ -67,6 +75,39 @@ def nothing_came_later(cut: Cut, name: str = "") -> Check:
     if not cut.is_told:
         measured = "nothing was cut"
     return Check(f"{name}no sample of the cut answer came later", ok, measured)
+
+
+def gap_is_short(aside: Aside) -> Check:
+    """Check that the agent went on soon after a sound that was meant to leave it speaking."""
+    longest_s = aside.said.line.longest_gap_s
+    assert longest_s is not None  # it is an aside
+    name = f"{aside.said.line.shown} makes no gap over {_ms(longest_s)}"
+    if aside.utterance is None:
+        return Check(name, False, "the agent was silent when it began")
+    if aside.is_cut:
+        return Check(name, False, f"the agent was cut{_decided(aside)}")
+    ok = aside.gap_s <= longest_s and aside.dead_air_s <= max(DEAD_AIR_S, longest_s)
+    own = f", {_ms(aside.dead_air_s)} with the agent's own pause" if aside.gap_s else ""
+    dry = f", {_ms(aside.dry_s)} without anything to play" if aside.dry_s else ""
+    return Check(name, ok, f"{_ms(aside.gap_s)}{own}{dry}{_decided(aside)}")
+
+
+def nothing_was_lost(aside: Aside) -> Check:
+    """Check that the agent went on at the very sample at which it was held."""
+    name = f"{aside.said.line.shown} costs no sample of the agent's speech"
+    ok = aside.utterance is not None and not aside.is_cut and aside.lost_s == 0
+    return Check(name, ok, "cut" if aside.is_cut else f"{_ms(aside.lost_s)} lost")
+
+
+def nothing_was_answered(aside: Aside) -> Check:
+    """Check that a sound that was meant to leave the agent speaking was taken for no turn."""
+    name = f"{aside.said.line.shown} makes no turn and no model call"
+    measured = f"{aside.turns} turns, {aside.model_calls} model calls"
+    return Check(name, not aside.turns and not aside.model_calls, measured)
+
+
+def _decided(aside: Aside) -> str:
+    return "".join(f"; {decision_in_words(each)}" for each in aside.decisions[:1])
 
 
 def heard_is_prefix(result: Rehearsal) -> Check:

@@ -1,8 +1,10 @@
-"""One cut enlarged: the caller's first sound, the agent's last, and what was never heard."""
+"""One moment enlarged: the caller's first sound, what the agent did, and the reason it had."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ._canvas import INK, MUTED, Canvas
@@ -16,9 +18,13 @@ from ._colors import (
     DROPPED_PALE,
     DROPPED_TEXT,
     GRID,
+    HELD,
+    HELD_PALE,
+    SENT,
 )
 from ._recording import RATE_HZ, Recording
-from ._result import Cut
+from ._report import decision_in_words
+from ._result import Aside, Cut, Held, Said
 from ._sound import loudest
 
 CLOSEUP_HEIGHT: Final = 330
@@ -30,7 +36,24 @@ _CALLER = (62, 142)
 _AGENT = (182, 262)
 
 
-def draw_closeup(canvas: Canvas, top: float, width: float, cut: Cut, recording: Recording) -> None:
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured in a close-up: the time from one moment to another."""
+
+    from_s: float
+    until_s: float
+    text: str
+    fill: str
+
+
+def draw_closeup(
+    canvas: Canvas,
+    top: float,
+    width: float,
+    cut: Cut,
+    recording: Recording,
+    held: Sequence[Held] = (),
+) -> None:
     """Draw a cut that was heard, enlarged.
 
     Args:
@@ -39,31 +62,97 @@ def draw_closeup(canvas: Canvas, top: float, width: float, cut: Cut, recording: 
         width: Of the whole picture.
         cut: A cut with a latency.
         recording: The call.
+        held: When the agent stood still.
     """
     assert cut.latency_s is not None
-    lanes = _Lanes(canvas, top, cut, recording)
-    lanes.draw()
-    _words(canvas, top, LEFT + WIDTH + 48, width - 36, cut)
+    assert cut.silent_at_s is not None
+    text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"
+    measure = Measure(cut.said.from_s, cut.silent_at_s, text, CUT)
+    lanes = _Lanes(canvas, top, cut.said, recording, measure, held)
+    lanes.draw(f"The cut, enlarged: {cut.said.line.shown}", cut.utterance if cut.is_told else None)
+    left = LEFT + WIDTH + 48
+    y = _words(
+        *(canvas, left, top + 62, width - 36),
+        [
+            ("heard", cut.heard.strip() or "nothing", AGENT),
+            ("never heard", cut.unheard.strip() or "nothing", DROPPED_TEXT),
+        ],
+    )
+    canvas.text(left, y, f"{cut.dropped_s:.2f} s of audio dropped", 14, INK)
+    late = f"{cut.late_s * 1000:.0f} ms of it played later"
+    canvas.text(left, y + 22, late, 14, INK if cut.late_s == 0 else CUT)
+
+
+def draw_aside(
+    canvas: Canvas,
+    top: float,
+    width: float,
+    aside: Aside,
+    recording: Recording,
+    held: Sequence[Held] = (),
+) -> None:
+    """Draw a sound that was meant to leave the agent speaking, enlarged.
+
+    Args:
+        canvas: On what.
+        top: Where it begins.
+        width: Of the whole picture.
+        aside: What it did.
+        recording: The call.
+        held: When the agent stood still.
+    """
+    start_s = aside.said.from_s if aside.gap_from_s is None else aside.gap_from_s
+    text = f"the agent stands still for {aside.gap_s * 1000:.0f} ms"
+    if aside.is_cut:
+        text = "the agent is cut"
+    elif not aside.gap_s:
+        text = "the agent goes on without a gap"
+    measure = Measure(start_s, start_s + aside.gap_s, text, CUT if aside.is_cut else HELD)
+    lanes = _Lanes(canvas, top, aside.said, recording, measure, held)
+    lanes.draw(f"Enlarged: {aside.said.line.shown}", aside.utterance if aside.is_cut else None)
+    found = [
+        (f"after {each.at_s - aside.said.from_s:.2f} s", decision_in_words(each), INK)
+        for each in aside.decisions
+    ]
+    left = LEFT + WIDTH + 48
+    y = _words(canvas, left, top + 62, width - 36, found[:2] or [("decided", "nothing", MUTED)])
+    if aside.dry_s:
+        dry = f"{aside.dry_s * 1000:.0f} ms without anything to play"
+        canvas.text(left, y + 44, dry, 14, INK)
+    lost = f"{aside.lost_s * 1000:.0f} ms of the agent's speech lost"
+    canvas.text(left, y, lost, 14, INK if aside.lost_s == 0 else CUT)
+    calls = f"turns: {aside.turns}, model calls: {aside.model_calls}"
+    canvas.text(left, y + 22, calls, 14, CUT if aside.turns or aside.model_calls else INK)
 
 
 class _Lanes:
-    def __init__(self, canvas: Canvas, top: float, cut: Cut, recording: Recording) -> None:
+    def __init__(
+        self,
+        canvas: Canvas,
+        top: float,
+        said: Said,
+        recording: Recording,
+        measure: Measure,
+        held: Sequence[Held],
+    ) -> None:
         self._canvas = canvas
         self._top = top
-        self._cut = cut
+        self._said = said
         self._recording = recording
-        latency_s = cut.latency_s or 0.0
-        self._from_s = max(0.0, cut.said.from_s - BEFORE_S)
+        self._measured = measure
+        self._held = held
+        self._peaks = {_CALLER: loudest(recording.caller), _AGENT: loudest(recording.agent)}
+        self._from_s = max(0.0, said.from_s - BEFORE_S)
         # An agent that was not cut speaks on for long: the end of its speech belongs to the story.
-        self._until_s = cut.said.from_s + max(AFTER_S, latency_s + 0.3)
+        self._until_s = max(said.from_s + AFTER_S, measure.until_s + 0.3)
         self._px_per_s = WIDTH / (self._until_s - self._from_s)
 
-    def draw(self) -> None:
-        title = f"The cut, enlarged: “{self._cut.said.line.text}”"
+    def draw(self, title: str, dropped: int | None) -> None:
+        """Draw both lanes; `dropped` is the utterance of which the rest was dropped."""
         self._canvas.text(LEFT, self._top + 8, title, 18)
         self._grid()
         self._caller()
-        self._agent()
+        self._agent(dropped)
         self._measure()
 
     def _x(self, at_s: float) -> float:
@@ -71,7 +160,7 @@ class _Lanes:
 
     def _grid(self) -> None:
         step_ms = next(ms for ms in (100, 200, 500, 1000, 5000) if ms * self._px_per_s / 1000 >= 50)
-        zero_s = self._cut.said.from_s
+        zero_s = self._said.from_s
         first = -int((zero_s - self._from_s) * 1000 / step_ms)
         for number in range(first, int((self._until_s - zero_s) * 1000 / step_ms) + 1):
             x = self._x(zero_s + number * step_ms / 1000)
@@ -80,17 +169,21 @@ class _Lanes:
             self._canvas.text(x, self._top + _AGENT[1] + 10, text, 13, MUTED, "ma")
 
     def _caller(self) -> None:
-        said = self._cut.said
+        said = self._said
         self._back(_CALLER, said.from_s, said.until_s, CALLER_PALE)
+        if self._recording.sent is not None:
+            self._track(_CALLER, self._recording.sent, SENT)
         self._track(_CALLER, self._recording.caller, CALLER)
         self._name(_CALLER, "caller", CALLER)
 
-    def _agent(self) -> None:
-        recording, utterance = self._recording, self._cut.utterance
+    def _agent(self, dropped: int | None) -> None:
+        recording = self._recording
         for span in recording.spans:
             self._back(_AGENT, span.start / RATE_HZ, span.stop / RATE_HZ, AGENT_PALE)
-        if self._cut.is_told and utterance is not None:
-            self._dropped(utterance)
+        if dropped is not None:
+            self._dropped(dropped)
+        for held in self._held:
+            self._back(_AGENT, held.from_s, held.until_s, HELD_PALE)
         self._track(_AGENT, recording.agent, AGENT)
         self._name(_AGENT, "agent", AGENT)
 
@@ -102,21 +195,20 @@ class _Lanes:
         self._canvas.hatch(box, GRID, 10)
         self._wave(_AGENT, rest, left, right, DROPPED)
 
-    def _track(self, lane: tuple[float, float], track: array[int], fill: str) -> None:
+    def _track(self, lane: tuple[int, int], track: array[int], fill: str) -> None:
         start, stop = round(self._from_s * RATE_HZ), round(self._until_s * RATE_HZ)
         self._wave(lane, track[start:stop], LEFT, LEFT + WIDTH, fill)
 
     def _wave(
         self,
-        lane: tuple[float, float],
+        lane: tuple[int, int],
         values: array[int],
         left: float,
         right: float,
         fill: str,
     ) -> None:
-        track = self._recording.caller if lane is _CALLER else self._recording.agent
         box = (left, self._top + lane[0] + 4, right, self._top + lane[1] - 4)
-        self._canvas.wave(values, box, RATE_HZ, self._px_per_s, loudest(track), fill)
+        self._canvas.wave(values, box, RATE_HZ, self._px_per_s, self._peaks[lane], fill)
 
     def _back(self, lane: tuple[float, float], from_s: float, until_s: float, fill: str) -> None:
         box = (self._x(from_s), self._top + lane[0], self._x(until_s), self._top + lane[1])
@@ -128,31 +220,28 @@ class _Lanes:
         self._canvas.text(LEFT - 12, middle, name, 16, fill, "rm")
 
     def _measure(self) -> None:
-        cut = self._cut
-        assert cut.latency_s is not None
-        assert cut.silent_at_s is not None
-        first, last = self._x(cut.said.from_s), self._x(cut.silent_at_s)
+        measured, fill = self._measured, self._measured.fill
+        first, last = self._x(measured.from_s), self._x(measured.until_s)
         top, bottom = self._top + _CALLER[0] - 6, self._top + _AGENT[1] + 6
-        self._canvas.dashes(first, top, bottom, CUT)
-        self._canvas.line((last, top), (last, bottom), CUT, 2)
         y = self._top + (_CALLER[1] + _AGENT[0]) / 2
-        self._canvas.span_arrow(first, last, y, CUT)
-        text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"
-        if last + 10 + self._canvas.text_width(text, 15) <= LEFT + WIDTH:
-            self._canvas.text(last + 10, y, text, 15, CUT, "lm")
+        self._canvas.dashes(first, top, bottom, fill)
+        if last > first:
+            self._canvas.line((last, top), (last, bottom), fill, 2)
+            self._canvas.span_arrow(first, last, y, fill)
+        if last + 10 + self._canvas.text_width(measured.text, 15) <= LEFT + WIDTH:
+            self._canvas.text(last + 10, y, measured.text, 15, fill, "lm")
         else:
-            self._canvas.text(last - 10, y - 6, text, 15, CUT, "rs")
+            width = self._canvas.text_width(measured.text, 15)
+            self._canvas.bar((last - 14 - width, y - 22, last - 6, y - 3), "white")
+            self._canvas.text(last - 10, y - 6, measured.text, 15, fill, "rs")
 
 
-def _words(canvas: Canvas, top: float, left: float, right: float, cut: Cut) -> None:
-    width = right - left
-    y = top + 62
-    for title, text, fill in (
-        ("heard", cut.heard.strip() or "nothing", AGENT),
-        ("never heard", cut.unheard.strip() or "nothing", DROPPED_TEXT),
-    ):
+def _words(
+    canvas: Canvas, left: float, y: float, right: float, blocks: Sequence[tuple[str, str, str]]
+) -> float:
+    """Write texts under their titles, and return where the next one would go."""
+    for title, text, fill in blocks:
         canvas.text(left, y, title, 13, MUTED)
-        y = canvas.write_lines(left, y + 20, canvas.lines(text, 16, width, 4), 16, fill) + 12
-    canvas.text(left, y, f"{cut.dropped_s:.2f} s of audio dropped", 14, INK)
-    late = f"{cut.late_s * 1000:.0f} ms of it played later"
-    canvas.text(left, y + 22, late, 14, INK if cut.late_s == 0 else CUT)
+        lines = canvas.lines(text, 16, right - left, 4)
+        y = canvas.write_lines(left, y + 20, lines, 16, fill) + 12
+    return y

@@ -9,6 +9,9 @@ DROPPED = "#94a3b8"
 DROPPED_TEXT = "#64748b"
 DROPPED_PALE = "#f8fafc"
 GRID = "#e5e7eb"
+HELD = "#b45309"
+HELD_PALE = "#fde9c8"
+SENT = "#cbd5e1"
 
 STATES = {
     "idle": "#f3f4f6",

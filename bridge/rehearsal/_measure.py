@@ -12,7 +12,7 @@ from ..client import Arrival
 from ._observer import Metric
 from ._parts import find_parts
 from ._recording import RATE_HZ, Recording
-from ._result import Answer, Cut, Said
+from ._result import Answer, Cut, Decision, Held, Said
 from ._sound import AUDIBLE, first_audible, to_pcm
 
 EFFECT_S = 0.03
@@ -51,6 +51,12 @@ class Notes:
     history: Sequence[Mapping[str, Any]] = ()
     metrics: Sequence[Metric] = ()
     """Times are seconds of trio's clock."""
+    decisions: Sequence[Decision] = ()
+    held: Sequence[Held] = ()
+    generations: Sequence[tuple[float, int]] = ()
+    """When a generation ended, in seconds of the recording, and its turn."""
+    transcripts: Sequence[tuple[float, str]] = ()
+    """When a turn of the caller's was understood, and as what."""
 
 
 def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
@@ -77,7 +83,8 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
         said=said,
         utterance=utterance,
         silent_at_s=silent_at_s,
-        latency_s=None if silent_at_s is None else silent_at_s - said.from_s,
+        # An agent that draws breath falls silent before the caller begins.
+        latency_s=None if silent_at_s is None else max(0.0, silent_at_s - said.from_s),
         is_told=fence is not None,
         played_s=len(heard_of_turn(recording, notes, utterance)) / RATE_HZ,
         dropped_s=max(0, len(whole) - len(played)) / RATE_HZ,

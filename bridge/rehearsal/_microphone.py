@@ -1,10 +1,11 @@
-"""The simulated caller's microphone, in a quiet room, on a clock of its own."""
+"""The simulated caller's microphone, on a clock of its own; in a quiet room, or in another."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from random import Random
-from typing import final
+from typing import TypeAlias, final
 
 import trio
 
@@ -14,6 +15,12 @@ from ._sound import first_audible, hiss, samples
 TICK_S = 0.02
 FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz."""
+
+Room: TypeAlias = Callable[[bytes, float], bytes]
+"""Makes of a frame of the caller's voice what the line carries: noise is added, bandwidth is lost.
+
+It gets the frame and when its first sample sounded, in seconds of trio's clock, and returns 640
+bytes; it must neither wait nor raise."""
 
 
 @final
@@ -28,6 +35,8 @@ class Microphone:
 
     Attributes:
         pcm: All that was sent, PCM16 mono 16 kHz, without a gap.
+        voice: What of it the caller said, in a quiet room; sample by sample beside `pcm`.
+        room: What else the microphone hears; None is a quiet room.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -38,6 +47,8 @@ class Microphone:
         """
         random = Random(seed)
         self.pcm = bytearray()
+        self.voice = bytearray()
+        self.room: Room | None = None
         self._hiss = [hiss(FRAME_BYTES // 2, random) for _ in range(50)]
         self._frames = 0
         self._grid_s = math.inf
@@ -63,6 +74,9 @@ class Microphone:
         if self._line:
             frame = bytes(self._line[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
             self._line = self._line[FRAME_BYTES:]
+        self.voice += frame
+        if self.room is not None:
+            frame = self.room(frame, self._grid_s + (self._frames - 1) * FRAME_S)
         self._frames += 1
         self.pcm += frame
         return frame

@@ -1,21 +1,30 @@
 """The server's side of a rehearsed call, seen from within the same process.
 
 The caller's ear decides what was heard.  Only what never reaches it is taken from here: the
-history, and the text and audio that were generated for each utterance.
+history, the text and audio that were generated for each utterance, and what was decided.
 """
 
 from __future__ import annotations
 
 from array import array
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from routes import Message
 
-from .._app import App
+from .._app import Answer, App
 from .._call import Call
-from ..events import AgentAudio, AgentResponse, LogMetric
+from ..events import (
+    AgentAudio,
+    AgentGenerationComplete,
+    AgentResponse,
+    AgentSpeechHeld,
+    AgentSpeechReleased,
+    LogMetric,
+    TurnDecided,
+)
+from ._result import Decision, Held
 from ._sound import samples
 
 
@@ -39,6 +48,7 @@ class Observer:
         texts: The text generated for each utterance.
         audio: The audio synthesised for each utterance, 24 kHz.
         metrics: What was measured in numbers, in order.
+        generations: The turn of each generation, and when it ended in seconds of trio's clock.
     """
 
     def __init__(self) -> None:
@@ -47,18 +57,25 @@ class Observer:
         self.texts: dict[int, str] = {}
         self.audio: dict[int, array[int]] = {}
         self.metrics: list[Metric] = []
+        self.generations: list[tuple[float, int]] = []
+        self._decisions: list[Decision] = []
+        self._held: list[Held] = []
+        self._held_since_s: dict[str, float] = {}
 
     def watched(self, app: App) -> App:
         """Return an app that answers as this one does, and is watched; the app is not changed."""
-        answer = app.answer
+        watched = copy(app)
+        watched.answer = self.watching(app.answer)
+        return watched
+
+    def watching(self, answer: Answer) -> Answer:
+        """Return an answer that does as this one, and is watched."""
 
         async def answer_watched(call: Call) -> None:
             self._watch(call)
             await answer(call)
 
-        watched = copy(app)
-        watched.answer = answer_watched
-        return watched
+        return answer_watched
 
     def history(self, start_s: float) -> list[dict[str, Any]]:
         """Return the call's history as plain data, its times counted from a moment.
@@ -70,11 +87,31 @@ class Observer:
             return []
         return [_rebased(entry, start_s) for entry in self.call.history.as_json()]
 
+    def decisions(self, start_s: float) -> tuple[Decision, ...]:
+        """Return what the turn taking decided, its times counted from a moment."""
+        return tuple(replace(each, at_s=each.at_s - start_s) for each in self._decisions)
+
+    def held(self, start_s: float, end_s: float) -> tuple[Held, ...]:
+        """Return when the agent's voice stood still, in order, its times counted from a moment.
+
+        Args:
+            start_s: That moment, in seconds of trio's clock.
+            end_s: Where what still stands ends, in seconds of trio's clock.
+        """
+        standing = [Held(at_s, end_s, reason) for reason, at_s in self._held_since_s.items()]
+        held = sorted([*self._held, *standing], key=lambda each: each.from_s)
+        return tuple(
+            Held(each.from_s - start_s, each.until_s - start_s, each.reason) for each in held
+        )
+
     def _watch(self, call: Call) -> None:
         self.call = call
         call.router.add_sink(self._text, AgentResponse)
         call.router.add_sink(self._sound, AgentAudio)
         call.router.add_sink(self._metric, LogMetric)
+        call.router.add_sink(self._generation, AgentGenerationComplete)
+        call.router.add_sink(self._decision, TurnDecided)
+        call.router.add_sink(self._hold, [AgentSpeechHeld, AgentSpeechReleased])
 
     def _text(self, message: Message) -> None:
         assert self.call is not None
@@ -94,6 +131,22 @@ class Observer:
         metric: LogMetric = message.event
         if not isinstance(metric.value, str):
             self.metrics.append(Metric(message.at_s, metric.name, metric.value))
+
+    def _generation(self, message: Message) -> None:
+        self.generations.append((message.at_s, message.event.turn))
+
+    def _decision(self, message: Message) -> None:
+        told: TurnDecided = message.event
+        self._decisions.append(
+            Decision(message.at_s, told.about, told.decision, told.rule, dict(told.values))
+        )
+
+    def _hold(self, message: Message) -> None:
+        reason = message.event.reason
+        if isinstance(message.event, AgentSpeechHeld):
+            self._held_since_s.setdefault(reason, message.at_s)
+        elif reason in self._held_since_s:
+            self._held.append(Held(self._held_since_s.pop(reason), message.at_s, reason))
 
 
 def _rebased(value: Any, start_s: float) -> Any:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import final
 
 from ._canvas import INK, LINE_HEIGHT, MUTED, Canvas
-from ._closeup import CLOSEUP_HEIGHT, draw_closeup
+from ._closeup import CLOSEUP_HEIGHT, draw_aside, draw_closeup
 from ._colors import (
     AGENT,
     AGENT_PALE,
@@ -19,17 +19,21 @@ from ._colors import (
     DROPPED_PALE,
     DROPPED_TEXT,
     GRID,
+    HELD,
+    HELD_PALE,
+    SENT,
     STATES,
 )
 from ._measure import Notes
 from ._recording import RATE_HZ, Recording
-from ._result import Cut, Rehearsal
+from ._report import decision_in_words
+from ._result import Aside, Cut, Decision, Rehearsal
 from ._sound import loudest
 
 LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000
 LEAST_PX_PER_S = 24
 LEFT, RIGHT = 92, 36
-MOST_CLOSEUPS = 2
+MOST_CLOSEUPS = 4
 
 _CALLER_TEXT = 148
 _CALLER = (158, 248)
@@ -37,30 +41,59 @@ _AGENT = (274, 364)
 _AGENT_TEXT = 374
 _STATE = (444, 466)
 _AXIS = 470
+_DECISIONS = 502
+_DECISION_ROWS = 4
+_DECISIONS_HEIGHT = 78
 _CLOSEUPS = 518
 _TEXT_SIZE = 14
+_SMALL = 12
 
 
-def draw(result: Rehearsal, notes: Notes) -> Canvas:
+def draw(
+    result: Rehearsal,
+    notes: Notes,
+    *,
+    title: str = "A call, and how it was interrupted",
+    verdict: str | None = None,
+    ok: bool | None = None,
+    closeups: int = MOST_CLOSEUPS,
+) -> Canvas:
     """Return the picture of a rehearsal.
 
     Args:
         result: What was found.
         notes: What the recording does not show.
+        title: What stands above it.
+        verdict: What stands below the title; None tells of cuts and checks.
+        ok: Whether that is good news; None looks at the checks.
+        closeups: How many moments are enlarged at most: cuts first, then the longest gaps.
 
     Raises:
         RehearsalExtraError: Pillow is not installed.
     """
-    shown = [cut for cut in result.cuts if cut.latency_s is not None][:MOST_CLOSEUPS]
+    shown = _enlarged(result, closeups)
     needed = LEFT + RIGHT + result.recording.duration_s * LEAST_PX_PER_S
     width = min(max(LEAST_WIDTH, needed), GREATEST_WIDTH)
-    height = _CLOSEUPS + CLOSEUP_HEIGHT * len(shown)
-    canvas = Canvas(width, height, _texts(result, notes))
+    top = _CLOSEUPS + (_DECISIONS_HEIGHT if result.decisions else 0)
+    canvas = Canvas(width, top + CLOSEUP_HEIGHT * len(shown), _texts(result, notes))
     page = _Page(canvas, width, result, notes)
-    page.draw()
-    for number, cut in enumerate(shown):
-        draw_closeup(canvas, _CLOSEUPS + number * CLOSEUP_HEIGHT, width, cut, result.recording)
+    page.draw(title, verdict, result.ok if ok is None else ok)
+    for number, each in enumerate(shown):
+        at = (canvas, top + number * CLOSEUP_HEIGHT, width)
+        if isinstance(each, Cut):
+            draw_closeup(*at, each, result.recording, result.held)
+        else:
+            draw_aside(*at, each, result.recording, result.held)
     return canvas
+
+
+def _enlarged(result: Rehearsal, limit: int) -> list[Cut | Aside]:
+    """Return the moments to enlarge, in the order of time."""
+    cuts = [cut for cut in result.cuts if cut.latency_s is not None]
+    asides = [aside for aside in result.asides if aside.utterance is not None]
+    asides.sort(key=lambda aside: (aside.is_cut, aside.gap_s), reverse=True)
+    chosen: list[Cut | Aside] = [*cuts, *asides]
+    return sorted(chosen[:limit], key=lambda each: each.said.from_s)
 
 
 def _texts(result: Rehearsal, notes: Notes) -> list[str]:
@@ -73,6 +106,15 @@ def _verdict(cut: Cut) -> str:
         return "nothing to cut"
     after = f"{cut.latency_s * 1000:.0f} ms"
     return f"cut after {after}" if cut.is_told else f"not cut: {after}"
+
+
+def _decided_in(decision: Decision) -> str:
+    """Return the colour of a decision."""
+    if decision.decision == "interruption":
+        return CUT
+    if decision.is_open:
+        return DROPPED
+    return HELD if decision.about == "barge_in" else MUTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,35 +136,45 @@ class _Page:
         self._recording: Recording = result.recording
         self._px_per_s = (self._right - LEFT) / max(self._recording.duration_s, 0.001)
 
-    def draw(self) -> None:
-        self._heading()
+    def draw(self, title: str, verdict: str | None, ok: bool) -> None:
+        self._heading(title, verdict, ok)
         self._axis()
         self._states()
         self._turns()
         self._lanes()
         for cut in self._result.cuts:
             self._cut(cut)
-        said = [_Label(s.from_s, f"“{s.line.text}”", CALLER) for s in self._result.said]
+        for aside in self._result.asides:
+            self._aside(aside)
+        self._decisions()
+        said = [_Label(s.from_s, s.line.shown, CALLER) for s in self._result.said]
         self._labels(_CALLER_TEXT, said, above=True)
         self._labels(_AGENT_TEXT, self._agent_labels())
 
     def _x(self, at_s: float) -> float:
         return LEFT + min(max(at_s, 0.0), self._recording.duration_s) * self._px_per_s
 
-    def _heading(self) -> None:
+    def _heading(self, title: str, verdict: str | None, ok: bool) -> None:
         failed = [check for check in self._result.checks if not check.ok]
         parts = [f"{self._recording.duration_s:.1f} s"]
-        parts += [_verdict(cut) for cut in self._result.cuts]
-        if self._result.checks:
-            verdict = f"{len(failed)} of {len(self._result.checks)} checks failed"
-            parts.append(verdict if failed else f"all {len(self._result.checks)} checks hold")
-        self._canvas.text(LEFT, 24, "A call, and how it was interrupted", 26)
-        self._canvas.text(LEFT, 62, "  ·  ".join(parts), 16, CUT if failed else MUTED)
+        if verdict is None:
+            parts += [_verdict(cut) for cut in self._result.cuts]
+        if verdict is None and self._result.checks:
+            count = f"{len(failed)} of {len(self._result.checks)} checks failed"
+            parts.append(count if failed else f"all {len(self._result.checks)} checks hold")
+        parts += [] if verdict is None else [verdict]
+        self._canvas.text(LEFT, 24, title, 26)
+        text = self._canvas.lines("  ·  ".join(parts), 16, self._right - LEFT, 2)
+        self._canvas.write_lines(LEFT, 62, text, 16, MUTED if ok else CUT)
         self._legend()
 
     def _legend(self) -> None:
         x = self._right
         entries = [("never heard", DROPPED), ("agent, as heard", AGENT), ("caller", CALLER)]
+        if self._recording.sent is not None:
+            entries.insert(2, ("the caller's line", SENT))
+        if self._result.held:
+            entries.insert(1, ("held", HELD_PALE))
         for text, fill in entries:
             x -= self._canvas.text_width(text, _TEXT_SIZE)
             self._canvas.text(x, 40, text, _TEXT_SIZE, MUTED, "lm")
@@ -157,6 +209,9 @@ class _Page:
             self._canvas.bar((left, _AGENT[0], right, _AGENT[1]), AGENT_PALE, 4)
         for cut in self._result.cuts:
             self._dropped(cut)
+        for held in self._result.held:
+            box = (self._x(held.from_s), _AGENT[0], self._x(held.until_s), _AGENT[1])
+            self._canvas.bar(box, HELD_PALE, 2)
 
     def _lanes(self) -> None:
         recording = self._recording
@@ -167,6 +222,9 @@ class _Page:
             middle = (top + bottom) / 2
             self._canvas.line((LEFT, middle), (self._right, middle), fill)
             box = (LEFT, top + 4, self._right, bottom - 4)
+            if track is recording.caller and recording.sent is not None:
+                peak = loudest(track)
+                self._canvas.wave(recording.sent, box, RATE_HZ, self._px_per_s, peak, SENT)
             self._canvas.wave(track, box, RATE_HZ, self._px_per_s, loudest(track), fill)
             self._canvas.text(LEFT - 12, middle, name, 16, fill, "rm")
 
@@ -200,6 +258,37 @@ class _Page:
         self._canvas.bar((x, _CALLER[1] + 3, x + width, _AGENT[0] - 3), CUT, 3)
         self._canvas.text(x + 7, (_CALLER[1] + _AGENT[0]) / 2, text, 13, "white", "lm")
 
+    def _aside(self, aside: Aside) -> None:
+        """Mark how long the agent stood still, or that it did not."""
+        if aside.utterance is None:
+            return
+        text = f"gap {aside.gap_s * 1000:.0f} ms" if aside.gap_s else "no gap"
+        text, fill = ("cut", CUT) if aside.is_cut else (text, HELD if aside.gap_s else MUTED)
+        x = self._x(aside.said.from_s)
+        self._canvas.dashes(x, _CALLER[0] - 6, _AGENT[1] + 4, fill)
+        width = self._canvas.text_width(text, 13) + 14
+        self._canvas.bar((x, _CALLER[1] + 3, x + width, _AGENT[0] - 3), fill, 3)
+        self._canvas.text(x + 7, (_CALLER[1] + _AGENT[0]) / 2, text, 13, "white", "lm")
+
+    def _decisions(self) -> None:
+        """Write below the axis what was decided, each at its moment."""
+        if not self._result.decisions:
+            return
+        self._canvas.text(LEFT - 12, _DECISIONS + 8, "decided", _TEXT_SIZE, MUTED, "rm")
+        free_from = [0.0] * _DECISION_ROWS
+        # What matters most gets the room there is.
+        order = sorted(self._result.decisions, key=lambda each: each.is_open)
+        for decision in order:
+            x, fill = self._x(decision.at_s), _decided_in(decision)
+            row = next((n for n, free in enumerate(free_from) if free <= x), None)
+            bottom = _DECISIONS + (0 if row is None else row) * _SMALL * LINE_HEIGHT + 14
+            self._canvas.line((x, _STATE[1] + 2), (x, bottom), fill)
+            if row is not None:
+                room = max(20.0, min(300.0, self._right - x - 4))
+                (text,) = self._canvas.lines(decision_in_words(decision), _SMALL, room, 1)
+                self._canvas.text(x + 4, bottom - 14, text, _SMALL, fill)
+                free_from[row] = x + self._canvas.text_width(text, _SMALL) + 16
+
     # --- texts ----------------------------------------------------------------------------------
 
     def _agent_labels(self) -> list[_Label]:
@@ -210,13 +299,21 @@ class _Page:
             starts.setdefault(span.utterance, span.start / RATE_HZ)
         for utterance, at_s in starts.items():
             cut = cuts.get(utterance)
-            text = self._notes.texts.get(utterance, "")
+            text = self._heard_text(utterance)
             if cut is not None and cut.unheard.strip():
                 text = f"{cut.heard} …"
             labels.append(_Label(at_s, text.strip(), AGENT))
             if cut is not None and cut.unheard.strip() and cut.silent_at_s is not None:
                 labels.append(_Label(cut.silent_at_s, f"… {cut.unheard.strip()}", DROPPED_TEXT))
         return sorted(labels, key=lambda label: label.at_s)
+
+    def _heard_text(self, utterance: int) -> str:
+        """Return the text of an utterance, or what was heard of it if it was cut."""
+        text, turn = self._notes.texts.get(utterance, ""), self._notes.turns.get(utterance)
+        entry = next((e for e in self._notes.history if e.get("turn", 0) == turn), None)
+        if entry is None or entry["generated"] != text or entry["heard"] == text:
+            return text
+        return f"{entry['heard']} …"
 
     def _labels(self, y: float, labels: Sequence[_Label], *, above: bool = False) -> None:
         """Write texts beside each other, each as wide as there is room before the next."""

@@ -61,6 +61,8 @@ class Recording:
     """When the call changed its state, in seconds of the recording."""
     generated: Mapping[int, array[int]] = field(default_factory=dict)
     """All audio of each utterance that was synthesised, heard or not, 24 kHz."""
+    sent: array[int] | None = None
+    """What the line carried of the caller's side, if that is more than what the caller said."""
 
     def of(self, utterance: int) -> array[int]:
         """Return what was heard of an utterance, without the gaps."""
@@ -118,9 +120,9 @@ class Recording:
         return first / RATE_HZ, last / RATE_HZ
 
     def write_wav(self, path: Path) -> None:
-        """Write a stereo WAV: caller left, agent right, PCM16 at 24 kHz."""
+        """Write a stereo WAV: what the line carried left, agent right, PCM16 at 24 kHz."""
         both = array("h", bytes(4 * len(self.caller)))
-        both[0::2] = self.caller
+        both[0::2] = self.caller if self.sent is None else self.sent
         both[1::2] = self.agent
         with wave.open(str(path), "wb") as file:
             file.setnchannels(2)
@@ -139,6 +141,7 @@ def record(
     spoke_rate_hz: int = 16_000,
     states: Sequence[tuple[float, CallState]] = (),
     generated: Mapping[int, array[int]] | None = None,
+    sent: bytes | bytearray | None = None,
 ) -> Recording:
     """Lay both sides of a call on one clock; what sounded outside of it is left out.
 
@@ -151,11 +154,16 @@ def record(
         spoke_rate_hz: The microphone's rate.
         states: When the call changed its state, in seconds of trio's clock.
         generated: All audio of each utterance that was synthesised, 24 kHz.
+        sent: What the line carried, sample by sample beside `spoke`; None: that.
     """
     length = max(0, round((end_s - start_s) * RATE_HZ))
     caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))
-    said = resample(samples(spoke), spoke_rate_hz, RATE_HZ)
-    _put(caller, said, round((spoke_at_s - start_s) * RATE_HZ))
+    at = round((spoke_at_s - start_s) * RATE_HZ)
+    _put(caller, resample(samples(spoke), spoke_rate_hz, RATE_HZ), at)
+    line = None
+    if sent is not None:
+        line = array("h", bytes(2 * length))
+        _put(line, resample(samples(sent), spoke_rate_hz, RATE_HZ), at)
     spans = []
     for piece in heard:
         start, stop = _put(agent, samples(piece.pcm), round((piece.at_s - start_s) * RATE_HZ))
@@ -169,6 +177,7 @@ def record(
         spans=tuple(spans),
         states=tuple((max(0.0, at_s - start_s), state) for at_s, state in states),
         generated=dict(generated or {}),
+        sent=line,
     )
 
 

@@ -13,18 +13,16 @@ from typing import Any, TextIO, TypeAlias
 import trio
 
 from .._app import App
-from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
 from ..server import open_server
-from ._caller import Conversation
+from ._call import make_call
 from ._checks import run_checks
 from ._extra import need
-from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
-from ._microphone import Microphone
+from ._measure import Notes, heard_of_turn
 from ._observer import Observer
 from ._picture import draw
-from ._recording import RATE_HZ, Recording, record
+from ._recording import RATE_HZ
 from ._report import as_json
-from ._result import Cut, Predicate, Rehearsal, Said
+from ._result import Cut, Predicate, Rehearsal
 from ._script import Line
 from ._sound import first_audible, resample, samples, to_pcm
 from ._terminal import Terminal
@@ -35,9 +33,6 @@ Voice: TypeAlias = Callable[[str], Awaitable[bytes]]
 
 Transcribe: TypeAlias = Callable[[bytes], Awaitable[str]]
 """Speech (PCM16 little-endian mono 16 kHz) to text."""
-
-TAIL_S = 0.3
-"""Silence recorded after the call."""
 
 
 async def rehearse(
@@ -121,14 +116,10 @@ async def _run(
             async with open_server(observer.watched(app), port=0) as server:
                 loading.close()
                 timeline.title("")
-                microphone = Microphone()
-                async with open_caller(server.url, microphone=microphone.next_frame) as caller:
-                    conversation = Conversation(caller, microphone, timeline)
-                    start_s = caller.received[0].at_s - FRAME_S
-                    timeline.begin(start_s, conversation)
-                    lines = list(zip(script, sounds, strict=True))
-                    await conversation.run(lines, answer_s)
-                result, notes = _look_back(caller, conversation, observer, start_s)
+                lines = list(zip(script, sounds, strict=True))
+                result, notes = await make_call(
+                    server.url, lines, observer=observer, watcher=timeline, answer_s=answer_s
+                )
                 if transcribe is not None:
                     with timeline.doing("what was heard is transcribed", nursery):
                         result = await _transcribed(result, notes, transcribe)
@@ -136,75 +127,13 @@ async def _run(
 
 
 async def _speech(line: Line, voice: Voice) -> bytes:
-    pcm = await voice(line.text)
+    pcm = await voice(line.text) if line.sound is None else line.sound
     if first_audible(samples(pcm)) is None:
         raise ValueError(f"rehearse(): the voice gave nothing audible for the line {line.text!r}")
     return pcm
 
 
 # --- after the call -----------------------------------------------------------------------------
-
-
-def _look_back(
-    caller: Caller, conversation: Conversation, observer: Observer, start_s: float
-) -> tuple[Rehearsal, Notes]:
-    recording = record(
-        start_s=start_s,
-        end_s=conversation.ended_s + TAIL_S,
-        spoke=conversation.microphone.pcm,
-        spoke_at_s=conversation.microphone.start_s,
-        heard=conversation.heard,
-        states=conversation.ear.states,
-        generated=observer.audio,
-    )
-    notes = Notes(
-        fences=[
-            Fence(r.at_s - start_s, r.message.utterance)
-            for r in caller.received
-            if isinstance(r.message, Clear)
-        ],
-        arrivals=caller.arrivals,
-        turns=observer.turns,
-        texts=observer.texts,
-        history=observer.history(start_s),
-        metrics=observer.metrics,
-    )
-    said = _said(conversation, recording)
-    result = Rehearsal(
-        recording=recording,
-        said=said,
-        cuts=tuple(find_cut(each, recording, notes) for each in said if each.line.interrupts),
-        answers=tuple(find_answer(each, recording, notes) for each in said),
-        history=list(map(dict, notes.history)),
-        ended=caller.reason or "the caller left",
-        problems=tuple(conversation.problems),
-        transcripts=_transcripts(caller, start_s),
-        turn_seconds={
-            turn: len(heard_of_turn(recording, notes, utterance)) / RATE_HZ
-            for utterance, turn in notes.turns.items()
-        },
-    )
-    return result, notes
-
-
-def _said(conversation: Conversation, recording: Recording) -> tuple[Said, ...]:
-    said = []
-    for spoken in conversation.spoken:
-        from_s = spoken.from_s - recording.start_s
-        found = recording.caller_sound(from_s, spoken.until_s - recording.start_s)
-        if found is not None:
-            said.append(Said(spoken.line, *found))
-    return tuple(said)
-
-
-def _transcripts(caller: Caller, start_s: float) -> tuple[tuple[float, str], ...]:
-    return tuple(
-        (received.at_s - start_s, received.message.text)
-        for received in caller.received
-        if isinstance(received.message, Transcript)
-        and received.message.role == "user"
-        and received.message.final
-    )
 
 
 async def _transcribed(result: Rehearsal, notes: Notes, transcribe: Transcribe) -> Rehearsal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ._result import Answer, Cut, Parts, Rehearsal
+from ._result import Answer, Aside, Cut, Decision, Parts, Rehearsal
 
 
 def as_json(result: Rehearsal) -> dict[str, Any]:
@@ -23,6 +23,13 @@ def as_json(result: Rehearsal) -> dict[str, Any]:
         "problems": list(result.problems),
         "lines": [_line(answer) for answer in result.answers],
         "cuts": [_cut(cut) for cut in result.cuts],
+        "asides": [_aside(aside) for aside in result.asides],
+        "decisions": [_decision(each) for each in result.decisions],
+        "held": [
+            {"from_s": _rounded(each.from_s), "until_s": _rounded(each.until_s)}
+            | {"reason": each.reason}
+            for each in result.held
+        ],
         "checks": [asdict(check) for check in result.checks],
     }
 
@@ -39,6 +46,16 @@ def parts_in_words(parts: Parts) -> str:
         (parts.playback_s, "line and player"),
     ]
     return ", ".join(f"{seconds:.2f} {name}" for seconds, name in named)
+
+
+def decision_in_words(decision: Decision) -> str:
+    """Return a decision in one row: what, by which rule, and what it compared."""
+    values = ", ".join(f"{name} {_plain(value)}" for name, value in decision.values.items())
+    return f"{decision.decision} by {decision.rule}" + (f" ({values})" if values else "")
+
+
+def _plain(value: str | int | float | bool) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def _line(answer: Answer) -> dict[str, Any]:
@@ -63,6 +80,23 @@ def _cut(cut: Cut) -> dict[str, Any]:
         "unheard": cut.unheard,
         "transcript": cut.transcript,
     }
+
+
+def _aside(aside: Aside) -> dict[str, Any]:
+    figures = ("gap_s", "gap_from_s", "dead_air_s", "dry_s", "lost_s")
+    return {
+        "line": aside.said.line.text,
+        "utterance": aside.utterance,
+        "is_cut": aside.is_cut,
+        **{name: _rounded(getattr(aside, name)) for name in figures},
+        "model_calls": aside.model_calls,
+        "turns": aside.turns,
+        "decisions": [decision_in_words(each) for each in aside.decisions],
+    }
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
+    return {**asdict(decision), "at_s": _rounded(decision.at_s)}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -53,6 +53,67 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """What the turn taking decided."""
+
+    at_s: float
+    """When, in seconds of the recording."""
+    about: str
+    """``start``, ``end``, ``barge_in`` or ``nudge``."""
+    decision: str
+    rule: str
+    """The setting or strategy that decided."""
+    values: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """What the rule compared."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it only says that more must be known."""
+        return self.decision == "held"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A stretch in which the agent's voice stood still, waiting for a decision."""
+
+    from_s: float
+    until_s: float
+    """When it went on or was cut; the end of the recording if it never was."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What a line that was meant to leave the agent speaking did to its speech."""
+
+    said: Said
+    utterance: int | None = None
+    """The utterance that was audible when it began; None: the agent was silent."""
+    is_cut: bool = False
+    """Whether the utterance was cut after all."""
+    gap_s: float = 0.0
+    """The longest stretch for which that utterance stood still because it was held, from this line
+    to the next."""
+    gap_from_s: float | None = None
+    """Where that gap begins; None without one."""
+    dry_s: float = 0.0
+    """For how long it stood still in that time because the player had nothing to play."""
+    dead_air_s: float = 0.0
+    """The silence that the caller heard there, from the agent's last audible sample to its next:
+    the gap with the pauses of the agent's own that lie beside it."""
+    lost_s: float = 0.0
+    """How much of what was synthesised was left out, or came twice, from this line to the end of
+    the utterance, or to what was played of it."""
+    model_calls: int = 0
+    """Answers that were generated because of it."""
+    turns: int = 0
+    """Turns of the caller's that were made of it."""
+    decisions: tuple[Decision, ...] = ()
+    """What was decided about it, in order: first by its sound, then by its words.  That the agent
+    is held until more is known is no decision."""
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """Where the time between a line and its answer went, in seconds.
 
@@ -119,6 +180,12 @@ class Rehearsal:
     """What the agent understood, final transcripts only, and when."""
     turn_seconds: Mapping[int, float] = field(default_factory=dict)
     """How much audio of each turn was heard."""
+    asides: tuple[Aside, ...] = ()
+    """One for each line that was said and meant to leave the agent speaking."""
+    decisions: tuple[Decision, ...] = ()
+    """What the turn taking decided, in order."""
+    held: tuple[Held, ...] = ()
+    """When the agent's voice stood still."""
     checks: tuple[Check, ...] = ()
     files: tuple[Path, ...] = ()
     """What was written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..events import CallState
 
@@ -43,13 +43,42 @@ class Line:
     """Something the caller says."""
 
     text: str
+    """The words; of a `sound`, what it is: "(coughs)"."""
     when: Cue
     """The moment to say it."""
     interrupts: bool = False
     """Whether it is meant to cut the agent; then the cut is measured and checked."""
+    longest_gap_s: float | None = None
+    """For what is meant to leave the agent speaking, such as "mhm" or a cough: the longest gap in
+    seconds that it may make in the agent's speech, which is measured and checked then; cues go on
+    as if nothing had been said.  None for a turn of the caller's."""
+    sound: bytes | None = field(default=None, repr=False)
+    """What is heard instead of the voice saying `text`: PCM16 little-endian mono 16 kHz."""
     deadline_s: float = 20.0
     """Longest wait for that moment, from the end of the caller's line before this one (from the
     start of the call for the first); after it the rehearsal ends and fails."""
+
+    def __post_init__(self) -> None:
+        """Check that it wants one thing.
+
+        Raises:
+            ValueError: It is meant to cut the agent and to leave it speaking.
+        """
+        if self.interrupts and self.longest_gap_s is not None:
+            raise ValueError(
+                f"Line({self.text!r}): interrupts=True is meant to cut the agent, longest_gap_s= "
+                "to leave it speaking; give one of them"
+            )
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it is meant to leave the agent speaking."""
+        return self.longest_gap_s is not None
+
+    @property
+    def shown(self) -> str:
+        """The text as it is shown: words in quotation marks, "(coughs)" without."""
+        return self.text if self.text.startswith("(") else f"“{self.text}”"
 
 
 def agent_falls_silent(for_s: float = 0.6) -> Cue:

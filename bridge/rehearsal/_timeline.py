@@ -14,8 +14,8 @@ from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, Sta
 from ._caller import Conversation
 from ._ear import Ear, Messages
 from ._recording import RATE_HZ
-from ._report import parts_in_words
-from ._result import Rehearsal
+from ._report import decision_in_words, parts_in_words
+from ._result import Decision, Rehearsal
 from ._script import Line
 from ._sound import last_audible, samples
 from ._terminal import Style, Terminal, columns
@@ -53,6 +53,7 @@ class Timeline:
         self._now_s = 0.0
         self._state = "idle"
         self._draft: _Draft | None = None
+        self._is_held = False
         self._conversation: Conversation | None = None
 
     # --- before the call ------------------------------------------------------------------------
@@ -103,7 +104,8 @@ class Timeline:
     def line(self, at_s: float, line: Line) -> None:
         """Tell that the caller begins to say a line."""
         self._finish_draft(broken=True)
-        text = f"“{line.text}”" + (" (talks over the agent)" if line.interrupts else "")
+        text = line.shown + (" (talks over the agent)" if line.interrupts else "")
+        text += " (while the agent speaks)" if line.is_aside else ""
         self._row(at_s, "caller", "caller", text)
 
     def messages(self, messages: Messages) -> None:
@@ -139,6 +141,22 @@ class Timeline:
                 self._cut(at_s, cut)
             case OtherEvent(name="agent.stopped_speaking", data={"cut": False}):
                 self._finish_draft()
+            case OtherEvent(name="agent.speech_held"):
+                self._finish_draft(broken=True)
+                self._is_held = True
+                self._row(at_s, "held", "dim", "the agent stands still, to hear what this is")
+            case OtherEvent(name="agent.speech_released", data={"held_s": held_s}):
+                if self._is_held:
+                    self._row(at_s, "goes on", "dim", f"after {held_s * 1000:.0f} ms")
+                self._is_held = False
+            case OtherEvent(name="turn.decided", data={"about": "barge_in"} as told):
+                decision = Decision(
+                    at_s, "barge_in", told["decision"], told["rule"], told.get("values", {})
+                )
+                if decision.is_open:
+                    return  # the row above tells that the agent is held
+                self._is_held = self._is_held and decision.decision != "interruption"
+                self._row(at_s, "decided", "dim", decision_in_words(decision))
             case OtherEvent(name="agent.handoff", data={"target": target}):
                 self._row(at_s, "call", "dim", f"{target} takes over")
             case ErrorMessage(code=code, message=text):
@@ -156,6 +174,7 @@ class Timeline:
 
     def _cut(self, at_s: float, cut: Cut) -> None:
         self._finish_draft(broken=True)
+        self._is_held = False  # it does not go on
         latency_s = self._latency_s(cut.utterance)
         when = "before it was heard"
         if latency_s is not None:

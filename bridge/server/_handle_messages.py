@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from ..control._steps import StepState
 from ..control._verbs import PolicyKind, TurnPhase, Verb
 from ..events import CallState
 from ._wire import JsonObject, Milliseconds, Request, Wire
@@ -62,6 +63,9 @@ class AskSnapshot(Wire):
 
     type: Literal["snapshot"] = "snapshot"
     request: Request
+    follow: bool = False
+    """Whether it is told again whenever something of it changes, but for what only grows: times,
+    the text, and less than a twentieth of a cap.  The latest request holds, also one without it."""
 
 
 HandleMessage = UseVerb | AnswerPermission | DescribeVerb | AskSnapshot
@@ -121,6 +125,28 @@ class Description(Wire):
     request: Request
     verb: Verb
     text: str
+    possible: bool
+    """Whether it would do anything."""
+
+
+class StepOfTurn(Wire):
+    """A step of a turn."""
+
+    tool: str
+    """The tool; empty for a question to the model."""
+    id: str
+    """The id of the tool's call; empty for the model."""
+    state: StepState
+    elapsed_ms: Milliseconds
+    """For how long it has run, or ran."""
+
+
+class VerbNow(Wire):
+    """What a verb would do at this moment."""
+
+    text: str
+    possible: bool
+    """Whether it would do anything."""
 
 
 class ToolAtWork(Wire):
@@ -171,7 +197,11 @@ class SnapshotMessage(Wire):
     """Since the turn began."""
     caps: dict[str, CapUse]
     """Each cap that the turn has."""
+    step_list: tuple[StepOfTurn, ...] = Field(default=(), strict=False)
+    """The steps of the turn so far, in the order in which they began."""
     tools: tuple[ToolAtWork, ...] = Field(default=(), strict=False)
     backgrounded: int
     """How many jobs go on in the background."""
     permissions: tuple[OpenQuestion, ...] = Field(default=(), strict=False)
+    verbs: dict[Verb, VerbNow]
+    """What each verb would do; ``shutdown`` is not among them."""

@@ -13,29 +13,40 @@ from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Literal, final
+from types import MappingProxyType
+from typing import final
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
+from websockets.trio.server import ServerConnection
 
+from .._call_request import CallRequest
 from ._metrics import CONTENT_TYPE, Metrics
 from ._native import ErrorCode, ErrorMessage, encode
 
 CALL_PATH = "/ws"
 
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {calls}; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""What a page of this server may do: run its own files and call its own server, nothing else."""
+
 SECURITY_HEADERS = (
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws: wss:; "
-        "img-src 'self' data:; font-src 'self'; media-src 'self' blob:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'",
-    ),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
-    ("Permissions-Policy", "microphone=(self)"),
+    ("Permissions-Policy", "microphone=(self), camera=(), geolocation=(), display-capture=()"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 )
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+"""A Host that may stand in a header of ours: a name or an address, and a port."""
+
+THREAD = re.compile(r"[\w.@:+~-]{1,128}")
+"""What a client may call a conversation: letters, digits and a few signs, as in an address."""
 
 CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -118,9 +129,21 @@ class Gate:
     def __call__(self, connection: object, request: Request) -> Response | None:
         """Return the answer, or None to go on with the WebSocket handshake."""
         response = self._answer(request)
-        if response is not None and request.method == "HEAD":
+        if response is None:
+            return None
+        if request.method == "HEAD":
             response.body = b""  # its Content-Length stays: RFC 9110, section 9.3.2
+        self.secure(connection, request, response)
         return response
+
+    @staticmethod
+    def secure(connection: object, request: Request, response: Response) -> None:
+        """Add the security headers to a response, also to one that comes of the handshake."""
+        calls = " ".join(_calls_of(_one(request.headers, "Host")))
+        policy = CONTENT_POLICY.format(calls=calls)
+        for name, value in (("Content-Security-Policy", policy), *SECURITY_HEADERS):
+            if name not in response.headers:
+                response.headers[name] = value
 
     def _answer(self, request: Request) -> Response | None:
         path = request.path.partition("?")[0]
@@ -154,9 +177,17 @@ class Gate:
             return self._reject(
                 HTTPStatus.FORBIDDEN, "forbidden", "this Origin may not call; see origins="
             )
-        if call_mode(request) is None:
+        query = _query(request)
+        if query.get("mode", "audio") not in ("audio", "text"):
             return self._reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
-        why_not = self._room()
+        if "thread" in query and not THREAD.fullmatch(query["thread"]):
+            return self._reject(
+                HTTPStatus.BAD_REQUEST,
+                "thread_refused",
+                "thread is 1 to 128 letters, digits or one of _.@:+~-",
+            )
+        # A call that goes on has its room already.
+        why_not = self._room() if "resume" not in query or self._room() == "draining" else None
         if why_not is not None:
             response = self._reject(HTTPStatus.SERVICE_UNAVAILABLE, why_not, "no room for a call")
             response.headers["Retry-After"] = "5"
@@ -175,8 +206,7 @@ class Gate:
         scheme, _, given = _one(request.headers, "Authorization").partition(" ")
         if scheme.lower() != "bearer":
             # A browser cannot set a header on a WebSocket.
-            query = parse_qs(request.path.partition("?")[2])
-            given = query.get("token", [""])[0]
+            given = _query(request).get("token", "")
         return hmac.compare_digest(given.strip().encode(), self._token)
 
     def _known_host(self, headers: Headers) -> bool:
@@ -209,24 +239,62 @@ class Gate:
         )
 
 
-def call_mode(request: Request) -> Literal["audio", "text"] | None:
-    """Return how a caller wants to talk, ``audio`` unless told; None for any other word."""
-    match parse_qs(request.path.partition("?")[2]).get("mode", ["audio"]):
-        case ["audio"]:
-            return "audio"
-        case ["text"]:
-            return "text"
-    return None
+def wants_resume(request: Request) -> bool:
+    """Whether a client wants to go on with a call."""
+    return "resume" in _query(request)
+
+
+def call_request(request: Request, peer: str) -> CallRequest:
+    """Return how a client asked for a call, in the words of the app.
+
+    Args:
+        request: Its handshake, which the gate let through.
+        peer: Its address.
+    """
+    query = _query(request)
+    headers: dict[str, str] = {}
+    for name, value in request.headers.raw_items():
+        known = headers.get(name.lower())
+        headers[name.lower()] = value if known is None else f"{known}, {value}"
+    return CallRequest(
+        mode="text" if query.get("mode") == "text" else "audio",
+        thread=query.get("thread"),
+        headers=MappingProxyType(headers),
+        query=MappingProxyType(query),
+        peer=peer,
+    )
+
+
+def peer_of(connection: ServerConnection) -> str:
+    """Return the address of the other end; empty where there is none."""
+    try:
+        name = connection.remote_address
+    except (AttributeError, NotImplementedError, OSError):
+        return ""  # no socket, or one whose other end is gone
+    return str(name[0]) if isinstance(name, tuple) else str(name or "")
+
+
+def _query(request: Request) -> dict[str, str]:
+    found = parse_qs(request.path.partition("?")[2], keep_blank_values=True)
+    return {name: values[0] for name, values in found.items()}
+
+
+def _calls_of(host: str) -> Iterator[str]:
+    """Yield where a page of this server may connect to."""
+    yield "'self'"
+    # Not every browser takes 'self' to mean the WebSockets of this host (CSP3, section 6.7.2.8).
+    if _HOST.fullmatch(host):
+        yield f"ws://{host}"
+        yield f"wss://{host}"
 
 
 def respond(status: HTTPStatus, content_type: str, body: bytes) -> Response:
-    """Return a response with the security headers of every response."""
+    """Return a response that ends its connection."""
     headers = Headers(
         [
             ("Content-Type", content_type),
             ("Content-Length", str(len(body))),
             ("Connection", "close"),
-            *SECURITY_HEADERS,
         ]
     )
     return Response(status.value, status.phrase, headers, body)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import final
+from typing import final, get_args
 
 import trio
+
+from ._watch_messages import WatchLevel
 
 HARD_LIMIT_FACTOR = 4
 """A message above ``max_message_bytes`` is answered by an error; above this many times as much it
@@ -17,7 +19,7 @@ class Limits:
     """Bounds of a server; None disables one where that is allowed.
 
     Raises:
-        ValueError: A bound is zero or negative.
+        ValueError: A bound is zero or negative, or `watch` is another word.
     """
 
     max_calls: int = 100
@@ -28,6 +30,9 @@ class Limits:
     """JSON messages per second and call, over a while; playback positions alone are 20."""
     message_burst: int = 200
     """JSON messages that may come at once."""
+    resume_s: float = 20.0
+    """Seconds that a call waits for a client whose line has dropped; 0: it ends with its line.  A
+    telephone that changes from one network to another takes a few."""
     silence_s: float | None = 120.0
     """Seconds without any message of the client (audio counts, so does ping) that end a call."""
     stall_s: float | None = 10.0
@@ -40,11 +45,22 @@ class Limits:
     """Seconds a client has to take the last messages and the close frame of its call."""
     drain_s: float = 10.0
     """Seconds that calls have to end when the server stops."""
+    watch: WatchLevel = "events"
+    """What clients may see of their own calls: ``off``, nothing but what the protocol tells anyway;
+    ``events``, all that happens, without words; ``words``, also what people say, and what tools are
+    given and return."""
 
     def __post_init__(self) -> None:
         """Check every bound."""
+        if self.watch not in get_args(WatchLevel):
+            levels = ", ".join(map(repr, get_args(WatchLevel)))
+            raise ValueError(f"Limits: watch is one of {levels}, not {self.watch!r}")
         for field in fields(self):
+            if field.name == "watch":
+                continue
             value = getattr(self, field.name)
+            if field.name == "resume_s" and value == 0:
+                continue
             if value is not None and not value > 0:
                 raise ValueError(f"Limits: {field.name} must be above 0, not {value!r}")
 

@@ -15,12 +15,30 @@ DURATION_BUCKETS_S = (1, 5, 15, 30, 60, 120, 300, 600, 1800)
 """From a caller who hangs up at once to half an hour; five minutes is a long support call."""
 
 
+KNOWN_REASONS = frozenset(
+    {
+        "agent_ended",
+        "agent_error",
+        "disconnected",
+        "ended",
+        "failed",
+        "hangup",
+        "shutdown",
+        "silence",
+    }
+)
+"""Reasons with a row of their own in the metrics; an agent may end calls with any word."""
+
+
 @final
 class Metrics:
     """Counts of one server; plain numbers, changed on the event loop only.
 
     Attributes:
         calls_active: Calls that are open now.
+        calls_waiting: Those of them whose line has dropped.
+        lines_lost: Times the line of a call dropped.
+        reconnects: Times a call went on over another line.
         calls: Calls that ended, by reason.
         rejected: Handshakes that were refused, by code.
         errors: Error messages sent to clients, by code.
@@ -32,6 +50,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.calls_active = 0
+        self.calls_waiting = 0
+        self.lines_lost = 0
+        self.reconnects = 0
         self.calls: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
@@ -60,6 +81,18 @@ class Metrics:
 
     def _lines(self) -> Iterator[str]:
         yield from _plain("calls_active", "gauge", "Calls that are open now.", self.calls_active)
+        yield from _plain(
+            "calls_waiting", "gauge", "Calls whose line has dropped.", self.calls_waiting
+        )
+        yield from _plain(
+            "lines_lost_total", "counter", "Times the line of a call dropped.", self.lines_lost
+        )
+        yield from _plain(
+            "reconnects_total",
+            "counter",
+            "Times a call went on over another line.",
+            self.reconnects,
+        )
         yield from _labelled("calls_total", "Calls that ended.", "reason", self.calls)
         yield from _labelled(
             "calls_rejected_total", "Handshakes that were refused.", "code", self.rejected

@@ -26,13 +26,18 @@ from ._handle_messages import (
     VerbReceipt,
     VerbSettled,
 )
+from ._line_messages import INPUT_RATE_HZ as INPUT_RATE_HZ
+from ._line_messages import OUTPUT_RATE_HZ as OUTPUT_RATE_HZ
+from ._line_messages import PROTOCOL_VERSION as PROTOCOL_VERSION
+from ._line_messages import Ended as Ended
+from ._line_messages import Hello as Hello
+from ._line_messages import Resume as Resume
+from ._line_messages import Resumed as Resumed
+from ._watch_messages import Seen, Watch, Watching, WatchMessage
 from ._wire import ErrorCode as ErrorCode
 from ._wire import JsonObject, Milliseconds, Request, Utterance, Wire
 from ._wire import ProtocolViolation as ProtocolViolation
 
-PROTOCOL_VERSION = 1
-INPUT_RATE_HZ = 16_000
-OUTPUT_RATE_HZ = 24_000
 BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
 MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS
 """A binary frame of the client holds 1 to 100 ms of PCM16 at 16 kHz."""
@@ -130,6 +135,8 @@ ClientMessage = (
     | HangUp
     | Ping
     | HandleMessage
+    | WatchMessage
+    | Resume
 )
 
 
@@ -142,18 +149,6 @@ class AgentFrame:
 
     utterance: int
     pcm: bytes
-
-
-class Hello(Wire):
-    """The first message of a call."""
-
-    type: Literal["hello"] = "hello"
-    protocol: int = PROTOCOL_VERSION
-    call: str
-    agent: str
-    audio: bool
-    input_rate_hz: int = INPUT_RATE_HZ
-    output_rate_hz: int = OUTPUT_RATE_HZ
 
 
 class Clear(Wire):
@@ -242,13 +237,6 @@ class Pong(Wire):
     t: float
 
 
-class Ended(Wire):
-    """The last message of a call."""
-
-    type: Literal["ended"] = "ended"
-    reason: str
-
-
 ServerMessage = (
     AgentFrame
     | Hello
@@ -267,6 +255,9 @@ ServerMessage = (
     | VerbSettled
     | Description
     | SnapshotMessage
+    | Watching
+    | Seen
+    | Resumed
 )
 
 
@@ -342,6 +333,8 @@ _CLIENT_MODELS = _by_type(
     AnswerPermission,
     DescribeVerb,
     AskSnapshot,
+    Watch,
+    Resume,
 )
 _SERVER_MODELS = _by_type(
     Hello,
@@ -360,6 +353,9 @@ _SERVER_MODELS = _by_type(
     VerbSettled,
     Description,
     SnapshotMessage,
+    Watching,
+    Seen,
+    Resumed,
 )
 
 

@@ -10,6 +10,7 @@ import trio
 
 from ..control._describe import describe
 from ..control._receipt import Receipt
+from ..control._verbs import VERBS, Verb
 from ._handle_messages import (
     AnswerPermission,
     AskSnapshot,
@@ -20,9 +21,11 @@ from ._handle_messages import (
     OpenQuestion,
     RunningTool,
     SnapshotMessage,
+    StepOfTurn,
     StoppedTool,
     ToolAtWork,
     UseVerb,
+    VerbNow,
     VerbReceipt,
     VerbSettled,
 )
@@ -35,6 +38,12 @@ if TYPE_CHECKING:
 MAX_UNSETTLED = 64
 """Verbs of one client that may wait to settle; a person uses a few in a minute.  The Stop key works
 beyond it."""
+
+SHOWN: tuple[Verb, ...] = tuple(verb for verb in VERBS if verb != "shutdown")
+"""The verbs that a snapshot tells about."""
+
+CAP_PARTS = 20
+"""A cap is told anew when another twentieth of it is used: finer than a person can see."""
 
 
 @final
@@ -52,6 +61,9 @@ class RemoteHandle:
         """
         self._tell = tell
         self._unsettled: dict[int, list[VerbSettled]] = {}
+        self._call: Call | None = None
+        self._followed: Request | None = None
+        self._told: SnapshotMessage | None = None
 
     def receive(self, message: HandleMessage, call: Call) -> None:
         """Do what a message asks for.
@@ -69,10 +81,13 @@ class RemoteHandle:
             case AnswerPermission():
                 self._answer(message, call)
             case DescribeVerb(verb=verb, request=request):
-                text = describe(call, verb)
-                self._tell(Description(request=request, verb=verb, text=text))
-            case AskSnapshot(request=request):
-                self._tell(_snapshot(call, request))
+                now = _verb_now(call, verb)
+                self._tell(
+                    Description(request=request, verb=verb, text=now.text, possible=now.possible)
+                )
+            case AskSnapshot(request=request, follow=follow):
+                self._follow_call(call if follow else None, request)
+                self._show(snapshot_of(call, request))
             case _:
                 assert_never(message)
 
@@ -80,6 +95,25 @@ class RemoteHandle:
         """Tell that every verb has settled: the call is closed, and so everything is over."""
         for receipt_id in tuple(self._unsettled):
             self._settle(receipt_id)
+
+    def _follow_call(self, call: Call | None, request: Request) -> None:
+        if self._call is not None:
+            self._call.on_touch.remove(self._touched)
+        self._call, self._followed = call, request
+        if call is not None:
+            call.on_touch.append(self._touched)
+
+    def _touched(self) -> None:
+        """Tell what the call is doing, if it is something else than what was told last."""
+        if self._call is None or self._followed is None:
+            return
+        now = snapshot_of(self._call, self._followed)
+        if self._told is None or _essence(now) != _essence(self._told):
+            self._show(now)
+
+    def _show(self, now: SnapshotMessage) -> None:
+        self._told = now
+        self._tell(now)
 
     def _use(self, message: UseVerb, call: Call) -> None:
         if sum(map(len, self._unsettled.values())) >= MAX_UNSETTLED:
@@ -148,7 +182,8 @@ def _ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def _snapshot(call: Call, request: Request) -> SnapshotMessage:
+def snapshot_of(call: Call, request: Request) -> SnapshotMessage:
+    """Return what a call is doing, as the answer to a request."""
     now = call.snapshot()
     return SnapshotMessage(
         request=request,
@@ -163,6 +198,10 @@ def _snapshot(call: Call, request: Request) -> SnapshotMessage:
         text=now.text,
         active_ms=_ms(now.active_s),
         total_ms=_ms(now.total_s),
+        step_list=tuple(
+            StepOfTurn(tool=one.tool, id=one.id, state=one.state, elapsed_ms=_ms(one.elapsed_s))
+            for one in now.step_list
+        ),
         caps={name: CapUse(used=used, limit=limit) for name, (used, limit) in now.caps.items()},
         tools=tuple(
             ToolAtWork(id=one.id, name=one.name, policy=one.policy, elapsed_ms=_ms(one.elapsed_s))
@@ -173,4 +212,29 @@ def _snapshot(call: Call, request: Request) -> SnapshotMessage:
             OpenQuestion(id=one.id, name=one.name, arguments=one.arguments)
             for one in now.permissions
         ),
+        verbs={verb: _verb_now(call, verb) for verb in SHOWN},
+    )
+
+
+def _verb_now(call: Call, verb: Verb) -> VerbNow:
+    return VerbNow(text=describe(call, verb), possible=not call.control.why_not(verb))
+
+
+def _essence(shown: SnapshotMessage) -> SnapshotMessage:
+    """Return what counts as a change: all but what only grows."""
+    return shown.model_copy(
+        update={
+            "elapsed_ms": 0.0,
+            "active_ms": 0.0,
+            "total_ms": 0.0,
+            "text": "",
+            "tools": tuple(one.model_copy(update={"elapsed_ms": 0.0}) for one in shown.tools),
+            "step_list": tuple(
+                one.model_copy(update={"elapsed_ms": 0.0}) for one in shown.step_list
+            ),
+            "caps": {
+                name: (int(CAP_PARTS * one.used / one.limit) if one.limit else 0, one.limit)
+                for name, one in shown.caps.items()
+            },
+        }
     )

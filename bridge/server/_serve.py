@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any, final
 
 import structlog
 import trio
+from structlog.contextvars import bound_contextvars
+from websockets.exceptions import ConnectionClosed
 from websockets.trio.server import Server as WebSocketServer
 from websockets.trio.server import ServerConnection
 from websockets.trio.server import serve as serve_websockets
 
-from ._http import Gate, is_loopback
+from ._greeting import call_of
+from ._http import Gate, call_request, is_loopback, peer_of, wants_resume
 from ._limits import HARD_LIMIT_FACTOR, Limits
+from ._line import REFUSED, Line
+from ._line_messages import Resume
 from ._metrics import Metrics
-from ._native import ErrorCode, ErrorMessage, encode
+from ._native import ErrorCode, ErrorMessage, ProtocolViolation, decode_client, encode
 from ._session import Session
 from ._socket import SafeServer
 
@@ -30,6 +35,10 @@ if TYPE_CHECKING:
 
 TRY_AGAIN_LATER = 1013
 """Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
+
+PING_S = 10.0
+"""How often a connection is tried, and how long an answer may take: a peer that is gone without a
+word is found out after 20 s at the latest.  Phones answer from sleep within a few seconds."""
 
 log = structlog.get_logger()
 
@@ -53,7 +62,9 @@ class Server:
         self.url = f"http{'s' * tls}://{host}:{self.port}/"
         self._app = app
         self._limits = limits
-        self._sessions: set[Session] = set()
+        self._sessions: dict[str, Session] = {}
+        self._calls: trio.Nursery | None = None
+        self._asking = 0
         self._idle = trio.Event()
         self._draining = False
         self._service = trio.CancelScope()
@@ -62,14 +73,14 @@ class Server:
 
     @property
     def calls(self) -> int:
-        """Calls that are open now."""
-        return len(self._sessions)
+        """Calls that are open now, also those whose line has dropped."""
+        return sum(not session.over.is_set() for session in self._sessions.values())
 
     def room(self) -> ErrorCode | None:
         """Return why no call can be opened now, or None."""
         if self._draining:
             return "draining"
-        return "server_full" if len(self._sessions) >= self._limits.max_calls else None
+        return "server_full" if self.calls >= self._limits.max_calls else None
 
     def force(self) -> None:
         """Close everything now, also while the server is draining."""
@@ -83,7 +94,7 @@ class Server:
         its own; cancelling it is safe.
         """
         self._draining = True
-        for session in tuple(self._sessions):
+        for session in tuple(self._sessions.values()):
             session.end("shutdown")
         while self._sessions:
             self._idle = trio.Event()
@@ -94,23 +105,74 @@ class Server:
     async def handle(self, connection: ServerConnection) -> None:
         """Hold one connection whose handshake was let through."""
         assert isinstance(connection, SafeServer)  # made by create_connection
+        assert connection.request is not None  # the handshake is over
+        if wants_resume(connection.request):
+            await self._resume(connection)
+            return
         why_not = self.room()
         if why_not is not None:  # others came while the handshake was answered
-            self.metrics.rejected[why_not] += 1
-            with trio.move_on_after(self._limits.close_s):
-                await connection.send(encode(ErrorMessage(code=why_not, message="no room")))
-                await connection.aclose(TRY_AGAIN_LATER)
+            await self._refuse(connection, why_not, "no room")
             return
-        session = Session(connection, self._app, self._limits, self.metrics, token_hex(8))
-        self._sessions.add(session)
-        self.metrics.calls_active += 1
+        session = self._open(connection)
+        with bound_contextvars(call_id=session.call_id):
+            await session.begin(Line(connection, self._limits, session.line_broken))
+
+    def _open(self, connection: SafeServer) -> Session:
+        assert connection.request is not None  # the handshake is over
+        assert self._calls is not None  # nobody can connect before run()
+        request = call_request(connection.request, peer_of(connection))
+        session = Session(self._app, request, self._limits, self.metrics, token_hex(8))
+        self._sessions[session.call_id] = session
+        self._calls.start_soon(self._hold, session, name=f"call {session.call_id}")
+        return session
+
+    async def _hold(self, session: Session) -> None:
         try:
             await session.run()
+        except Exception:
+            # Its own nursery would have told; this is a fault of the server, and no other call's.
+            log.exception("session_failed", call_id=session.call_id)
         finally:
-            self._sessions.discard(session)
-            self.metrics.calls_active -= 1
+            session.over.set()
+            del self._sessions[session.call_id]
             if not self._sessions:
                 self._idle.set()
+
+    async def _resume(self, connection: SafeServer) -> None:
+        """Let a client go on with its call over another connection."""
+        if self._asking >= self._limits.max_calls:
+            await self._refuse(connection, "server_full", "too many clients ask at once")
+            return
+        self._asking += 1
+        try:
+            asked = await self._asked(connection)
+        finally:
+            self._asking -= 1
+        session = None if asked is None else self._sessions.get(call_of(asked.token))
+        if asked is None or session is None or not session.can_resume(asked):
+            await self._refuse(connection, "resume_expired", "there is no such call any more")
+            return
+        with bound_contextvars(call_id=session.call_id):
+            await session.resume(Line(connection, self._limits, session.line_broken), asked)
+
+    async def _asked(self, connection: SafeServer) -> Resume | None:
+        """Return what a client has to go on with; None if it does not tell."""
+        with trio.move_on_after(self._limits.handshake_s):
+            try:
+                message = decode_client(await connection.recv())
+            except (ConnectionClosed, ProtocolViolation):
+                return None
+            return message if isinstance(message, Resume) else None
+        return None
+
+    async def _refuse(self, connection: SafeServer, code: ErrorCode, text: str) -> None:
+        self.metrics.rejected[code] += 1
+        with trio.move_on_after(self._limits.close_s):
+            try:
+                await connection.send(encode(ErrorMessage(code=code, message=text)))
+            except ConnectionClosed:
+                return  # it has gone meanwhile
+            await connection.aclose(TRY_AGAIN_LATER if code != "resume_expired" else REFUSED, code)
 
     async def run(
         self, serve_listeners: Callable[..., Any], task_status: trio.TaskStatus[None]
@@ -118,6 +180,7 @@ class Server:
         """Serve until ``force``; an outer cancellation counts only until the server is ready."""
         with self._service:
             async with self._app.open(), trio.open_nursery() as nursery:
+                self._calls = nursery
                 self._websockets = await nursery.start(serve_listeners)
                 # Calls outlive the owner's cancellation, so that they can be told why they end.
                 self._service.shield = True
@@ -130,7 +193,7 @@ class Server:
         try:
             await self.drain()
         finally:
-            log.info("server_stopped", calls_cut=len(self._sessions))
+            log.info("server_stopped", calls_cut=self.calls)
             self._service.cancel(reason="server stopped")
 
 
@@ -183,8 +246,11 @@ async def open_server(
         ssl=ssl,
         compression=None,  # speech does not compress, and deflate costs 33 KB and a third of CPU
         process_request=gate,
+        process_response=gate.secure,
         server_header=None,
         open_timeout=limits.handshake_s,
+        ping_interval=PING_S,
+        ping_timeout=PING_S,
         close_timeout=limits.close_s,
         max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
         logger=logging.getLogger("bridge.server.websockets"),

@@ -1,85 +1,107 @@
-"""One connection from its hello to its last message.
+"""One call from its hello to its last message, over as many connections as it takes.
 
-Rule 1. The writer is started first and stopped last, so what the call says while it ends is heard.
+Rule 1. The writer of a line is stopped last, so what the call says while it ends is heard.
 Rule 2. Whatever goes wrong ends this call, with a reason, and nothing else.
+Rule 3. A lost line ends nothing: the agent's voice is held until the client is back, or the time
+for that is over.  A client that closes its line by itself has left.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, final
 
 import structlog
 import trio
 from structlog.contextvars import bound_contextvars
-from websockets.exceptions import ConnectionClosed
 
-from ._http import call_mode
-from ._limits import Limits, RateLimit
-from ._metrics import Metrics
-from ._native import HangUp, Hello, ProtocolViolation, Stop, decode_client
-from ._socket import Data, Outbox, SafeServer
+from ..thread import ThreadBusyError
+from ._backlog import Backlog
+from ._greeting import Tokens, hello, resumed
+from ._intake import Intake
+from ._limits import Limits
+from ._line import NOWHERE, REFUSED, Line
+from ._line_messages import Resume
+from ._metrics import KNOWN_REASONS, Metrics
+from ._native import ErrorMessage, encode
+from ._socket import Data, Outbox
 from ._transport import NativeTransport
+from ._wire import MAX_UTTERANCE, ErrorCode
 
 if TYPE_CHECKING:
     from .. import App, Call
-
-KNOWN_REASONS = frozenset(
-    {
-        "agent_ended",
-        "agent_error",
-        "disconnected",
-        "ended",
-        "failed",
-        "hangup",
-        "shutdown",
-        "silence",
-    }
-)
-"""Reasons with a row of their own in the metrics; an agent may end calls with any word."""
-
-COMPLAINTS_PER_S = 10.0
-COMPLAINT_BURST = 100
-"""Errors told to one client; more are counted but not told, so that nobody can make us talk."""
+    from .._call_request import CallRequest
 
 UNWIND_S = 1.0
 """How long the tasks of an ended call may take before the client is told that it is over."""
 
+STALLED_S = 1.0
+"""How long a client that tells what it plays, 20 times a second, may be silent while the agent
+speaks: then its line has stalled, and what is said would be lost."""
+
+CONNECTION = "connection"
+"""The reason for which the agent's voice is held."""
+
 log = structlog.get_logger()
+
+
+class _Refused(Exception):
+    """The call is not opened; its client is told why."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code: ErrorCode = code
 
 
 @final
 class Session:
-    """A call over one WebSocket connection of the native protocol."""
+    """A call of the native protocol.
+
+    Attributes:
+        call_id: Names the call in logs.
+        over: Set once the call is over and its client knows, or cannot be told now.
+    """
 
     def __init__(
-        self, connection: SafeServer, app: App, limits: Limits, metrics: Metrics, call_id: str
+        self, app: App, request: CallRequest, limits: Limits, metrics: Metrics, call_id: str
     ) -> None:
-        """Keep what the call needs; nothing happens before ``run``."""
-        assert connection.request is not None  # the handshake is over
-        self._connection = connection
+        """Keep what the call needs; nothing happens before ``run``.
+
+        Args:
+            app: What answers.
+            request: How the client asked for the call.
+            limits: Of the server.
+            metrics: The server's counts.
+            call_id: Names the call in logs.
+        """
+        self.call_id = call_id
+        self.over = trio.Event()
         self._app = app
+        self._request = request
         self._limits = limits
         self._metrics = metrics
-        self._call_id = call_id
         self._call: Call | None = None
         self._ending: str | None = None
-        self._rate = RateLimit(limits.messages_per_s, limits.message_burst)
-        self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
-        self._refused = 0
         self._failed = False
-        self._outbox = Outbox(
-            connection,
-            max_bytes=limits.max_waiting_bytes,
-            stall_s=limits.stall_s,
-            on_broken=lambda _: self.end("disconnected"),
-        )
+        self._lines = 0
+        self._close_code: int | None = None
+        self._line: Line | None = None
+        self._tokens = Tokens(call_id)
+        self._heard_at_s = trio.current_time()
+        self._stalled = False
+        self._is_waiting = False
+        self._opened = trio.Event()
+        self._patience = trio.CancelScope()
+        self._forgotten = trio.Event()
+        self._backlog = Backlog(self._open_outbox)
         self._transport = NativeTransport(
-            self._outbox,
+            self._backlog,
             metrics,
             # An app without a voice reads and writes, whatever the client would like.
-            audio=call_mode(connection.request) == "audio" and app.speech is not None,
+            audio=request.mode == "audio" and app.speech is not None,
+            watch=limits.watch,
+            greet=self._greet,
         )
+        self._intake = Intake(self._transport, limits, metrics)
 
     def end(self, reason: str) -> None:
         """End the call now; the first reason given holds."""
@@ -87,36 +109,64 @@ class Session:
             self._ending = reason
             if self._call is not None:
                 self._call.end(reason)
+        if reason == "shutdown":
+            self._forgotten.set()
+
+    # --- the call -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hold the call; returns once it is over and the connection closed.
+        """Hold the call; returns once it is over and nobody can ask for its end any more.
 
-        Cancelling it closes the connection without a word.
+        Cancelling it ends the call without a word.
         """
         started_s = trio.current_time()
-        with bound_contextvars(call_id=self._call_id):
+        self._metrics.calls_active += 1
+        with bound_contextvars(call_id=self.call_id):
             try:
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._outbox.run)
                     await self._converse(nursery)
                     await self._say_goodbye()
                     nursery.cancel_scope.cancel()
             finally:
                 self._account(trio.current_time() - started_s)
+                self.over.set()
+            with trio.move_on_after(self._limits.resume_s):
+                await self._forgotten.wait()
+            self._tokens.revoke()
 
     async def _converse(self, nursery: trio.Nursery) -> None:
-        self._transport.tell(
-            Hello(call=self._call_id, agent=self._app.name, audio=self._transport.audio)
-        )
         try:
-            async with self._app.open_call(self._transport, call_id=self._call_id) as call:
+            thread = await self._thread()
+            async with self._app.open_call(
+                self._transport, call_id=self.call_id, thread=thread
+            ) as call:
                 self._call = call
+                self._opened.set()
                 nursery.start_soon(self._announce_end, call)
+                if call.audio:
+                    nursery.start_soon(self._mind_line, call)
                 if self._ending is not None:
                     call.end(self._ending)
-                await self._hold(call)
+                await call.ended.wait()
         except* Exception as errors:  # noqa: BLE001  # the outermost edge of a call: told and logged
             self._fail(errors)
+        finally:
+            self._opened.set()
+
+    async def _thread(self) -> str | None:
+        """Return the conversation that the client names.
+
+        Raises:
+            _Refused: It may not.
+        """
+        if self._request.thread is None:
+            return None
+        with trio.move_on_after(self._limits.handshake_s):
+            if await self._app.lets_name_thread(self._request):
+                return self._request.thread
+        if not self._app.callers_name_threads:
+            raise _Refused("thread_refused", "this agent lets callers name no conversation")
+        raise _Refused("thread_refused", "this conversation is not open to you")
 
     async def _announce_end(self, call: Call) -> None:
         """Tell the end when the call's own tasks do not come to theirs."""
@@ -124,47 +174,25 @@ class Session:
         await trio.sleep(UNWIND_S)
         self._transport.finish(call.end_reason)
 
-    async def _hold(self, call: Call) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read, call)
-            await call.ended.wait()
-            nursery.cancel_scope.cancel()
-
-    async def _read(self, call: Call) -> None:
-        silence_s = math.inf if self._limits.silence_s is None else self._limits.silence_s
-        try:
-            with trio.move_on_after(silence_s) as patience:
-                while not call.ended.is_set():
-                    data = await self._connection.recv()
-                    patience.deadline = trio.current_time() + silence_s
-                    self._take(data, call)
-        except ConnectionClosed:
-            self.end("disconnected")
-        if patience.cancelled_caught:
-            self.end("silence")
-
-    def _take(self, data: Data, call: Call) -> None:
-        within_rate = isinstance(data, bytes) or self._rate.take()
-        try:
-            message = decode_client(data, max_bytes=self._limits.max_message_bytes)
-            # The two ways to make the agent stop work at any rate.
-            if not within_rate and not isinstance(message, Stop | HangUp):
-                raise ProtocolViolation(
-                    "rate_limited",
-                    f"more than {self._limits.messages_per_s:g} messages per second",
-                )
-            self._transport.receive(message, call)
-        except ProtocolViolation as violation:
-            self._refused += 1
-            if self._complaints.take():
-                self._transport.refuse(violation.code, violation.message, violation.request)
-            else:
-                self._metrics.errors[violation.code] += 1
-
     def _fail(self, errors: BaseExceptionGroup[Exception]) -> None:
+        error = _first_of(errors)
+        if self._call is None and isinstance(error, ThreadBusyError):
+            error = _Refused("thread_in_use", "this conversation is going on in another call")
+        if isinstance(error, _Refused):
+            self._refuse(error)
+            return
         log.error("call_failed", exc_info=errors)
-        self._transport.refuse("agent_error", f"the agent failed: {_name_of(errors)}")
+        self._transport.refuse("agent_error", f"the agent failed: {type(error).__name__}")
         self._failed = True
+
+    def _refuse(self, refused: _Refused) -> None:
+        log.info("call_refused", code=refused.code)
+        self._metrics.rejected[refused.code] += 1
+        self._ending = refused.code
+        self._transport.tell(ErrorMessage(code=refused.code, message=str(refused)))
+        self._transport.ended = refused.code  # there was no call that could end
+        if self._line is not None:
+            self._line.give_up(REFUSED, refused.code)
 
     async def _say_goodbye(self) -> None:
         self._transport.settle()  # nothing of the call is alive any more
@@ -172,12 +200,21 @@ class Session:
         if self._failed and reason in ("", "ended"):
             reason = "failed"
         self._transport.finish(reason or self._ending or "ended")
-        self._outbox.close()
+        line = self._line
+        if line is None:
+            return
+        self._backlog.close()
         with trio.move_on_after(self._limits.close_s):
-            await self._outbox.finished.wait()
-            await self._connection.aclose()
+            await line.over.wait()
+            return
+        line.cut()
 
     def _account(self, duration_s: float) -> None:
+        self._metrics.calls_active -= 1
+        self._set_waiting(False)
+        if self._call is None and self._ending in ("thread_refused", "thread_in_use"):
+            self._forgotten.set()
+            return
         reason = self._transport.ended or self._ending or "shutdown"
         self._metrics.call_ended(reason if reason in KNOWN_REASONS else "other", duration_s)
         log.info(
@@ -185,17 +222,172 @@ class Session:
             reason=reason,
             duration_s=round(duration_s, 3),
             audio=self._transport.audio,
-            messages_out=self._outbox.sent,
-            dropped=self._outbox.dropped,
+            lines=self._lines,
+            messages_out=self._backlog.sent,
+            dropped=self._backlog.dropped,
             barge_ins=self._transport.cleared,
-            refused=self._refused,
-            close_code=self._connection.close_code,
+            refused=self._intake.refused,
+            close_code=self._close_code,
         )
 
+    # --- its lines ------------------------------------------------------------------------------
 
-def _name_of(errors: BaseExceptionGroup[Exception]) -> str:
-    """Return the class of the first real error inside nested groups."""
+    def _open_outbox(self) -> Outbox:
+        """Return an outbox for the time between two lines, which nobody runs."""
+        return Outbox(
+            NOWHERE,
+            max_bytes=self._limits.max_waiting_bytes,
+            on_broken=lambda _: self.end("disconnected"),
+        )
+
+    def _greet(self, call: Call) -> None:
+        token = self._tokens.renew() if self._limits.resume_s else None
+        self._backlog.greet(encode(hello(self._app, call, self._limits, token)))
+
+    async def begin(self, line: Line) -> None:
+        """Carry the call over its first line; returns when that line is over.
+
+        Args:
+            line: The line.
+        """
+        self._line = line
+        self._backlog.begin(line.outbox)
+        await self._carry(line)
+
+    def can_resume(self, asked: Resume) -> bool:
+        """Whether a client that asks to go on with this call may, and has lost nothing for good."""
+        return self._tokens.fits(asked.token) and self._backlog.can_resume(asked)
+
+    async def resume(self, line: Line, asked: Resume) -> None:
+        """Go on over another line; returns when that line is over.
+
+        Args:
+            line: The line, which takes over from the one before if that still seems to be there.
+            asked: What ``can_resume`` has said yes to.
+        """
+        call = self._call
+        assert call is not None  # a client has no token before the call is open
+        if self._line is not None:
+            self._line.give_up()
+            self._lose_line(self._line)
+        self._patience.cancel()
+        self._set_waiting(False)
+        self._metrics.reconnects += 1
+        self._line = line
+        token = self._tokens.renew()
+        greeting = resumed(self._app, call, self._limits, token, self._intake.received)
+        self._backlog.resume(line.outbox, asked, encode(greeting))
+        if asked.playing is not None:
+            call.report_playback(asked.playing, asked.played_ms, "position")
+        log.info("line_resumed", lines=self._lines + 1)
+        if asked.utterance is None and call.audio:
+            self._backlog.drop_audio(MAX_UTTERANCE)  # its player has nothing: all is given anew
+            call.speaking.resend()
+        if self._transport.ended is not None:
+            self._backlog.close()
+        self._go_on(call)
+        self._transport.tell_hold()
+        await self._carry(line)
+
+    async def _carry(self, line: Line) -> None:
+        self._lines += 1
+        self._heard_at_s = trio.current_time()
+        try:
+            fate = await line.run(self._take_or_fail, self._opened, lambda: self.end("silence"))
+            if fate == "said" and line is self._line:
+                self._forgotten.set()
+            elif fate == "left":
+                self.end("disconnected")
+        finally:
+            self._close_code = line.connection.close_code
+            line.over.set()
+            if self._line is line:
+                self._lose_line(line)
+
+    def line_broken(self, line: Line, why: str) -> None:
+        """Take note that nothing can be sent over a line any more.
+
+        Args:
+            line: The line.
+            why: ``overflow``, ``stalled`` or ``closed``.
+        """
+        if line is not self._line:
+            return
+        if why == "overflow":
+            self.end("disconnected")  # it would only flow over again
+        else:
+            self._lose_line(line)
+
+    def _lose_line(self, line: Line) -> None:
+        """Keep what was not sent, and wait for the client, or end with its line."""
+        self._line = None
+        self._backlog.leave()
+        call = self._call
+        if call is None or call.ended.is_set() or not self._limits.resume_s:
+            self.end("disconnected")
+            return
+        self._metrics.lines_lost += 1
+        self._set_waiting(True)
+        log.info("line_lost", close_code=line.connection.close_code)
+        if call.audio:
+            call.hold_speech(CONNECTION)
+        self._patience = trio.CancelScope()
+        call.nursery.start_soon(self._wait_for_client, self._patience, name="line")
+
+    def _set_waiting(self, on: bool) -> None:
+        self._metrics.calls_waiting += on - self._is_waiting
+        self._is_waiting = on
+
+    async def _wait_for_client(self, patience: trio.CancelScope) -> None:
+        with patience:
+            await trio.sleep(self._limits.resume_s)
+            self.end("disconnected")
+
+    def _go_on(self, call: Call) -> None:
+        self._stalled = False
+        if not call.ended.is_set():
+            call.release_speech(CONNECTION)
+
+    async def _mind_line(self, call: Call) -> None:
+        """Hold the agent's voice while the line is there and nothing comes of it."""
+        while True:
+            await trio.sleep_until(self._heard_at_s + STALLED_S)
+            if trio.current_time() >= self._heard_at_s + STALLED_S:
+                if self._line is not None and self._would_report(call):
+                    self._stalled = True
+                    log.info("line_stalled")
+                    call.hold_speech(CONNECTION)
+                await trio.sleep(STALLED_S)
+
+    def _would_report(self, call: Call) -> bool:
+        speaking = call.speaking
+        return self._transport.has_reported and speaking.is_audible_now and not speaking.is_held
+
+    # --- what the client sends ------------------------------------------------------------------
+
+    def _take_or_fail(self, data: Data) -> None:
+        try:
+            self._take(data)
+        except Exception:
+            log.exception("call_failed")
+            self._transport.refuse("agent_error", "the agent failed")
+            self.end("failed")
+
+    def _take(self, data: Data) -> None:
+        call = self._call
+        if call is None or call.ended.is_set():
+            return
+        self._heard_at_s = trio.current_time()
+        self._tokens.confirm()
+        if self._stalled:
+            self._go_on(call)
+        self._intake.take(data, call)
+
+
+def _first_of(errors: BaseExceptionGroup[Exception]) -> Exception:
+    """Return the first real error inside nested groups."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return type(error).__name__
+    assert isinstance(error, Exception)  # except* caught nothing else
+    return error

@@ -11,7 +11,7 @@ Rule 2. One task of a connection writes, the ``Outbox``'s; everybody else queues
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, final
 
 import trio
@@ -70,12 +70,14 @@ class Outbox:
     """The only sender of a connection: a bounded queue and the task that empties it.
 
     Queueing is synchronous, so whoever queues may be cancelled at will.  When the peer reads too
-    slowly for the bound, or not at all for ``stall_s``, the outbox breaks: it drops what it has,
-    takes nothing more and calls ``on_broken`` once.
+    slowly for the bound, or not at all for ``stall_s``, the outbox breaks: it calls ``on_broken``
+    once, drops what it has and takes nothing more.
 
     Attributes:
         dropped: Messages that were queued or offered and never sent.
         sent: Messages handed to the kernel.
+        on_next: Told of each message just before it is sent, in order.
+        spare: Asked for a message whenever none waits to be sent; it may give none.
         finished: Set once ``run`` has returned.
     """
 
@@ -100,6 +102,8 @@ class Outbox:
         self.dropped = 0
         self.sent = 0
         self.finished = trio.Event()
+        self.on_next: Callable[[Data], None] = lambda data: None
+        self.spare: Callable[[], Data | None] = lambda: None
         self._connection = connection
         self._max_bytes = max_bytes
         self._stall_s = stall_s
@@ -153,6 +157,32 @@ class Outbox:
         self.dropped += dropped
         return dropped
 
+    def wake(self) -> None:
+        """Look for something to send; for who has it in `spare`."""
+        self._wake.set()
+
+    def take_over(self, other: Outbox, before: Iterable[tuple[int | None, Data]] = ()) -> None:
+        """Queue what waits in another outbox, which breaks without telling anybody.
+
+        Args:
+            other: The outbox of a connection that is lost or given up; its counts go over too.
+            before: Messages to queue in front of those, each behind its utterance or None.
+        """
+        for utterance, data in before:
+            self._queue.append((utterance, data))
+            self._waiting_bytes += len(data)
+        self._urgent.extend(other._urgent)
+        self._queue.extend(other._queue)
+        self._waiting_bytes += other._waiting_bytes
+        self.dropped += other.dropped
+        self.sent += other.sent
+        other._urgent.clear()
+        other._queue.clear()
+        other._waiting_bytes = 0
+        other._broken = True
+        other._wake.set()
+        self._wake.set()
+
     def close(self) -> None:
         """Take nothing more; ``run`` returns once all that waits is sent."""
         self._closing = True
@@ -168,6 +198,7 @@ class Outbox:
             while not self._broken:
                 data = self._next()
                 if data is not None:
+                    self.on_next(data)
                     await self._send(data)
                 elif self._closing:
                     break
@@ -194,7 +225,7 @@ class Outbox:
         elif self._queue:
             _, data = self._queue.popleft()
         else:
-            return None
+            return None if self._closing else self.spare()
         self._waiting_bytes -= len(data)
         return data
 
@@ -213,9 +244,9 @@ class Outbox:
         if self._broken:
             return
         self._broken = True
+        self._on_broken(reason)  # who hears of it may take over what waits
         self.dropped += self.waiting
         self._urgent.clear()
         self._queue.clear()
         self._waiting_bytes = 0
         self._wake.set()
-        self._on_broken(reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never, final
 
 import structlog
@@ -28,6 +29,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._backlog import Backlog
 from ._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
 from ._metrics import Metrics
 from ._native import (
@@ -50,6 +52,7 @@ from ._native import (
     PlaybackReport,
     Pong,
     ProtocolViolation,
+    Resume,
     ServerMessage,
     Spoken,
     State,
@@ -61,6 +64,8 @@ from ._native import (
 )
 from ._remote import RemoteHandle
 from ._socket import Outbox
+from ._watch import Watcher
+from ._watch_messages import Watch, WatchLevel
 
 if TYPE_CHECKING:
     from .. import Call
@@ -81,20 +86,32 @@ class NativeTransport:
         audio: Whether the caller hears audio.
         sample_rate_hz: The rate of the audio that `play` takes, in Hz.
         ended: The reason told to the client, or None while nothing was told.
+        has_reported: Whether the client has ever told what it plays.
         cleared: Times the caller's audio was cleared.
     """
 
-    def __init__(self, outbox: Outbox, metrics: Metrics, *, audio: bool) -> None:
+    def __init__(
+        self,
+        outbox: Outbox | Backlog,
+        metrics: Metrics,
+        *,
+        audio: bool,
+        watch: WatchLevel = "events",
+        greet: Callable[[Call], None] = lambda call: None,
+    ) -> None:
         """Keep the outbox, which somebody else runs.
 
         Args:
             outbox: Where messages are queued.
             metrics: The server's counts.
             audio: False for a caller who reads.
+            watch: What the client may see of what happens in its call.
+            greet: Tells the client that the call is open; called before anything is told of it.
         """
         self.audio = audio
         self.sample_rate_hz = OUTPUT_RATE_HZ
         self.ended: str | None = None
+        self.has_reported = False
         self.cleared = 0
         self._outbox = outbox
         self._metrics = metrics
@@ -102,12 +119,18 @@ class NativeTransport:
         self._newest = -1
         self._microphone = bytearray()
         self._muted = False
+        self._held = False
+        self._greet = greet
         self._call: Call | None = None
         self._remote = RemoteHandle(self.tell)
+        self._watcher = Watcher(watch, outbox.wake)
+        outbox.spare = self._next_seen
 
     def attached(self, call: Call) -> None:
         """Keep the call, which tells what utterance a text belongs to."""
         self._call = call
+        self._greet(call)
+        self._watcher.attached(call)
 
     # --- to the caller --------------------------------------------------------------------------
 
@@ -116,11 +139,18 @@ class NativeTransport:
         wire = _wire_message(message.event, message.alias, self._utterance_of(message))
         if isinstance(wire, ErrorMessage):
             self.refuse(wire.code, wire.message)
+        elif isinstance(wire, UtteranceEnd) and self._call is not None:
+            number = self._call.speaking.player_number(wire.utterance)
+            self.tell(UtteranceEnd(utterance=number))
         elif wire is not None:
             self.tell(wire)
 
     def _utterance_of(self, message: Message) -> int | None:
-        said = None if self._call is None else self._call.speaking.utterance_of(message)
+        if self._call is None:
+            return None
+        if isinstance(message.event, AgentUtteranceQueued):
+            return self._call.speaking.player_number(message.event.utterance)
+        said = self._call.speaking.utterance_of(message)
         return None if said is None else said.number
 
     def tell(self, message: ServerMessage) -> None:
@@ -132,6 +162,10 @@ class NativeTransport:
         except PydanticSerializationError:
             log.warning("event_not_serializable", message=message.__class__.__name__)
 
+    def _next_seen(self) -> str | None:
+        seen = None if self.ended is not None else self._watcher.next()
+        return None if seen is None else seen.model_dump_json(exclude_none=True)
+
     def refuse(self, code: ErrorCode, text: str, request: int | str | None = None) -> None:
         """Tell the client of an error, and count it."""
         self._metrics.errors[code] += 1
@@ -140,6 +174,8 @@ class NativeTransport:
     def finish(self, reason: str) -> None:
         """Tell the client that the call is over; later calls do nothing."""
         if self.ended is None:
+            for seen in self._watcher.last():
+                self.tell(seen)
             self.tell(Ended(reason=reason))
             self.ended = reason
 
@@ -183,8 +219,13 @@ class NativeTransport:
         Args:
             on: False: go on.
         """
+        self._held = on
+        self.tell_hold()
+
+    def tell_hold(self) -> None:
+        """Tell the client's player, in front of all that waits, whether it holds now."""
         if self.audio and self.ended is None:
-            self._outbox.put_first(encode(Hold(on=on)))
+            self._outbox.put_first(encode(Hold(on=self._held)))
 
     def settle(self) -> None:
         """Tell the client that every verb it has used is settled; for a call that is closed."""
@@ -225,6 +266,12 @@ class NativeTransport:
                 self.tell(Pong(t=t))
             case UseVerb() | AnswerPermission() | DescribeVerb() | AskSnapshot():
                 self._remote.receive(message, call)
+            case Watch():
+                self.tell(self._watcher.watch(message))
+            case Resume():
+                raise ProtocolViolation(
+                    "bad_message", "resume: only as the first message on /ws?resume=1"
+                )
             case _:
                 assert_never(message)
 
@@ -254,6 +301,7 @@ class NativeTransport:
                 f"{report.type}: no audio of utterance {report.utterance} was sent",
                 report.request,
             )
+        self.has_reported = True
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 
@@ -272,7 +320,8 @@ def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMes
         case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
         case AgentUtteranceQueued(utterance=number):
-            return UtteranceEnd(utterance=number)
+            # The player knows it by another number if it was given it again.
+            return UtteranceEnd(utterance=number if utterance is None else utterance)
         case StateChanged(state=state, number=number):
             return State(state=state, number=number)
         case AgentError(message=text):

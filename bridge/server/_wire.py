@@ -18,8 +18,12 @@ ErrorCode = Literal[
     "draining",
     "unauthorized",
     "forbidden",
+    "resume_expired",
+    "thread_refused",
+    "thread_in_use",
 ]
-"""Why something was refused or failed; the last two only before a call, with the HTTP status."""
+"""Why something was refused or failed; from ``server_full`` on only before a call: those up to
+``forbidden`` with the HTTP status, the others as the one message of a connection."""
 
 MAX_UTTERANCE = 2**32 - 1
 

@@ -67,6 +67,10 @@ class _Line:
     def clear(self, utterance: int, reason: str) -> None:
         self.cleared.append((trio.current_time(), utterance))
 
+
+class _HoldingLine(_Line):
+    """A line whose player can stand still."""
+
     def hold(self, on: bool) -> None:
         self.held.append((trio.current_time(), on))
 
@@ -231,6 +235,7 @@ async def open_call(
     *,
     chars_per_s: float = CHARS_PER_S,
     audio: bool = True,
+    holds: bool = True,
     thread: str | None = None,
 ) -> AsyncIterator[Caller]:
     """Run an ``answer`` function in a call without network; leaving the block ends the call.
@@ -242,6 +247,8 @@ async def open_call(
         answer: The function, or an app; the app's own speech stack is not used.
         chars_per_s: Speaking rate of both sides, in characters a second; above 0.
         audio: False for a caller that only reads: then text is heard when it is sent.
+        holds: False for a player that cannot stand still, as a telephone's: what is held is said
+            again from the last heard word.
         thread: Names the conversation, for an app that keeps its threads; by default a new one.
 
     Yields:
@@ -252,7 +259,7 @@ async def open_call(
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
-    line = _Line(audio=audio)
+    line = (_HoldingLine if holds else _Line)(audio=audio)
     voice = SimulatedVoice(chars_per_s) if audio else None
     given = answer if isinstance(answer, App) else App(answer)
     app = App(given.answer, speech=voice, threads=given.threads)

@@ -1,9 +1,11 @@
-"""Hearing and speaking offline: engines behind four small protocols."""
+"""Hearing and speaking offline: engines behind small protocols."""
 
+from ._assent import SoundOfAssent as SoundOfAssent
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
 from ._ear import ListeningSettings as ListeningSettings
 from ._ear import SilenceOnly as SilenceOnly
+from ._echo import EchoDetector as EchoDetector
 from ._end_of_turn import SmartTurn as SmartTurn
 from ._errors import SpeechEngineError as SpeechEngineError
 from ._errors import SpeechError as SpeechError
@@ -11,7 +13,9 @@ from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
 from ._local import LocalSpeech as LocalSpeech
+from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
+from ._protocols import SoundOfVoice as SoundOfVoice
 from ._protocols import SpeechPiece as SpeechPiece
 from ._protocols import SpeechToText as SpeechToText
 from ._protocols import TextToSpeech as TextToSpeech
@@ -29,8 +33,11 @@ from ._worker import WorkerSettings as WorkerSettings
 
 __all__ = [
     "ClauseSplitter",
+    "EchoDetector",
+    "EchoProbability",
     "EndOfTurn",
     "EspeakVoice",
+    "SoundOfAssent",
     "ListeningSettings",
     "LocalSpeech",
     "PiperVoice",
@@ -39,6 +46,7 @@ __all__ = [
     "SileroModel",
     "SileroVAD",
     "SmartTurn",
+    "SoundOfVoice",
     "SpeechEngineError",
     "SpeechError",
     "SpeechExtraError",

@@ -13,10 +13,22 @@ from typing import Any
 _SYNCHRONOUS = 2
 _BUFFER_MS = 60
 _RATE, _PITCH, _RANGE, _WORD_GAP = 1, 3, 4, 7
-_UTF8, _END_PAUSE = 1, 0x1000
+_UTF8, _PHONEMES, _END_PAUSE = 1, 0x100, 0x1000
 _POSITION_BY_CHARACTER = 1
 _LIST_TERMINATED, _WORD = 0, 1
 _TOKEN = re.compile(r"\S+")
+
+_HUMS = {
+    "mhm": "[[m-h'm-]]",
+    "mm-hm": "[[m-h'm-]]",
+    "mm-hmm": "[[m:h'm:]]",
+    "mhmm": "[[m:h'm:]]",
+    "mmhmm": "[[m:h'm:]]",
+    "mmm": "[[mmm]]",
+}
+"""How a closed mouth says them: espeak-ng spells them ("em aitch em"), and then they sound like
+words."""
+_HUM = re.compile(r"(?<!\S)(" + "|".join(_HUMS) + r")(?=[.,!?;:…]*(?!\S))", re.IGNORECASE)
 
 
 class _Event(ctypes.Structure):
@@ -73,16 +85,20 @@ class Espeak:
         self._is_cancelled = is_cancelled
         self._pcm.clear()
         self._marks.clear()
-        data = text.encode()
+        spoken, hums = _HUM.subn(lambda match: _HUMS[match[1].lower()], text)
+        data = spoken.encode()
         status = self._lib.espeak_Synth(
             *(data, len(data) + 1, 0, _POSITION_BY_CHARACTER, 0),
-            *(_UTF8 | _END_PAUSE, None, None),
+            *(_UTF8 | _END_PAUSE | (_PHONEMES if hums else 0), None, None),
         )
         if status != 0:
             raise RuntimeError(f"espeak_Synth returned {status}")
         if self._pcm:
             pcm = bytes(self._pcm)
-            yield pcm, words_of(text, self._marks, pcm, self.sample_rate_hz)
+            words = words_of(spoken, self._marks, pcm, self.sample_rate_hz)
+            tokens = _TOKEN.findall(text)  # one for one: no hum has a space
+            times = zip(tokens, words, strict=True)
+            yield pcm, [(token, start, end) for token, (_, start, end) in times]
 
     def _set(self, settings: dict[str, Any]) -> None:
         voice = str(settings["voice"])

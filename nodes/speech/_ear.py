@@ -1,18 +1,23 @@
-"""Hears one caller: frames in, turns out.
+"""Hears one caller: frames in, facts about their voice out.
 
 Rules:
-1. Speech begins after two voiced windows in a row (64 ms): fast enough for a barge-in, too long for
-   a click.
-2. The first silence starts the recogniser and the end-of-turn model at once, both on what was said
-   so far; if the caller goes on, their work is thrown away.
-3. A turn ends when the model hears that it is complete; else after a silence that is the longer
-   the surer the model is that more will come, and a second at most.
-4. Each start is followed by exactly one stop, also when the microphone falls silent in mid-word.
+1. A voice begins with two voiced windows in a row (64 ms): fast enough to hold the agent's speech,
+   too long for a click.  It stops with two silent ones.
+2. A little later its sound is looked at: a hum of assent, a burst of noise, or speech.
+3. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
+   that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
+   by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
+4. What the loudspeaker plays and the microphone gives back is no voice of the caller's.
+5. Each start is followed by exactly one stop, and by words, also when the microphone falls silent
+   in mid-word.
+
+Whether a voice is a turn, and when that turn ends, is not decided here.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,13 +26,17 @@ import trio
 
 from bridge.events import (
     LogMetric,
+    TurnScored,
     UserAudio,
-    UserStartedSpeaking,
     UserStoppedSpeaking,
-    UserTranscriptionReceived,
+    VoiceHint,
+    VoiceSettled,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
 )
 
-from ._protocols import EndOfTurn, SpeechToText, VoiceActivity
+from ._protocols import EchoProbability, EndOfTurn, SoundOfVoice, SpeechToText, VoiceActivity
 
 if TYPE_CHECKING:
     from bridge import Bridge, Message
@@ -41,26 +50,29 @@ LONGEST_PART_S = 24.0
 """Whisper hears at most 30 s at once; longer speech is transcribed in parts."""
 
 MICROPHONE_LOST_S = 1.0
-"""How long frames may stay away in mid-speech before the turn is taken to be over."""
+"""How long frames may stay away in mid-speech before the voice is taken to have stopped."""
+
+ECHO_ABOVE = 0.5
+"""A window is the agent's own voice from this probability on."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListeningSettings:
-    """When speech begins and when a turn ends."""
+    """When a voice begins and stops, and when it is looked at."""
 
     speech_above: float = 0.5
     """A window is voiced from this probability on (Silero VAD's own default)."""
     silence_below: float = 0.35
     """A window is silent below this one (Silero's default: 0.15 under the other)."""
     onset_windows: int = 2
-    """Voiced windows in a row, 32 ms each, that begin speech."""
+    """Voiced windows in a row, 32 ms each, that begin a voice."""
+    stop_windows: int = 2
+    """Silent windows in a row after which a voice has stopped."""
+    hint_windows: int = 6
+    """Windows after the onset at which the sound is looked at: early enough for an answer within
+    0.3 s, late enough to have heard something."""
     pause_s: float = 0.2
     """Silence after which recogniser and end-of-turn model begin."""
-    complete_above: float = 0.5
-    """A turn is complete from this probability on (Smart Turn's own threshold)."""
-    longest_pause_s: float = 1.0
-    """Silence that ends a turn which the model is sure is not complete; the less sure it is, the
-    shorter the wait, down to `pause_s`."""
     pre_roll_s: float = 0.35
     """Sound from before the onset that the recogniser gets too."""
 
@@ -70,8 +82,6 @@ class SpeechPaused:
     """The caller fell silent; perhaps the turn is over."""
 
     parts: tuple[bytes, ...]
-    since_s: float
-    """When the last voiced window ended, in seconds of trio's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +91,24 @@ class SpeechResumed:
 
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
-    """The caller began a turn; somebody has to see to it that it ends."""
+    """A voice began; somebody has to see to it that it stops."""
 
 
 @dataclass(slots=True)
-class _Words:
-    """What the recogniser makes of a turn, part by part."""
+class _Recording:
+    """What was heard and is not settled."""
 
-    parts: list[str] = field(default_factory=list)
-    took_s: float = 0.0
+    part: bytearray
+    parts: list[bytes] = field(default_factory=list)
+
+    def add(self, window: bytes) -> None:
+        self.part += window
+        if len(self.part) > LONGEST_PART_S * BYTES_PER_S:
+            self.parts.append(bytes(self.part))
+            self.part.clear()
+
+    def all_parts(self) -> tuple[bytes, ...]:
+        return (*self.parts, bytes(self.part)) if self.part else tuple(self.parts)
 
 
 class Ear:
@@ -102,6 +121,9 @@ class Ear:
         stt: SpeechToText,
         end_of_turn: EndOfTurn,
         settings: ListeningSettings,
+        *,
+        sounds: Sequence[SoundOfVoice] = (),
+        echo: EchoProbability | None = None,
     ) -> None:
         """Declare the routes of hearing.
 
@@ -110,29 +132,37 @@ class Ear:
             vad: This call's own detector.
             stt: The recogniser, shared by all calls.
             end_of_turn: The end-of-turn model, shared by all calls.
-            settings: When speech begins and ends.
+            settings: When a voice begins and stops.
+            sounds: Detectors of what a voice is by its sound, shared by all calls; the first that
+                is sure gives the hint.
+            echo: This call's own detector of the agent's echo; None means that nothing is taken
+                for an echo.
         """
         self._bridge = bridge
         self._vad = vad
         self._stt = stt
         self._end_of_turn = end_of_turn
         self._settings = settings
+        self._sounds = sounds
+        self._echo = echo
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._waiting = bytearray()
-        windows = max(1, round(settings.pre_roll_s / self._window_s))
-        self._pre_roll: deque[bytes] = deque(maxlen=windows)
-        self._parts: list[bytes] = []
-        self._part = bytearray()
-        self._speaking = False
-        self._paused = False
-        self._voiced = 0
-        self._silent_s = 0.0
-        self._last_voice_s = 0.0
-        self._last_frame_s = 0.0
+        self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
+        self._recording: _Recording | None = None
+        self._on = False  # between VoiceStarted and VoiceStopped
+        self._paused = False  # the models were asked, and nobody went on since
+        self._owes_words = self._settles = False  # words are awaited; and then all is settled
+        self._voiced = self._silent = self._age = 0  # windows: in a row, in a row, since the onset
+        self._last_voice_s = self._last_frame_s = 0.0
         bridge.on(UserAudio, source="caller").map(self.hear)
-        bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._decide)
+        bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
         bridge.on(SpeechBegan, overlap="restart").map(self._guard)
+        bridge.on(VoiceSettled).map(self._settle)
+        bridge.on(UserStoppedSpeaking).map(self._tell_decided)
+
+    def _windows(self, seconds: float) -> int:
+        return round(seconds / self._window_s)
 
     def hear(self, message: Message) -> None:
         """Take in a frame; publishes what it changes in the same step.
@@ -145,118 +175,149 @@ class Ear:
         while len(self._waiting) >= self._window_bytes:
             window = bytes(self._waiting[: self._window_bytes])
             del self._waiting[: self._window_bytes]
-            self._hear_window(window, self._vad.probability(window))
+            self._hear_window(window)
 
-    def _hear_window(self, window: bytes, probability: float) -> None:
-        if not self._speaking:
-            self._pre_roll.append(window)
-            self._voiced = self._voiced + 1 if probability >= self._settings.speech_above else 0
-            if self._voiced >= self._settings.onset_windows:
-                self._begin()
-            return
-        self._part += window
-        if probability >= self._settings.speech_above:
-            self._go_on()
-        elif probability < self._settings.silence_below or self._silent_s:
-            self._fall_silent()
-        if len(self._part) > LONGEST_PART_S * BYTES_PER_S:
-            self._close_part()
+    def _hear_window(self, window: bytes) -> None:
+        probability = self._vad.probability(window)
+        echo = self._echo.probability(window) if self._echo is not None else 0.0
+        self._recent.append(window)
+        if self._recording is not None:
+            self._recording.add(window)
+        if self._on:
+            self._age += 1
+            if self._age == self._settings.hint_windows:
+                self._hint()
+        if echo >= ECHO_ABOVE:
+            self._hear_echo(echo)
+        elif probability >= self._settings.speech_above:
+            self._hear_voice()
+        elif probability < self._settings.silence_below or self._silent or not self._on:
+            self._hear_silence()
+
+    # --- a voice begins and stops ---------------------------------------------------------------
+
+    def _hear_voice(self) -> None:
+        self._voiced += 1
+        if self._on:
+            self._silent = 0
+            self._last_voice_s = trio.current_time()
+        elif self._voiced >= self._settings.onset_windows:
+            self._begin()
 
     def _begin(self) -> None:
-        self._speaking, self._paused = True, False
-        self._silent_s = 0.0
+        self._on, self._silent, self._age = True, 0, 0
         self._last_voice_s = trio.current_time()
-        self._part = bytearray(b"".join(self._pre_roll))
-        self._parts = []
-        self._publish(UserStartedSpeaking())
+        if self._recording is None:
+            self._recording = _Recording(bytearray(b"".join(self._recent)))
+        if self._paused:
+            self._paused = self._owes_words = self._settles = False
+            self._publish(SpeechResumed())
+        self._publish(VoiceStarted())
         self._publish(SpeechBegan())
 
-    def _go_on(self) -> None:
-        self._silent_s = 0.0
-        self._last_voice_s = trio.current_time()
-        if self._paused:
-            self._paused = False
-            self._publish(SpeechResumed())
-
-    def _fall_silent(self) -> None:
-        self._silent_s += self._window_s
-        if not self._paused and self._silent_s >= self._settings.pause_s:
+    def _hear_silence(self) -> None:
+        if not self._on:
+            self._voiced = 0
+        self._silent += 1
+        if self._on and self._silent >= self._settings.stop_windows:
+            self._stop()
+        silent_s = self._silent * self._window_s
+        if self._recording is not None and not self._paused and silent_s >= self._settings.pause_s:
             self._pause()
 
-    def _pause(self) -> None:
-        self._paused = True
-        self._publish(SpeechPaused((*self._parts, bytes(self._part)), self._last_voice_s))
+    def _hear_echo(self, probability: float) -> None:
+        if self._on and not self._silent:
+            self._publish(VoiceHint(kind="echo", probability=round(probability, 3)))
+        self._hear_silence()
 
-    def _close_part(self) -> None:
-        self._parts.append(bytes(self._part))
-        self._part.clear()
+    def _stop(self) -> None:
+        self._on = False
+        voiced_s, self._voiced = self._voiced * self._window_s, 0
+        self._publish(VoiceStopped(voiced_s=round(voiced_s, 3)))
+
+    def _pause(self) -> None:
+        assert self._recording is not None
+        self._paused = self._owes_words = True
+        self._publish(SpeechPaused(self._recording.all_parts()))
+
+    def _settle(self, _: Message) -> None:
+        """Drop what was heard; what is heard of a sound that goes on belongs to the next words."""
+        self._settles = self._owes_words
+        if not self._settles:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._paused = self._settles = False
+        if self._on:
+            self._recording = _Recording(bytearray())
+            return
+        self._recording = None
+        while len(self._recent) > self._silent + self._voiced:
+            self._recent.popleft()
 
     async def _guard(self, _: Message) -> None:
-        """End the turn of a microphone that falls silent in mid-word."""
-        while self._speaking:
+        """Stop the voice of a microphone that falls silent in mid-word."""
+        while self._recording is not None and not self._paused:
             lost_at_s = self._last_frame_s + MICROPHONE_LOST_S
-            if trio.current_time() >= lost_at_s:
-                log.info("microphone_lost", call_id=self._bridge.call.call_id)
-                if not self._paused:
-                    self._pause()
-                lost_at_s = trio.current_time() + MICROPHONE_LOST_S  # it may come back, and go
-            await trio.sleep_until(lost_at_s)
+            if trio.current_time() < lost_at_s:
+                await trio.sleep_until(lost_at_s)
+                continue
+            log.info("microphone_lost", call_id=self._bridge.call.call_id)
+            if self._on:
+                self._stop()
+            if self._recording is not None:
+                self._pause()
 
-    # --- the end of a turn ----------------------------------------------------------------------
+    def _hint(self) -> None:
+        """Tell what the voice seems to be by its sound."""
+        pcm = b"".join(self._recent)
+        for sound in self._sounds:
+            probability = sound.probability(pcm)
+            if probability >= 0.5:
+                hint = VoiceHint(kind=sound.kind, probability=round(probability, 3))
+                self._publish(hint)
+                return
 
-    async def _decide(self, message: Message) -> None:
-        """Find out whether the turn is over, and what was said; cancelled if it goes on."""
-        paused: SpeechPaused = message.event
-        began_s = trio.current_time()
-        heard = _Words()
-        probability = 1.0
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._transcribe, paused.parts, heard)
-                probability = await self._complete(paused.parts[-1])
-                turn_s = trio.current_time() - began_s
-        except Exception:
-            # The caller is waiting: better an empty turn than none.
-            self._conclude("")
-            raise
-        text = " ".join(part for part in heard.parts if part)
-        if probability < self._settings.complete_above:
-            if text:
-                self._publish(UserTranscriptionReceived(content=text, final=False))
-            await trio.sleep_until(paused.since_s + self._pause_for(probability))
-        self._tell("listening.end_of_turn_s", turn_s)
-        self._tell("listening.stt_s", heard.took_s)
-        self._tell("listening.turn_complete", round(probability, 3), "")
-        self._tell("listening.decided_s", trio.current_time() - paused.since_s)
-        self._conclude(text)
+    # --- what was said --------------------------------------------------------------------------
 
-    async def _complete(self, pcm: bytes) -> float:
+    async def _understand(self, message: Message) -> None:
+        """Publish the words, and how complete they sound; cancelled if the caller goes on."""
+        parts = message.event.parts
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._score, parts[-1])
+            nursery.start_soon(self._transcribe, parts)
+
+    async def _score(self, pcm: bytes) -> None:
         """Ask the model; one that fails must not cost the caller's words."""
+        began_s = trio.current_time()
         try:
-            return await self._end_of_turn.probability(pcm)
+            complete = await self._end_of_turn.probability(pcm)
         except Exception:
             log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
-            return 0.0
+            complete = 0.0
+        self._tell("listening.end_of_turn_s", trio.current_time() - began_s)
+        self._tell("listening.turn_complete", complete, "")
+        self._publish(TurnScored(complete=complete))
 
-    def _pause_for(self, probability: float) -> float:
-        """Return the silence in seconds that ends a turn which does not sound complete."""
-        settings = self._settings
-        more_to_come = 1 - probability / settings.complete_above
-        return settings.pause_s + (settings.longest_pause_s - settings.pause_s) * more_to_come
-
-    async def _transcribe(self, parts: tuple[bytes, ...], heard: _Words) -> None:
+    async def _transcribe(self, parts: tuple[bytes, ...]) -> None:
         began_s = trio.current_time()
-        for part in parts:
-            heard.parts.append((await self._stt.transcribe(part)).text.strip())
-        heard.took_s = trio.current_time() - began_s
+        try:
+            texts = [(await self._stt.transcribe(part)).text.strip() for part in parts]
+        except Exception:
+            self._give_words("")  # the caller is waiting: better an empty turn than none
+            raise
+        self._tell("listening.stt_s", trio.current_time() - began_s)
+        self._give_words(" ".join(filter(None, texts)))
 
-    def _conclude(self, text: str) -> None:
-        self._speaking = self._paused = False
-        self._voiced = 0
-        self._pre_roll.clear()
-        if text:
-            self._publish(UserTranscriptionReceived(content=text))
-        self._publish(UserStoppedSpeaking())
+    def _give_words(self, text: str) -> None:
+        self._owes_words = False
+        self._publish(VoiceWords(content=text))
+        if self._settles:
+            self._drop()
+
+    def _tell_decided(self, _: Message) -> None:
+        if self._last_voice_s:
+            self._tell("listening.decided_s", trio.current_time() - self._last_voice_s)
 
     def _tell(self, name: str, value: float, unit: str = "s") -> None:
         self._publish(LogMetric(name=name, value=round(value, 4), unit=unit))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,16 @@ import structlog
 import trio
 
 from nodes.models import ProgressPrinter, fetch_models
+from nodes.turns import TurnTaking
 
+from ._assent import SoundOfAssent
 from ._ear import Ear, ListeningSettings
+from ._echo import EchoDetector
 from ._end_of_turn import SmartTurn
 from ._errors import SpeechExtraError
 from ._mouth import Mouth
-from ._protocols import EndOfTurn, SpeechToText, TextToSpeech, VoiceActivity
+from ._played import HeardAgent
+from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
 from ._stt import WhisperTiny
 from ._tts_espeak import EspeakVoice
 from ._tts_piper import PiperVoice
@@ -32,9 +36,9 @@ log = structlog.get_logger()
 class LocalSpeech:
     """Hears with Silero VAD, Smart Turn and Whisper, and speaks with piper or espeak-ng.
 
-    Each part can be replaced by one of your own behind the same protocol.  The engines are loaded
-    once and shared by all calls of the process; models work in threads that free the GIL, the
-    GPL-licensed voices in worker processes.
+    What it hears becomes turns by a `TurnTaking`.  Each part can be replaced by one of your own
+    behind the same protocol.  The engines are loaded once and shared by all calls of the process;
+    models work in threads that free the GIL, the GPL-licensed voices in worker processes.
     """
 
     def __init__(
@@ -44,6 +48,8 @@ class LocalSpeech:
         stt: SpeechToText | None = None,
         end_of_turn: EndOfTurn | None = None,
         vad: Callable[[], VoiceActivity] | None = None,
+        sounds: Sequence[SoundOfVoice] | None = None,
+        turns: TurnTaking | None = None,
         hint: str = "",
         settings: ListeningSettings | None = None,
         fetch: bool = True,
@@ -55,9 +61,12 @@ class LocalSpeech:
             stt: Turns speech into text; None means Whisper tiny.en.
             end_of_turn: Hears whether a turn is complete; None means Smart Turn.
             vad: Makes the detector of each call; None means Silero VAD.
+            sounds: Tell by its sound what a voice is that has just begun; None means an ear for
+                hums of assent, an empty sequence none at all.
+            turns: Decides what interrupts and when a turn ends; None means ``TurnTaking()``.
             hint: Words that callers are likely to use, as a list: "Latte, cappuccino, muffin.";
                 for the Whisper that is made here.
-            settings: When speech begins and when a turn ends.
+            settings: When a voice begins and stops.
             fetch: Whether models that are missing are downloaded when it opens; otherwise a
                 missing one is an error.
 
@@ -71,6 +80,8 @@ class LocalSpeech:
         if vad is None:
             self._needed.append("silero-vad")
         self._new_vad = vad
+        self._sounds = (SoundOfAssent(),) if sounds is None else tuple(sounds)
+        self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
         self._fetch = fetch
 
@@ -123,5 +134,14 @@ class LocalSpeech:
         if self._new_vad is None:
             raise RuntimeError("LocalSpeech is not open; use it inside: async with app.open():")
         ears = call.bridge(name="ears", is_agent=False)
-        Ear(ears, self._new_vad(), self._stt, self._end_of_turn, self._settings)
+        Ear(
+            ears,
+            self._new_vad(),
+            self._stt,
+            self._end_of_turn,
+            self._settings,
+            sounds=self._sounds,
+            echo=EchoDetector(HeardAgent(ears)),
+        )
+        self._turns.attach(call)
         Mouth(call.bridge(name="voice", is_agent=False), self._voice)

@@ -1,10 +1,10 @@
-"""What a speech engine is: four small protocols, so that any of them can be another's work."""
+"""What a speech engine is: small protocols, so that any of them can be another's work."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from bridge.events import WordTiming
 
@@ -51,6 +51,46 @@ class VoiceActivity(Protocol):
 
     def reset(self) -> None:
         """Forget all frames so far."""
+        ...
+
+
+@runtime_checkable
+class SoundOfVoice(Protocol):
+    """Tells by the sound of a voice that has just begun what it is.  Shared by all calls, called
+    on the event loop."""
+
+    @property
+    def kind(self) -> Literal["acknowledgement", "noise"]:
+        """What it listens for."""
+        ...
+
+    def probability(self, pcm: bytes) -> float:
+        """Return how likely it is that the voice is of this kind.
+
+        Args:
+            pcm: The sound around its beginning, PCM16 little-endian mono, 16 kHz: the last 0.35 s,
+                of which it has been sounding for about 0.26 s.
+
+        Returns:
+            0 to 1, within two milliseconds; from 0.5 on it is of this kind.
+        """
+        ...
+
+
+@runtime_checkable
+class EchoProbability(Protocol):
+    """Tells whether the microphone gives back what the loudspeaker plays.  One instance a call,
+    called on the event loop."""
+
+    def probability(self, frame: bytes) -> float:
+        """Return how likely it is that the sound of now is the agent's own voice.
+
+        Args:
+            frame: The next samples of the microphone, as many as the `VoiceActivity` takes.
+
+        Returns:
+            0 to 1, within a millisecond; from 0.5 on the frame is no voice of the caller's.
+        """
         ...
 
 

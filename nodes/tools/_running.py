@@ -149,7 +149,7 @@ class RunningTool:
         if self.outcome is not None or verb == "resume":
             return "nothing"
         if self.started_at_s is None or self._body is None:
-            return "its question is withdrawn" if self._is_asking else "is not started"
+            return "is asked about no more" if self._is_asking else "is not started"
         if verb == "background" and not self.is_cut and self._interrupts.may_move():
             return "goes on in the background"
         return self._interrupts.consequence(

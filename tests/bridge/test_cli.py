@@ -12,7 +12,9 @@ import pytest
 import trio
 
 from bridge._cli import main
-from bridge.client import open_caller
+from bridge.client import CallRefused, open_caller
+
+TALK = [sys.executable, "-m", "bridge", "talk"]
 
 GOOD = """
 from bridge import App, Call
@@ -93,6 +95,74 @@ def test_talk_tells_where_the_port_is_taken(folder):
     assert "another program has this port" in result.stderr
 
 
+def test_a_taken_port_is_told_before_anything_is_loaded(folder):
+    """The agent's module, which may load models, is not even imported."""
+    (folder / "slow.py").write_text("raise SystemExit('the module was loaded')")
+    taken, port = taken_port()
+    with taken:
+        result = bargein("serve", "slow.py", "--port", str(port), cwd=folder)
+    assert result.returncode == 1
+    assert "another program has this port" in result.stderr
+    assert "loaded" not in result.stdout + result.stderr
+
+
+def test_an_address_of_another_machine_is_told(folder):
+    """An address that is not this machine's gets a message that says so."""
+    result = bargein("serve", "agent", "--host", "192.0.2.1", "--port", "0", cwd=folder)
+    assert result.returncode == 1
+    assert "'192.0.2.1' is no address of this machine" in result.stderr
+
+
+def test_talk_in_a_thread_needs_a_store(folder):
+    """A conversation that nobody keeps cannot be gone on with."""
+    result = bargein("talk", "agent", "--no-open", "--port", "0", "--thread", "ada", cwd=folder)
+    assert result.returncode == 1
+    assert "App(..., threads=...)" in result.stderr
+
+
+def test_talk_opens_the_one_conversation_that_it_names(folder):
+    """The address has the name, and a caller may open this conversation and no other."""
+    (folder / "kept.py").write_text(
+        GOOD.replace(
+            "import App, Call", "import App, Call\nfrom bridge.thread import SqliteThreads"
+        )
+        + "app = App(answer, threads=SqliteThreads('calls.db'))\n"
+    )
+    process = subprocess.Popen(
+        [*TALK, "kept.py", "--no-open", "--port", "0", "--thread", "ada"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    async def ring(url: str) -> None:
+        async with open_caller(url, mode="text", thread="ada") as caller:
+            assert caller.hello.thread == "ada"
+        with pytest.raises(CallRefused, match="not open to you"):
+            async with open_caller(url, mode="text", thread="bob"):
+                pass
+
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        url = process.stdout.readline().split()[-1]
+        assert url.endswith("/?thread=ada")
+        trio.run(ring, url.removesuffix("?thread=ada"))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("seconds", ["-1", "soon", "nan"])
+def test_the_time_to_come_back_is_a_number(folder, seconds):
+    """--resume takes 0 and more."""
+    result = bargein("serve", "agent", "--resume", seconds, cwd=folder)
+    assert result.returncode == 2
+    assert repr(seconds) in result.stderr
+
+
 def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
     """`talk` prints where to talk, and Ctrl+C ends it without an error."""
     agent = str(folder / "agent.py")
@@ -153,6 +223,7 @@ def test_the_token_may_come_from_the_environment(folder):
         (("serve", "agent", "--max-calls", "0"), "'0' is not above 0"),
         (("serve", "agent", "--silence", "soon"), "'soon' is no number"),
         (("serve", "agent", "--silence", "nan"), "'nan' is not above 0"),
+        (("serve", "agent", "--watch", "all"), "invalid choice"),
         (("serve", "agent", "--origin", "example.com"), "write https://example.com"),
         (("serve", "agent", "--origin", "~("), "is no regular expression"),
         (("serve", "agent", "--log-pii", "--no-pii"), "not allowed with"),
@@ -268,3 +339,20 @@ def test_a_speech_engine_that_is_missing_is_one_line(folder):
     assert result.returncode == 1
     assert result.stderr.strip().splitlines()[-1] == 'error: pip install "bargein[local]"'
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level"),
+    [
+        (("serve", "agent"), "events"),
+        (("serve", "agent", "--watch", "off"), "off"),
+        (("talk", "agent", "--no-open"), "words"),
+    ],
+)
+def test_what_a_caller_may_watch(folder, monkeypatch, arguments, level):
+    """Served to others, a call shows no words of its own accord; talked to here, all of it."""
+    monkeypatch.chdir(folder)
+    given = []
+    monkeypatch.setattr("bridge._cli.run", lambda app, **options: given.append(options["limits"]))
+    assert main(arguments) == 0
+    assert [limits.watch for limits in given] == [level]

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from bridge._ledger import CHARS_PER_S, REPORT_TRUSTED_S, Utterance
+from bridge._ledger import REPORT_TRUSTED_S, Utterance
+from bridge._segment import CHARS_PER_S
 from bridge.events import AgentAudio, WordTiming
 
 RATE = 1000
@@ -141,3 +142,84 @@ def test_text_mode_hears_all_at_once():
     assert utterance.hear_all() == "one"
     utterance.generated += " two"
     assert utterance.hear_all() == " two"
+
+
+# --- given again ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("position_ms", "from_ms"),
+    [
+        (0, 0),
+        (299, 0),
+        (300, 0),
+        (799, 0),
+        (800, 400),
+        (950, 400),  # the pause after "two." has no word
+        (1199, 400),
+        (1400, 900),
+        (1990, 900),
+        (2000, 2000),
+    ],
+)
+def test_what_is_given_again_begins_with_the_last_heard_word(position_ms, from_ms):
+    """From its beginning; from the start if none was heard, from there on if none is left."""
+    utterance = spoken(("One two. ", 900), ("Three four.", 1100))
+    assert utterance.again_from_ms(position_ms) == pytest.approx(from_ms)
+
+
+def test_it_begins_with_the_last_heard_word_of_a_growing_text():
+    """While more text may come, the last word there is counts like any other."""
+    utterance = spoken(("One two", 700))
+    utterance.text_complete = False
+    assert utterance.again_from_ms(700) == pytest.approx(400)
+
+
+def test_audio_without_text_says_all_of_it_again():
+    """Where the voice gives no text with its audio, words lie by their share of it."""
+    utterance = spoken(("", 800), text="One two.")
+    assert utterance.again_from_ms(500) == 0
+    assert utterance.again_from_ms(300) == 0
+    utterance.generated = "One two. Three"
+    utterance.audio_complete = utterance.text_complete = False
+    assert utterance.again_from_ms(780) == pytest.approx(4 / CHARS_PER_S * 1000, abs=0.5)
+
+
+def test_a_position_is_told_by_any_of_its_numbers():
+    """Each number counts from where its audio began, and never beyond what it had."""
+    utterance = spoken(("one two three", 1300))
+    utterance.started = True
+    utterance.give_again(5, 400, 900, 1.0)
+    assert (utterance.number, utterance.play_number) == (1, 5)
+    assert utterance.position_ms(9) == utterance.sent_ms == 400
+    assert utterance.went_by(1)
+    assert not utterance.went_by(5)
+    utterance.sent(900, 1.0, 1.0)
+    assert utterance.went_by(5)
+    assert not utterance.went_by(2)
+    assert utterance.place_of(1, 1000) == 1000
+    assert utterance.place_of(1, 5000) == 1300
+    assert utterance.place_of(5, 100) == 500
+    assert utterance.position_ms(1.1) == pytest.approx(500)
+    utterance.give_again(6, 500, 500, 1.1)
+    assert (utterance.place_of(5, 5000), utterance.place_of(6, 10)) == (1300, 510)
+    assert utterance.played_once_ms == 900
+
+
+def test_what_had_not_begun_is_given_again_as_new():
+    """It has no position, no start and no report until it is sent anew."""
+    utterance = spoken(("one two", 700))
+    utterance.give_again(2, 0, 0, 1.0)
+    assert (utterance.starts_at_s, utterance.position_ms(5)) == (math.inf, 0)
+    assert not utterance.is_reported
+
+
+def test_what_its_player_has_lost_is_known_by_its_last_report():
+    """Without a report the clock is all there is."""
+    utterance = spoken(("one two", 700))
+    assert utterance.known_position_ms(0.5, lost=True) == 0
+    utterance.started = True
+    assert utterance.known_position_ms(0.5, lost=True) == 500
+    utterance.report(200, 0.2, stalled=False)
+    assert utterance.known_position_ms(0.6, lost=True) == 200
+    assert utterance.known_position_ms(0.6, lost=False) == pytest.approx(600)

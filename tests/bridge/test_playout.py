@@ -9,8 +9,9 @@ import pytest
 import trio
 import trio.testing
 
+from bridge._due import DONE_REPORT_S, VOICE_S
 from bridge._ledger import Utterance
-from bridge._playout import CHUNK_S, DONE_REPORT_S, FLUSH_REPORT_S, LEAD_S, VOICE_S, Playout
+from bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S, LONGEST_WORD_S, Playout
 from bridge.events import AgentAudio
 
 RATE = 1000
@@ -252,7 +253,7 @@ async def test_an_utterance_without_audio_is_over_at_once(autojump_clock, deck, 
     assert [n for _, _, n, _ in deck.told("started")] == [2]
 
 
-# --- players that report ----------------------------------------------------------------------
+# --- players that report --------------------------------------------------------------------------
 
 
 async def test_a_reporting_player_decides_when_speech_starts_and_ends(
@@ -484,7 +485,7 @@ def test_the_chunk_divides_the_lead():
     assert pytest.approx(round(LEAD_S / CHUNK_S)) == LEAD_S / CHUNK_S
 
 
-# --- held ----------------------------------------------------------------------------------------
+# --- held -----------------------------------------------------------------------------------------
 
 
 class HoldingDeck(Deck):
@@ -502,14 +503,14 @@ async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nurse
     utterance = add(playout, 1, "one two three four", 2000)
     add(playout, 2, "five", 400)
     await trio.sleep(0.73)
-    playout.pause()
-    playout.pause()
+    playout.hold()
+    playout.hold()
     sent = dict(deck.sent_ms)
     await trio.sleep(100)
     assert utterance.position_ms(trio.current_time()) == pytest.approx(730)
     assert deck.sent_ms == sent
-    playout.resume()
-    playout.resume()
+    playout.release()
+    playout.release()
     await trio.sleep(10)
     assert deck.told("hold") == [(730, "hold", 0, True), (100_730, "hold", 0, False)]
     assert deck.told("finished") == [
@@ -519,17 +520,153 @@ async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nurse
     assert "".join(t for _, _, n, t in deck.told("heard") if n == 1) == "one two three four"
 
 
-async def test_a_player_that_cannot_hold_plays_what_it_has(autojump_clock, deck, playout):
-    """Without a hold at most the lead is heard after the pause, and nothing is lost."""
-    utterance = add(playout, 1, "one two three four", 2000)
-    await trio.sleep(0.5)
-    playout.pause()
+async def test_a_player_that_cannot_hold_is_cleared(autojump_clock, deck, playout):
+    """It is silent at once, and goes on from the last heard word, under a fresh number."""
+    utterance = add(playout, 1, "one two three four", 1800)
+    await trio.sleep(1)
+    playout.hold()
+    playout.hold()
+    assert deck.told("clear") == [(1000, "clear", 1, "held")]
     await trio.sleep(100)
-    assert utterance.position_ms(trio.current_time()) <= 500 + LEAD_S * 1000
-    playout.resume()
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(1000)
+    assert playout.release() is True
+    assert playout.release() is False
     await trio.sleep(10)
-    assert deck.sent_ms == {1: 2000}
-    assert deck.told("finished")[0][3] == "whole"
+    # "two" begins at 400 ms, and the lead was 400 ms and a chunk more at the most.
+    assert deck.sent_ms == {1: pytest.approx(1400, abs=41), 2: 1400}
+    assert deck.told("finished") == [(102_400, "finished", 1, "whole")]
+    assert "".join(text for _, _, _, text in deck.told("heard")) == "one two three four"
+    assert deck.told("queued")[-1][2] == 1
+
+
+async def test_all_that_the_player_had_comes_again(autojump_clock, deck, playout):
+    """Of two utterances in the player both are given again, in their order, before the next."""
+    run = FakeRun()
+    add(playout, 1, "one two", 700, run=run)
+    second = add(playout, 2, "three", 500, run=run)
+    await trio.sleep(0.5)
+    assert set(deck.sent_ms) == {1, 2}
+    playout.hold()
+    assert deck.told("clear") == [(500, "clear", 2, "held")]
+    third = add(playout, 3, "four", 300)
+    playout.release()
+    assert [u.play_number for u in playout.utterances] == [4, 5, 6]
+    assert playout.new_number() == 7
+    await trio.sleep(3)
+    assert [entry[:3] for entry in deck.told("finished")] == [
+        (1200, "finished", 1),
+        (1700, "finished", 2),
+        (2000, "finished", 3),
+    ]
+    assert (second.heard, third.heard) == ("three", "four")
+    assert [n for _, _, n, _ in deck.told("started")] == [1, 2, 3]
+
+
+async def test_what_a_flush_tells_of_a_hold_counts(autojump_clock, deck, playout):
+    """The flush report moves the position back, older reports do not; the next is not begun."""
+    run = FakeRun()
+    utterance = add(playout, 1, "one two three", 1300, run=run)
+    second = add(playout, 2, "four", 400, run=run)
+    for step in range(20):
+        playout.report(1, "position", 50 * step)
+        await trio.sleep(0.05)
+    playout.hold()
+    playout.report(1, "position", 800)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(1000)
+    playout.report(1, "flushed", 960)
+    playout.report(2, "flushed", 0)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(960)
+    await trio.sleep(1)
+    playout.release()
+    assert not second.is_reported
+    await trio.sleep(0.1)
+    assert deck.told("started") == [(0, "started", 1, None)]
+    await trio.sleep(5)
+    assert "".join(text for _, _, n, text in deck.told("heard") if n == 1) == "one two three"
+    assert [n for _, _, n, _ in deck.told("finished")] == [1, 2]
+
+
+async def test_words_that_a_report_tells_of_during_a_hold_are_heard(autojump_clock, nursery):
+    """Where the player says that it stands further, its words are told at once."""
+    deck = HoldingDeck()
+    playout = Playout(deck, deck)
+    nursery.start_soon(playout.run)
+    add(playout, 1, "one two three", 1300)
+    await trio.sleep(0.2)
+    playout.report(1, "position", 200)
+    await trio.sleep(0.1)
+    playout.hold()
+    assert deck.told("heard") == []
+    playout.report(1, "position", 310)
+    assert deck.told("heard") == [(300, "heard", 1, "one")]
+
+
+async def test_a_hold_settles_the_cut_that_follows(autojump_clock, deck, playout):
+    """A player that was cleared long ago is not asked again where it stopped."""
+    utterance = add(playout, 1, "one two three", 1300)
+    await trio.sleep(0.5)
+    playout.report(1, "position", 480)
+    playout.hold()
+    playout.report(1, "flushed", 490)
+    await trio.sleep(FLUSH_REPORT_S)
+    playout.cut(utterance, "barge-in")
+    assert utterance.settled
+    assert (utterance.heard, utterance.cut_at_ms) == ("one", 490)
+    assert len(deck.told("clear")) == 1
+    assert playout.release() is False
+
+
+async def test_a_cut_soon_after_a_hold_waits_for_the_flush(autojump_clock, deck, playout):
+    """What was heard is settled by the report, or when its time since the hold is over."""
+    utterance = add(playout, 1, "one two three", 1300)
+    await trio.sleep(0.4)
+    playout.report(1, "position", 390)
+    playout.hold()
+    await trio.sleep(FLUSH_REPORT_S - 0.05)
+    playout.cut(utterance, "barge-in")
+    assert not utterance.settled
+    await trio.sleep(0.06)
+    assert deck.told("settled")[0][0] == 400 + FLUSH_REPORT_S * 1000
+    assert utterance.cut_at_ms == 390
+
+
+# --- sent again -----------------------------------------------------------------------------------
+
+
+async def test_the_last_report_is_all_that_a_lost_player_has_played(autojump_clock, nursery):
+    """What the clock has carried on since is said again; what was told as heard stays so."""
+    deck = HoldingDeck()
+    playout = Playout(deck, deck)
+    nursery.start_soon(playout.run)
+    utterance = add(playout, 1, "one two three four five", 2300)
+    await trio.sleep(0.75)
+    playout.report(1, "position", 720)
+    await trio.sleep(0.75)  # the connection is gone, and nobody knows
+    playout.hold()
+    assert utterance.heard == "one two three"
+    await trio.sleep(5)
+    playout.resend()
+    assert deck.told("clear") == [(6500, "clear", 1, "sent again")]
+    assert utterance.play_number == 1
+    playout.release()
+    assert utterance.play_number == 2
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(400)  # "two" begins
+    assert utterance.heard == "one two three"
+    await trio.sleep(5)
+    assert "".join(t for _, _, _, t in deck.told("heard")) == "one two three four five"
+    assert utterance.settled
+
+
+async def test_what_is_kept_bounds_what_is_sent_again(autojump_clock, deck, playout):
+    """Where nothing was reported for long, it begins with the oldest audio that is kept."""
+    utterance = add(playout, 1, "one two three four five", 11_500)
+    await trio.sleep(0.1)
+    playout.report(1, "position", 80)
+    await trio.sleep(6)
+    playout.resend()
+    begins_ms = utterance.position_ms(trio.current_time())
+    kept_ms = 1000 * (LEAD_S + LONGEST_WORD_S)
+    assert 6100 + 1000 * LEAD_S - begins_ms == pytest.approx(kept_ms, abs=2000 * CHUNK_S)
 
 
 async def test_an_utterance_that_is_held_can_be_cut(autojump_clock, nursery):
@@ -539,10 +676,10 @@ async def test_an_utterance_that_is_held_can_be_cut(autojump_clock, nursery):
     nursery.start_soon(playout.run)
     utterance = add(playout, 1, "one two three four", 2000)
     await trio.sleep(0.5)
-    playout.pause()
+    playout.hold()
     await trio.sleep(3)
     playout.cut(utterance, "stopped")
-    playout.resume()
+    playout.release()
     add(playout, 2, "five", 400)
     await trio.sleep(3)
     assert utterance.cut_at_ms == pytest.approx(500)
@@ -556,9 +693,9 @@ async def test_no_voice_is_given_up_while_everything_is_held(autojump_clock, nur
     nursery.start_soon(playout.run)
     utterance = add(playout, 1, "one two", 100, complete=False)
     await trio.sleep(1)
-    playout.pause()
+    playout.hold()
     await trio.sleep(10 * VOICE_S)
-    playout.resume()
+    playout.release()
     say(playout, utterance, " three", 100)
     utterance.audio_complete = True
     playout.wake()

@@ -65,6 +65,9 @@ action = st.one_of(
     st.tuples(st.just("stop key")),
     st.tuples(st.just("key")),
     st.tuples(st.just("hand over"), st.sampled_from(["one", "two", "nobody"])),
+    st.tuples(st.just("hold"), st.sampled_from(["barge_in", "echo"])),
+    st.tuples(st.just("release"), st.sampled_from(["barge_in", "echo"])),
+    st.tuples(st.just("send again")),
     report,
     report,
     report,
@@ -81,7 +84,8 @@ class Line:
     events: list[object] = field(default_factory=list)
     fence: int = 0
     newest: int = 0
-    played_ms: dict[int, int] = field(default_factory=dict)
+    call: Call | None = None
+    played_ms: dict[int, float] = field(default_factory=dict)
     over: set[int] = field(default_factory=set)
 
     def send(self, message: Message) -> None:
@@ -97,10 +101,19 @@ class Line:
         assert utterance > self.fence, "audio behind the fence"
         assert utterance >= self.newest, "audio of an older utterance"
         self.newest = utterance
-        self.played_ms[utterance] = self.played_ms.get(utterance, 0) + len(pcm) // 2
+        (known,) = [u for u in self.playing if u.play_number == utterance]
+        self.played_ms[known.number] = max(self.played_ms.get(known.number, 0), known.sent_ms)
 
     def clear(self, utterance: int, reason: str) -> None:
         self.fence = max(self.fence, utterance)
+
+    def attached(self, call: Call) -> None:
+        self.call = call
+
+    @property
+    def playing(self) -> tuple[Any, ...]:
+        assert self.call is not None
+        return self.call.speaking._playout.utterances
 
     def of(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -232,6 +245,12 @@ def act(laws: Laws, what: str, *args: Any) -> None:
             call.publish(DTMFInput(button="1"))
         case "hand over":
             call.hand_over(*args)
+        case "hold":
+            call.hold_speech(*args)
+        case "release":
+            call.release_speech(*args)
+        case "send again":
+            call.speaking.resend()
         case "report":
             kind, utterance, played_ms = args
             call.report_playback(laws.line.newest - utterance, played_ms, kind)

@@ -5,52 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-import structlog
 import trio
 import trio.testing
 
-from bridge import App, Call, Message
+from bridge import Call, Message
 from bridge.events import (
-    AgentAudio,
     AgentAudioComplete,
-    AgentError,
     AgentGenerationComplete,
     AgentResponse,
-    AgentSpeechCut,
     AgentSpeechSent,
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
-    EmergencyStop,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
 from bridge.testing import open_call
 
 VOICE_S = 10.0
-
-
-class Player:
-    """A caller's side that keeps what it is given and reports nothing by itself."""
-
-    audio = True
-    sample_rate_hz = 1000
-
-    def __init__(self) -> None:
-        self.events: list[object] = []
-        self.played_ms: dict[int, int] = {}
-        self.cleared: list[int] = []
-
-    def send(self, message: Message) -> None:
-        self.events.append(message.event)
-
-    def play(self, utterance: int, pcm: bytes) -> None:
-        self.played_ms[utterance] = self.played_ms.get(utterance, 0) + len(pcm) // 2
-
-    def clear(self, utterance: int, reason: str) -> None:
-        self.cleared.append(utterance)
-
-    def of(self, kind: type) -> list[object]:
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 def agent(generate: object, **rule: object) -> object:
@@ -355,54 +326,6 @@ async def test_a_failure_further_down_the_chain_is_the_outcome(autojump_clock):
         assert caller.heard == "Well"
 
 
-async def test_text_from_outside_of_any_run_is_a_turn_of_its_own(autojump_clock):
-    """What a bridge publishes by itself is said, in order, and completed at once."""
-
-    async def answer(call: Call) -> None:
-        bridge = call.bridge(name="agent")
-        bridge.publish(AgentResponse(content="One."))
-        bridge.publish(AgentResponse(content="Two."))
-
-    async with open_call(answer, chars_per_s=10) as caller:
-        await caller.quiet()
-        assert caller.heard == "One.Two."
-        assert [e.turn for e in caller.events(AgentGenerationComplete)] == [1, 2]
-        assert caller.now_s == pytest.approx(0.8)
-
-
-async def test_text_that_comes_after_its_run_has_ended(autojump_clock):
-    """A task that a node started goes on speaking: a turn of its own, voiced to its end."""
-
-    async def later(call: Call) -> None:
-        await trio.sleep(0.2)
-        call.publish(AgentResponse(content=" And more."), source="agent")
-
-    async def generate(message: Message) -> AsyncIterator[object]:
-        caller.call.nursery.start_soon(later, caller.call)
-        yield AgentResponse(content="Yes.")
-
-    async with open_call(agent(generate), chars_per_s=10) as caller:
-        caller.publish(UserStoppedSpeaking())
-        await caller.quiet()
-        assert caller.heard == "Yes. And more."
-        assert [e.content for e in caller.events(AgentGenerationComplete)] == ["Yes.", " And more."]
-
-
-async def test_heard_words_are_told_once_each_and_in_order(autojump_clock):
-    """The told words, joined, are what was heard; each at the time at which it was heard."""
-
-    async def generate(message: Message) -> AsyncIterator[object]:
-        for piece in ("One ", "two th", "ree"):
-            yield AgentResponse(content=piece)
-
-    async with open_call(agent(generate), chars_per_s=10) as caller:
-        caller.publish(UserStoppedSpeaking())
-        await caller.quiet()
-        sent = [item for item in caller.received if isinstance(item.event, AgentSpeechSent)]
-        assert [i.event.content for i in sent] == ["One", " two", " three"]
-        assert [i.at_s for i in sent] == pytest.approx([0.3, 0.7, 1.3], abs=0.02)
-
-
 async def test_a_turn_without_words_leaves_no_entry(autojump_clock):
     """A generation that says nothing completes, and the history stays empty."""
 
@@ -414,162 +337,6 @@ async def test_a_turn_without_words_leaves_no_entry(autojump_clock):
         await caller.quiet()
         assert [e.content for e in caller.events(AgentGenerationComplete)] == [""]
         assert caller.call.history.entries == ()
-
-
-async def test_text_mode_keeps_what_was_sent(autojump_clock):
-    """A cut in text mode leaves what was sent as heard, and nothing follows."""
-
-    async def generate(message: Message) -> AsyncIterator[object]:
-        for piece in ("One ", "two ", "three"):
-            yield AgentResponse(content=piece)
-            await trio.sleep(1)
-
-    async with open_call(agent(generate), audio=False) as caller:
-        caller.publish(UserStoppedSpeaking())
-        await caller.at(1.5)
-        caller.publish(UserStartedSpeaking())
-        await caller.quiet()
-        assert caller.heard == "One two "
-        (record,) = caller.call.history.interruptions
-        assert (record.basis, record.phase, record.heard) == ("text", "text", "One two ")
-        assert not caller.events(AgentSpeechCut)
-        await caller.at(5)
-        assert len(caller.events(AgentResponse)) == 2
-
-
-# --- voices ---------------------------------------------------------------------------------------
-
-
-class Voice:
-    """A voice whose every act a test decides."""
-
-    def __init__(self, speak: object) -> None:
-        self.speak = speak
-
-    def open(self) -> object:
-        raise AssertionError("open_call() of an app loads nothing")
-
-    def attach(self, call: Call) -> None:
-        call.bridge(name="voice", is_agent=False).on(AgentResponse).stream(self.speak).broadcast()
-
-
-async def run_voice(speak: object, until_s: float) -> tuple[Player, Call, bool]:
-    player = Player()
-    said = False
-    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
-        with trio.move_on_after(until_s):
-            said = await call.say("Hello there")
-        return player, call, said
-
-
-async def test_a_voice_that_fails_on_its_piece(autojump_clock):
-    """The failure is told, the text counts as unheard, and say() returns."""
-
-    async def speak(message: Message) -> AsyncIterator[object]:
-        raise RuntimeError("engine")
-        yield
-
-    player, call, said = await run_voice(speak, 60)
-    assert said is False
-    assert trio.current_time() == pytest.approx(VOICE_S)
-    messages = [e.message for e in player.of(AgentError)]
-    assert messages[0] == "RuntimeError in .stream(speak)"
-    assert "no audio for utterance 1" in messages[1]
-    assert call.history.entries[0].heard == ""
-
-
-async def test_a_voice_that_breaks_off(autojump_clock):
-    """What was played is heard, the rest is not, and the speech counts as cut short."""
-
-    async def speak(message: Message) -> AsyncIterator[object]:
-        yield AgentAudio(bytes(1000), 1000, "Hello ", utterance=1)
-
-    player, call, said = await run_voice(speak, 60)
-    assert said is False
-    assert call.history.entries[0].heard == "Hello "
-    assert [e.cut for e in player.of(AgentStoppedSpeaking)] == [True]
-    assert player.of(AgentSpeechCut) == []
-
-
-async def test_audio_of_a_wrong_rate_is_refused_and_told_once(autojump_clock):
-    """The message names both rates; nothing of it is played."""
-
-    async def speak(message: Message) -> AsyncIterator[object]:
-        for _ in range(3):
-            yield AgentAudio(bytes(320), 16_000, "Hello there", utterance=1)
-        yield AgentAudioComplete(utterance=1)
-
-    with structlog.testing.capture_logs() as logs:
-        player, _, said = await run_voice(speak, 60)
-    assert said is False
-    assert player.played_ms == {}
-    errors = [e.message for e in player.of(AgentError)]
-    assert errors == ["'voice' gave audio at 16000 Hz; this call plays 1000 Hz"]
-    (told, *_) = [entry for entry in logs if entry["event"] == "audio_of_wrong_rate"]
-    assert (told["got_hz"], told["needed_hz"]) == (16_000, 1000)
-
-
-async def test_an_agent_may_bring_its_own_audio(autojump_clock):
-    """Audio without a number belongs to the newest utterance of the run that gives it."""
-
-    async def generate(message: Message) -> AsyncIterator[object]:
-        yield AgentAudio(bytes(200), 1000, "lost: no text was given yet")
-        yield AgentResponse(content="Ding dong")
-        yield AgentAudio(bytes(1800), 1000, "Ding dong")
-        yield AgentAudioComplete(utterance=1)
-        await trio.sleep(3)
-        yield AgentAudio(bytes(1800), 1000, "too late")
-
-    player = Player()
-    async with App(agent(generate)).open_call(player) as call:  # type: ignore[arg-type]
-        call.publish(UserStoppedSpeaking())
-        await trio.sleep(5)
-        assert player.played_ms == {1: 900}
-        assert call.history.entries[0].heard == "Ding dong"
-
-
-async def test_a_player_that_reports(autojump_clock):
-    """Through the call: the flush report decides what was heard, and the record is edited."""
-
-    async def speak(message: Message) -> AsyncIterator[object]:
-        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
-        yield AgentAudioComplete(utterance=1)
-
-    player = Player()
-    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
-        call.nursery.start_soon(call.say, "Hello there")
-        await trio.sleep(0.1)
-        call.report_playback(1, 0, "start")
-        await trio.sleep(0.4)
-        call.report_playback(1, 380, "position")
-        await trio.sleep(0.2)
-        call.report_playback(1, 480, "position")
-        call.publish(UserStartedSpeaking())
-        assert player.cleared == [1]
-        assert call.history.interruptions[0].heard == ""
-        assert not player.of(AgentSpeechCut)
-        call.report_playback(1, 560, "flushed")
-        (record,) = call.history.interruptions
-        assert (record.heard, record.basis) == ("Hello", "reported")
-        (cut,) = player.of(AgentSpeechCut)
-        assert (cut.heard, cut.unheard, cut.at_ms) == ("Hello", " there", 560)
-        assert call.speaking.utterance(1) is None
-
-
-async def test_silence_waits_for_the_flush(autojump_clock):
-    """What was said is over once what was heard of it is settled."""
-
-    async def speak(message: Message) -> AsyncIterator[object]:
-        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
-        yield AgentAudioComplete(utterance=1)
-
-    async with App(silent, speech=Voice(speak)).open_call(Player()) as call:  # type: ignore[arg-type]
-        call.nursery.start_soon(call.say, "Hello there")
-        await trio.sleep(0.1)
-        call.report_playback(1, 100, "position")
-        call.publish(EmergencyStop())
-        await call.speaking.silence()
-        assert trio.current_time() == pytest.approx(0.25)
 
 
 async def test_what_one_agent_hears_of_another(autojump_clock):

@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import json
+import socket
 from pathlib import Path
 
 import httpx2
@@ -156,3 +157,14 @@ def test_the_command_line_names_the_model(cafe, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         cafe.command(["--model", "gpt"])
     assert "'gpt' is neither 'local' nor an http:// or https:// URL" in capsys.readouterr().err
+
+
+def test_a_model_that_nobody_serves_is_one_clear_line(cafe, capsys):
+    """An address without a server is told at once, before anything is loaded."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        assert cafe.why_unreachable(url) == ""
+    assert cafe.command(["--model", url]) == 1
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"error: --model {url}: nobody answers there (")
+    assert cafe.why_unreachable("http://127.0.0.1:99999999/")

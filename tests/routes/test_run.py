@@ -254,6 +254,39 @@ async def test_a_protected_run_is_not_cut_by_rules(autojump_clock):
         assert router.cut_all("for the test") == 1
 
 
+async def test_a_run_knows_what_would_cut_it(autojump_clock):
+    """A rule of its chain would, its condition unasked; another event would not, nor a gate."""
+    async with open_router() as router:
+        ruled = router.on(Go).interrupt_on(Stop, condition=lambda m: False).pause_on(Said)
+        route = ruled.stream(count)
+        router.publish(Go())
+        (run,) = router.runtime(route).runs
+        assert run.may_be_cut_by(Stop)
+        assert not run.may_be_cut_by(Said)
+        assert not run.may_be_cut_by(Go)
+
+
+async def test_a_run_knows_that_nothing_would_cut_it(autojump_clock):
+    """While it is protected, held with all, aside or cut already, no rule would."""
+    async with open_router() as router:
+        route = router.on(Go, name="agent").interrupt_on(Stop).stream(count)
+        router.publish(Go())
+        (run,) = router.runtime(route).runs
+        run.protect()
+        assert not run.may_be_cut_by(Stop)
+        run.unprotect()
+        router.hold_all("agent")
+        assert not run.may_be_cut_by(Stop)
+        router.go_on("agent")
+        assert run.may_be_cut_by(Stop)
+        run.set_aside()
+        assert not run.may_be_cut_by(Stop)
+        router.publish(Go())
+        (other,) = (run for run in router.runtime(route).runs if not run.is_aside)
+        router.publish(Stop())
+        assert not other.may_be_cut_by(Stop)
+
+
 async def test_cut_all_cuts_protected_runs_too(autojump_clock):
     """Cutting all is stronger than any protection, and can be kept to one source."""
     told = []

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import wave
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,13 @@ ARGS = [
     "--no-first-run",
     f"--host-resolver-rules=MAP {INSECURE_HOST} 127.0.0.1",
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the browser to the long proofs: it takes its time for each page."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.proof)
 
 
 def find_browser() -> str:
@@ -56,7 +64,14 @@ def page_folder() -> Path:
 @pytest.fixture(scope="session")
 def server() -> Iterator[int]:
     """The port of the scripted agent, in a process of its own."""
-    command = [sys.executable, str(HERE / "fake_server.py"), str(page_folder())]
+    with running("fake_server.py", str(page_folder())) as port:
+        yield port
+
+
+@contextmanager
+def running(script: str, *arguments: str) -> Iterator[int]:
+    """Runs a server of this folder, and kills it in the end; gives its port."""
+    command = [sys.executable, str(HERE / script), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -129,18 +144,28 @@ Open = Callable[..., Visit]
 
 
 @pytest.fixture(scope="session")
-def launch(mic_wav: Path) -> Iterator[Callable[[str], Any]]:
-    """Starts browsers by their microphone (``speaks``, ``denied``, ``none``), each once."""
+def launch(
+    mic_wav: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Any]]:
+    """Starts browsers by their microphone (``speaks``, ``converses``, ``denied``, ``none``)."""
     executable = find_browser()
     from playwright.sync_api import sync_playwright  # the driver is only started for these tests
 
     fake = "--use-fake-device-for-media-stream"
+
+    def hears(wav: str) -> list[str]:
+        file = f"--use-file-for-fake-audio-capture={wav}"
+        return [fake, "--use-fake-ui-for-media-stream", file]
+
+    def arguments(kind: str) -> list[str]:
+        if kind != "converses":
+            return microphone[kind]
+        path = tmp_path_factory.mktemp("mic") / "conversation.wav"
+        subprocess.run([sys.executable, str(HERE / "drawer_scripts.py"), str(path)], check=True)
+        return hears(str(path))  # over and over
+
     microphone = {
-        "speaks": [
-            fake,
-            "--use-fake-ui-for-media-stream",
-            f"--use-file-for-fake-audio-capture={mic_wav}%noloop",
-        ],
+        "speaks": hears(f"{mic_wav}%noloop"),
         "denied": [fake, "--use-fake-ui-for-media-stream=deny"],
         "none": ["--use-fake-ui-for-media-stream"],
     }
@@ -150,7 +175,7 @@ def launch(mic_wav: Path) -> Iterator[Callable[[str], Any]]:
         def get(kind: str) -> Any:
             if kind not in browsers:
                 browsers[kind] = playwright.chromium.launch(
-                    executable_path=executable, headless=True, args=[*ARGS, *microphone[kind]]
+                    executable_path=executable, headless=True, args=[*ARGS, *arguments(kind)]
                 )
             return browsers[kind]
 
@@ -161,7 +186,42 @@ def launch(mic_wav: Path) -> Iterator[Callable[[str], Any]]:
 
 @pytest.fixture
 def visit(server: int, launch: Callable[[str], Any]) -> Iterator[Open]:
-    """Opens the page for a script of the agent.
+    """Opens the page for a script of the agent; see `opened`."""
+    with opened(server, launch) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="session")
+def agent() -> Iterator[int]:
+    """The port of a real server with a real agent, in a process of its own."""
+    with running("agent_server.py") as port:
+        yield port
+
+
+@pytest.fixture
+def meet(agent: int, launch: Callable[[str], Any]) -> Iterator[Callable[..., Visit]]:
+    """Opens the page of the real server, and begins a call unless `begin=False`."""
+    with opened(agent, launch) as open_page:
+
+        def begin_call(query: str = "?raw=1", *, begin: bool = True, **options: Any) -> Visit:
+            visit = open_page("", query, **options)
+            if begin:
+                visit.start()
+                visit.wait("document.querySelector('#state').dataset.state === 'idle'")
+            return visit
+
+        yield begin_call
+
+
+@pytest.fixture
+def open_at(launch: Callable[[str], Any]) -> Callable[[int], AbstractContextManager[Open]]:
+    """Opens pages of the server at a port of 127.0.0.1; see `opened`."""
+    return lambda port: opened(port, launch)
+
+
+@contextmanager
+def opened(port: int, launch: Callable[[str], Any]) -> Iterator[Open]:
+    """Opens pages of a server.
 
     At the end it checks that the console is clean and that nothing was loaded from elsewhere.
     """
@@ -179,7 +239,7 @@ def visit(server: int, launch: Callable[[str], Any]) -> Iterator[Open]:
         visit = Visit(context.new_page())
         visits.append(visit)
         watch(visit)
-        visit.page.goto(f"http://{host}:{server}/{script}/{query}")
+        visit.page.goto(f"http://{host}:{port}/{script}{'/' if script else ''}{query}")
         return visit
 
     yield open_page
@@ -187,7 +247,7 @@ def visit(server: int, launch: Callable[[str], Any]) -> Iterator[Open]:
         each.page.context.close()
     assert [line for each in visits for line in each.complaints] == []
     asked = [url for each in visits for url in each.asked]
-    assert [url for url in asked if urlsplit(url).port != server] == []
+    assert [url for url in asked if urlsplit(url).port != port] == []
 
 
 @pytest.fixture(scope="session")

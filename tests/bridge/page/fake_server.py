@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import drawer_scripts
 import trio
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
@@ -160,12 +161,13 @@ class FakeCall:
             audio=self.audio,
             input_rate_hz=16_000,
             output_rate_hz=OUTPUT_HZ,
+            watch=drawer_scripts.WATCH.get(self.script, "off"),
         )
 
     def tell_story(self, seconds: float) -> None:
         self.state("speaking")
         self.send("transcript", role="agent", text=STORY, final=False, utterance=1, turn=1)
-        if self.audio:
+        if self.audio and seconds:
             self.nursery.start_soon(self.speak, 1, seconds)
 
     def receive(self, message: str | bytes) -> None:
@@ -214,11 +216,22 @@ class FakeCall:
             self.send("transcript", role="agent", text=answer, final=False, utterance=1, turn=1)
             self.state("idle")
 
-    def on_stop(self) -> None:
-        if self.script == "talk":
-            self.speech.cancel()
-        self.clear(1, "stop")
+    def on_control(self, verb: str, request: str, **_: Any) -> None:
+        """Ends the work, whatever the verb; a call that is idle has none."""
+        self.speech.cancel()
+        self.clear(1, verb)
         self.state("idle")
+        self.send(
+            "receipt",
+            id=next(self.numbers),
+            verb=verb,
+            accepted=True,
+            reason="",
+            phase="speaking",
+            stopped=[],
+            still_running=[],
+            request=request,
+        )
 
     def on_hangup(self) -> None:
         self.send("ended", reason="hangup")
@@ -289,6 +302,7 @@ SCRIPTS: dict[str, Callable[[FakeCall], None]] = {
     "work": work,
     "styles": styles,
     "voiceless": echo,
+    **drawer_scripts.SCRIPTS,
 }
 
 

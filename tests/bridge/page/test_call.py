@@ -1,4 +1,4 @@
-"""A call in real Chromium: barge-in, Stop key, fence and the words for what goes wrong.
+"""A call in real Chromium: barge-in, silence, fence and the words for what goes wrong.
 
 Times are of the sample clock: ``out_hot`` and ``out_silent`` come from a worklet on the player's
 output, ``mic_hot`` is the first microphone frame above the threshold.  A bound on a latency must
@@ -252,8 +252,9 @@ def test_utterances_are_reported_to_their_end(visit: Open) -> None:
 
 
 @pytest.mark.parametrize("way", ["key", "button"])
-def test_stop_key(visit: Open, way: str) -> None:
-    """Esc and the Stop key silence the agent here at once, and tell the server."""
+def test_silence_first(visit: Open, way: str) -> None:
+    """Esc and the handle's keys silence the agent here at once, and tell the server."""
+    verb = "barge_in" if way == "key" else "cancel"
     tries = []
     for _ in range(TRIES):
         call = visit("talk", mic="none")
@@ -263,32 +264,36 @@ def test_stop_key(visit: Open, way: str) -> None:
         if way == "key":
             call.page.keyboard.press("Escape")
         else:
-            call.page.click("#stop")
+            call.page.click("#cancel")
         call.wait("document.querySelector('#state').dataset.state === 'idle'")
         call.wait("bargein.log.filter((entry) => entry.ev === 'player_flushed').length === 2")
-        tries.append(silent_after(call, call.log("stop_key")[0]))
-        assert len(messages(call, "stop")) == 1
+        tries.append(silent_after(call, call.log("silenced")[0]))
+        assert [message["verb"] for message in messages(call, "control")] == [verb]
         own, answer = messages(call, "playback.flushed")
         assert "request" not in own
         assert answer["played_ms"] == own["played_ms"] > 0
-        call.wait("!document.querySelector('#handle').classList.contains('shown')")
+        call.wait("document.querySelector('#handle').hidden")
         if tries[-1] < CLEAR_MS:
             break
-    print(f"stop to silent: {[round(each, 1) for each in tries]} ms")
+    print(f"{verb} to silent: {[round(each, 1) for each in tries]} ms")
     assert min(tries) < CLEAR_MS
 
 
-def test_stop_while_a_tool_runs(visit: Open) -> None:
-    """The Stop key is there while the agent works in silence, and Esc means nothing after."""
+def test_cancel_while_a_tool_runs(visit: Open) -> None:
+    """One Esc stops no silent work, two cancel it, and Esc means nothing after."""
     call = visit("work", mic="none")
     call.start()
-    call.wait("document.querySelector('#handle').classList.contains('shown')")
+    call.wait("!document.querySelector('#handle').hidden")
     assert "find_table" in call.page.inner_text(".note")
+    call.page.keyboard.press("Escape")
+    assert call.page.is_visible("#armed")
+    assert messages(call, "control") == []
     call.page.keyboard.press("Escape")
     call.wait("document.querySelector('#state').dataset.state === 'idle'")
     call.page.keyboard.press("Escape")
+    call.page.keyboard.press("Escape")
     call.page.keyboard.press("Tab")
-    assert len(messages(call, "stop")) == 1
+    assert [message["verb"] for message in messages(call, "control")] == ["cancel"]
 
 
 @pytest.mark.parametrize(
@@ -303,17 +308,15 @@ def test_stop_while_a_tool_runs(visit: Open) -> None:
     ],
 )
 def test_states_in_words(visit: Open, state: str, words: str, busy: bool) -> None:
-    """Each state is shown in words, and what can be stopped has the Stop key."""
+    """Each state is shown in words, and what can be stopped has the handle."""
     call = visit("echo", "?mode=text")
     call.start()
     call.type(f"state {state}")
     call.wait(f"document.querySelector('#state').dataset.state === '{state}'")
     assert call.page.inner_text("#state-word") == words
-    shown = "document.querySelector('#handle').classList.contains('shown')"
-    assert call.page.evaluate(shown) is busy
-    # Not its rendered text: that is empty as long as the key fades in.
-    word = call.page.text_content("#stop-word") or ""
-    assert ("Stopping" in word) is (state == "stopping")
+    assert call.page.is_visible("#handle") is busy
+    word = call.page.text_content("#cancel-name")
+    assert not busy or word == ("Stop now" if state == "stopping" else "Cancel")
 
 
 def test_text_mode(visit: Open) -> None:

@@ -130,3 +130,35 @@ def test_heard_words_cover_generated_text(
 ) -> None:
     """Heard words are found in the generated text, whatever its white space."""
     assert bare_page.evaluate(HEARD_LENGTH, [generated, heard]) == expected
+
+
+def test_a_hold_is_shown_at_its_word(bare_page: Any) -> None:
+    """While the sound is held, a tag stands between what was heard and what waits."""
+    shown = bare_page.evaluate(
+        """async () => {
+          const { Transcript } = await import(new URL("page/transcript.js", document.baseURI));
+          const list = document.createElement("ol");
+          const transcript = new Transcript(list);
+          const texts = () => [...list.querySelectorAll(".words")].map((each) => each.textContent);
+          const seen = [];
+          transcript.agentText(1, "All of it was heard.");
+          transcript.spoken(1, "All of it was heard.");
+          transcript.agentText(2, "We have espresso and tea.");
+          transcript.spoken(2, "We have");
+          transcript.hold(true);
+          transcript.hold(true);
+          seen.push(texts());
+          transcript.hold(false);
+          seen.push(texts());
+          transcript.hold(true);
+          transcript.cut(2, { heard: "We have", rest: " espresso and tea.", at_ms: 500 });
+          seen.push(list.querySelectorAll(".held").length);
+          return seen;
+        }"""
+    )
+    whole = "All of it was heard."
+    assert shown == [
+        [whole, "We haveheld here espresso and tea."],
+        [whole, "We have espresso and tea."],
+        0,
+    ]

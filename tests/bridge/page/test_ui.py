@@ -10,6 +10,7 @@ import pytest
 
 Open = Callable[..., Any]
 SCREENS: dict[str, dict[str, Any]] = {
+    "phone_360": {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True},
     "phone": {
         "viewport": {"width": 390, "height": 844},
         "device_scale_factor": 2,
@@ -23,7 +24,7 @@ MIN_TARGET_PX = 44
 MIN_CONTRAST = 4.5  # WCAG 2.2, 1.4.3
 
 SMALL_TARGETS = """
-(least) => [...document.querySelectorAll("button, input")]
+(least) => [...document.querySelectorAll("button, input:not([type=checkbox]), select, .check")]
   .filter((e) => e.checkVisibility({ visibilityProperty: true }))
   .map((e) => [e.id || e.className, e.getBoundingClientRect()])
   .filter(([, box]) => box.width < least || box.height < least)
@@ -71,6 +72,89 @@ def test_looks(visit: Open, tmp_path: Path, screen: str, scheme: str) -> None:
     assert all((tmp_path / f"{name}.png").stat().st_size > 5000 for name in ("welcome", "call"))
 
 
+WORK: dict[str, tuple[str, str]] = {
+    "steps": ("A table for two", "#task-title:text-is('Book table')"),
+    "question": ("Pay the deposit", "#question"),
+    "speaking": ("Tell me a story", "#hush"),
+}
+HELD_SCREENS = {
+    "phone": SCREENS["phone"],
+    "phone_360": SCREENS["phone_360"],
+    "small": SCREENS["small"],
+    "landscape": {"viewport": {"width": 740, "height": 360}, "has_touch": True, "is_mobile": True},
+    "desktop": SCREENS["desktop"],
+}
+COVERED = """
+() => {
+  const inside = (e) => {
+    const box = e.getBoundingClientRect();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const top = document.elementFromPoint(x, y);
+    return e.contains(top) || top?.contains(e);
+  };
+  return [...document.querySelectorAll("#float button, footer .row button, #text")]
+    .filter((e) => e.checkVisibility({ visibilityProperty: true }))
+    .filter((e) => (e.scrollIntoView({ block: "nearest" }), !inside(e)))
+    .map((e) => e.id);
+}
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("screen", HELD_SCREENS)
+def test_the_handle_fits(meet: Open, tmp_path: Path, screen: str) -> None:
+    """On each screen every key of the handle can be pressed, and none lies under another."""
+    call = meet("?raw=1", **HELD_SCREENS[screen])
+    page = call.page
+    for name, (text, selector) in WORK.items():
+        call.type(text)
+        page.wait_for_selector(selector, state="visible")
+        if name == "steps" and page.is_visible("#steps-toggle"):
+            page.click("#steps-toggle")
+        check_layout(page)
+        assert page.evaluate(COVERED) == []
+        page.screenshot(path=tmp_path / f"{screen}-{name}.png")
+        page.evaluate("document.querySelector('#redirect').click()")
+        check_layout(page)
+        assert page.evaluate(COVERED) == []
+        page.screenshot(path=tmp_path / f"{screen}-{name}-redirect.png")
+        page.keyboard.press("Escape")
+    assert page.evaluate("document.querySelector('.heard').getBoundingClientRect().top") > 0
+
+
+@pytest.mark.proof
+def test_words_that_are_heard_are_in_view(meet: Open) -> None:
+    """A long answer is followed where it is heard, until the reader scrolls, and again after."""
+    call = meet("?raw=1", viewport={"width": 390, "height": 700})
+    page = call.page
+    call.type("Tell me a story")
+    call.wait("document.querySelector('.heard')?.textContent.length > 60")
+    place = """() => {
+      const [next] = document.querySelector(".queued").getClientRects();
+      const top = document.querySelector("#transcript").getBoundingClientRect().top;
+      const handle = document.querySelector("#handle").getBoundingClientRect();
+      return top < next.top && next.bottom < handle.top;
+    }"""
+    assert page.evaluate(place)
+    page.mouse.move(200, 200)
+    page.mouse.wheel(0, 5000)
+    page.wait_for_timeout(300)
+    page.mouse.wheel(0, -250)
+    page.wait_for_timeout(300)
+    at = page.evaluate("document.querySelector('#transcript').scrollTop")
+    heard = page.evaluate("document.querySelector('.heard').textContent.length")
+    call.wait(f"document.querySelector('.heard').textContent.length > {heard}")
+    assert page.evaluate("document.querySelector('#transcript').scrollTop") == at
+
+
+def test_no_motion_for_who_wants_none(visit: Open) -> None:
+    """With reduced motion nothing moves by itself."""
+    call = visit("work", "", reduced_motion="reduce", **SCREENS["phone"])
+    call.start()
+    call.wait("!document.querySelector('#handle').hidden")
+    assert call.page.evaluate("document.getAnimations().length") == 0
+
+
 def check_layout(page: Any) -> None:
     """Nothing is wider than the screen, and every control is large enough for a thumb."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -78,7 +162,7 @@ def check_layout(page: Any) -> None:
 
 
 def check_last_words_are_visible(page: Any) -> None:
-    """The Stop key floats above the transcript, and covers none of its words."""
+    """The handle floats above the transcript, and covers none of its words."""
     last = page.query_selector_all(".turn")[-1].bounding_box()
-    stop = page.query_selector("#stop").bounding_box()
-    assert last["y"] + last["height"] <= stop["y"]
+    handle = page.query_selector("#handle").bounding_box()
+    assert last["y"] + last["height"] <= handle["y"]

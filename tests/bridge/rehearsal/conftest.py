@@ -22,6 +22,7 @@ from bridge.events import (
     AgentTextComplete,
     EndCall,
     LogMetric,
+    TurnDecided,
     UserAudio,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -63,10 +64,14 @@ async def hum_line(text: str) -> bytes:
 
 
 class Ears:
-    """Takes what is loud for speech, and each stretch of it for the next of the given texts."""
+    """Takes what is loud for speech, and each stretch of it for the next of the given texts.
 
-    def __init__(self, call: Call, texts: tuple[str, ...]) -> None:
+    While the agent is heard it holds it first, and takes what is shorter than 0.3 s for nothing.
+    """
+
+    def __init__(self, call: Call, texts: tuple[str, ...], *, wary: bool = False) -> None:
         self.texts = list(texts)
+        self.wary = wary
         self.loud = self.quiet = 0
         self.speaking = False
         self.bridge = call.bridge(name="ears", is_agent=False)
@@ -75,9 +80,16 @@ class Ears:
     def hear(self, message: Message) -> None:
         loud = max(array("h", message.event.pcm)) > 1_000
         self.loud, self.quiet = (self.loud + 1, 0) if loud else (0, self.quiet + 1)
-        if not self.speaking and self.loud == 3:
+        call = self.bridge.call
+        if self.wary and self.loud == 3 and not self.speaking:
+            call.hold_speech("barge_in")
+        if self.wary and self.quiet == 3 and call.speaking.is_held:
+            self.decide("noise")
+        if not self.speaking and self.loud == (15 if self.wary else 3):
             self.speaking = True
             self.bridge.publish(UserStartedSpeaking())
+            if self.wary:
+                self.decide("interruption")
         elif self.speaking and self.quiet == QUIET_FRAMES:
             self.speaking = False
             self.bridge.publish(LogMetric(name="listening.stt_s", value=0.02))
@@ -85,20 +97,28 @@ class Ears:
             self.bridge.publish(UserTranscriptionReceived(content=self.texts.pop(0)))
             self.bridge.publish(UserStoppedSpeaking())
 
+    def decide(self, decision: str) -> None:
+        values: dict[str, str | int | float | bool] = {"min_duration_s": 0.3}
+        self.bridge.publish(
+            TurnDecided(about="barge_in", decision=decision, rule="duration", values=values)
+        )
+        self.bridge.call.release_speech("barge_in")
+
 
 class HumSpeech:
     """Ears and a voice for one call at a time; `late` is a fault: old audio in new answers."""
 
-    def __init__(self, texts: tuple[str, ...], *, late: bool = False) -> None:
+    def __init__(self, texts: tuple[str, ...], *, late: bool = False, wary: bool = False) -> None:
         self.texts = texts
         self.late = late
+        self.wary = wary
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         yield
 
     def attach(self, call: Call) -> None:
-        Ears(call, self.texts)
+        Ears(call, self.texts, wary=self.wary)
         voice = call.bridge(name="voice", is_agent=False)
         last, stopped_s = b"", 0.0
 
@@ -133,13 +153,16 @@ class HumSpeech:
 ANSWERS = ("one large latte with oat milk coming right up for you", "a cappuccino then", "bye")
 
 
-def order_app(texts: tuple[str, ...], *, polite: bool = True, late: bool = False) -> App:
+def order_app(
+    texts: tuple[str, ...], *, polite: bool = True, late: bool = False, wary: bool = False
+) -> App:
     """An agent that answers one line after the other and then ends the call.
 
     Args:
         texts: What its ears understand.
         polite: Whether it can be interrupted.
         late: Whether its voice is faulty.
+        wary: Whether its ears hold it until they know what they hear.
     """
 
     async def answer(call: Call) -> None:
@@ -159,7 +182,7 @@ def order_app(texts: tuple[str, ...], *, polite: bool = True, late: bool = False
         route.stream(reply).broadcast()
         await call.say("hi", interruptible=polite)
 
-    return App(answer, speech=HumSpeech(texts, late=late), name="café")
+    return App(answer, speech=HumSpeech(texts, late=late, wary=wary), name="café")
 
 
 # --- a call in virtual time ---------------------------------------------------------------------

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from bridge.rehearsal import (
+    Aside,
     Cut,
+    Decision,
     Line,
     Rehearsal,
     Said,
@@ -166,3 +168,47 @@ def test_the_speaking_rate_is_that_of_uncut_turns() -> None:
     """Only turns heard to their end tell how fast the agent speaks; else a usual rate is taken."""
     assert speaking_rate(rehearsal()) == 3.0
     assert speaking_rate(rehearsal(turn_seconds={})) == 2.5
+
+
+MHM = Aside(
+    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5),
+    utterance=2,
+    gap_s=0.2,
+    gap_from_s=2.1,
+    dead_air_s=0.25,
+    decisions=(Decision(2.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
+)
+GAP, LOST, ANSWERED = (
+    "“mhm” makes no gap over 300 ms",
+    "“mhm” costs no sample of the agent's speech",
+    "“mhm” makes no turn and no model call",
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "broken"),
+    [
+        ({}, []),
+        ({"gap_s": 0.3}, []),
+        ({"gap_s": 0.301}, [GAP]),
+        ({"dead_air_s": 0.801}, [GAP]),
+        ({"is_cut": True}, [GAP, LOST]),
+        ({"utterance": None}, [GAP, LOST]),
+        ({"lost_s": 0.1}, [LOST]),
+        ({"turns": 1}, [ANSWERED]),
+        ({"model_calls": 1}, [ANSWERED]),
+    ],
+)
+def test_what_leaves_the_agent_speaking_has_three_checks(
+    changes: dict[str, Any], broken: list[str]
+) -> None:
+    """A short gap, no lost sample, no answer; each is checked for itself."""
+    assert failed(rehearsal(asides=(replace(MHM, **changes),))) == broken
+
+
+def test_the_check_of_a_gap_tells_the_decision() -> None:
+    """What was measured is told with the decision and its reason."""
+    checks = {check.name: check.measured for check in run_checks(rehearsal(asides=(MHM,)))}
+    assert checks[GAP] == (
+        "200 ms, 250 ms with the agent's own pause; acknowledgement by hint (probability 0.9)"
+    )

@@ -10,10 +10,18 @@ from typing import Any
 from PIL import ImageColor
 
 from bridge.client import Heard
-from bridge.rehearsal import Cut, Line, Recording, Said, agent_has_spoken
+from bridge.rehearsal import Aside, Cut, Decision, Held, Line, Recording, Said, agent_has_spoken
 from bridge.rehearsal._canvas import Canvas
-from bridge.rehearsal._closeup import AFTER_S, BEFORE_S, CLOSEUP_HEIGHT, LEFT, WIDTH, draw_closeup
-from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED
+from bridge.rehearsal._closeup import (
+    AFTER_S,
+    BEFORE_S,
+    CLOSEUP_HEIGHT,
+    LEFT,
+    WIDTH,
+    draw_aside,
+    draw_closeup,
+)
+from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, HELD, HELD_PALE
 from bridge.rehearsal._recording import record
 from bridge.rehearsal._sound import to_pcm
 
@@ -72,3 +80,40 @@ def test_an_agent_that_spoke_on_is_shown_to_its_end(tone: Callable[..., Any]) ->
     assert dropped not in row(canvas, AGENT_EDGE, -400, 2_290, 2.3)
     beside = {canvas.color_at(x / 2, y) for x in range(2_190, 2_270) for y in range(145, 180)}
     assert beside == {(255, 255, 255)}, "what was measured is written inside of the close-up"
+
+
+MHM = Aside(
+    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 4.0, 4.6),
+    utterance=1,
+    gap_s=0.2,
+    gap_from_s=4.1,
+    decisions=(Decision(4.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
+)
+
+
+def drawn_aside(aside: Aside, made: Recording) -> Canvas:
+    """Return the close-up of a sound on a page of its own; the agent is held from 4.1 s on."""
+    canvas = Canvas(1600, CLOSEUP_HEIGHT)
+    draw_aside(canvas, 0, 1600, aside, made, [Held(4.1, 4.3)])
+    return canvas
+
+
+def test_a_gap_is_measured_between_its_ends(tone: Callable[..., Any]) -> None:
+    """The hold is coloured, and two lines stand at the ends of the gap."""
+    canvas = drawn_aside(MHM, recording(tone))
+    middle = 162
+    assert ImageColor.getrgb(HELD_PALE) in row(canvas, AGENT_EDGE, 120, 280, AFTER_S)
+    assert ImageColor.getrgb(HELD_PALE) not in row(canvas, AGENT_EDGE, 320, 900, AFTER_S)
+    assert row(canvas, middle, 110, 290, AFTER_S) == {ImageColor.getrgb(HELD)}
+    assert ImageColor.getrgb(HELD) not in row(canvas, middle, -200, 90, AFTER_S)
+
+
+def test_a_sound_that_cut_the_agent_is_in_the_colour_of_a_cut(tone: Callable[..., Any]) -> None:
+    """What was meant to leave the agent speaking and did not is drawn as a cut."""
+    cut = replace(MHM, is_cut=True, gap_s=0.0, gap_from_s=None)
+    canvas = drawn_aside(cut, recording(tone))
+    lane = {canvas.color_at(LEFT + WIDTH * 0.34, y) for y in range(56, 266)}
+    text = {canvas.color_at(x, y) for x in range(LEFT + 300, LEFT + 700) for y in range(150, 175)}
+    assert ImageColor.getrgb(CUT) in lane | text
+    assert ImageColor.getrgb(HELD) not in text
+    assert ImageColor.getrgb(DROPPED) in row(canvas, AGENT_EDGE + 30, 300, 900, AFTER_S)

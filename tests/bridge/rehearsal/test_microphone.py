@@ -123,3 +123,30 @@ async def test_a_cancelled_line_falls_silent(
         said = len(microphone.pcm)
         await trio.sleep(0.2)
         assert first_audible(samples(microphone.pcm[said:])) is None
+
+
+async def test_a_room_is_sent_and_the_voice_is_kept(
+    autojump_clock: trio.testing.MockClock, ring: Ring, tone: Callable[..., Any]
+) -> None:
+    """The line carries what the room makes of each frame; the caller's own voice lies beside it."""
+    microphone, times = Microphone(), []
+
+    def room(frame: bytes, at_s: float) -> bytes:
+        times.append(at_s)
+        return bytes(len(frame))
+
+    heard = Listener()
+    app = App(heard.answer, speech=Deaf())
+    async with ring(app, microphone=microphone.next_frame) as caller:
+        microphone.room = room
+        await microphone.say(to_pcm(tone(0.1, rate_hz=16_000)), caller.ended)
+        await trio.sleep(0.1)
+    assert len(microphone.pcm) == len(microphone.voice)
+    assert first_audible(samples(microphone.voice)) is not None
+    assert first_audible(samples(microphone.pcm)) is None
+    assert all(first_audible(samples(pcm)) is None for _, pcm in heard.frames)
+    steps = {round(later - earlier, 6) for earlier, later in pairwise(times)}
+    assert steps == {0.02}
+    # The first frame of all went out before the room was there.
+    missed = len(microphone.pcm) // 640 - len(times)
+    assert times[0] == pytest.approx(microphone.start_s + missed * 0.02)

@@ -8,7 +8,15 @@ from typing import Any
 import trio
 
 from bridge import App
-from bridge.events import LogMetric, UserStartedSpeaking, UserStoppedSpeaking
+from bridge.events import (
+    AgentSpeechHeld,
+    AgentSpeechReleased,
+    LogMetric,
+    TurnDecided,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from bridge.rehearsal import Decision, Held
 from bridge.rehearsal._observer import Metric, Observer
 
 
@@ -69,3 +77,49 @@ def test_the_app_itself_is_left_alone(make_app: Callable[..., App]) -> None:
 def test_without_a_call_there_is_no_history() -> None:
     """A call that was never answered has an empty history."""
     assert Observer().history(0.0) == []
+
+
+async def test_decisions_and_holds_are_noted(
+    autojump_clock: trio.testing.MockClock,
+    ring: Callable[[App], Any],
+    make_app: Callable[..., App],
+) -> None:
+    """Each decision has its time; a hold lasts to its release, or to the end it is asked for."""
+    observer = Observer()
+    async with ring(observer.watched(make_app(()))):
+        await trio.sleep(0.5)
+        assert observer.call is not None
+        start_s = trio.current_time()
+        observer.call.publish(AgentSpeechHeld(reason="barge_in"))
+        await trio.sleep(0.2)
+        decided = TurnDecided(about="barge_in", decision="echo", rule="hint", values={"p": 0.9})
+        observer.call.publish(decided)
+        observer.call.publish(AgentSpeechReleased(reason="barge_in", held_s=0.2))
+        observer.call.publish(AgentSpeechReleased(reason="never_held", held_s=0.2))
+        await trio.sleep(0.3)
+        observer.call.publish(AgentSpeechHeld(reason="pause"))
+    (decision,) = observer.decisions(start_s)
+    assert round(decision.at_s, 6) == 0.2
+    assert decision == Decision(decision.at_s, "barge_in", "echo", "hint", {"p": 0.9})
+    held = observer.held(start_s, start_s + 1.0)
+    assert [(round(h.from_s, 6), round(h.until_s, 6), h.reason) for h in held] == [
+        (0.0, 0.2, "barge_in"),
+        (0.5, 1.0, "pause"),
+    ]
+    assert isinstance(held[0], Held)
+
+
+async def test_generations_are_noted_with_their_turn(
+    autojump_clock: trio.testing.MockClock,
+    ring: Callable[[App], Any],
+    make_app: Callable[..., App],
+) -> None:
+    """Each generation counts once; a greeting that is a fixed text is none."""
+    observer = Observer()
+    async with ring(observer.watched(make_app(()))):
+        await trio.sleep(0.5)
+        assert observer.call is not None
+        observer.call.publish(UserStartedSpeaking())
+        observer.call.publish(UserStoppedSpeaking())
+        await trio.sleep(0.5)
+    assert [turn for _, turn in observer.generations] == [2]

@@ -12,10 +12,19 @@ import pytest
 from PIL import Image, ImageColor
 
 from bridge.client import Heard
-from bridge.rehearsal import Line, Rehearsal, Said, agent_falls_silent, agent_has_spoken
+from bridge.rehearsal import (
+    Aside,
+    Decision,
+    Held,
+    Line,
+    Rehearsal,
+    Said,
+    agent_falls_silent,
+    agent_has_spoken,
+)
 from bridge.rehearsal._canvas import SCALE
 from bridge.rehearsal._closeup import CLOSEUP_HEIGHT
-from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, STATES
+from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, HELD, HELD_PALE, SENT, STATES
 from bridge.rehearsal._measure import Fence, Notes, find_cut
 from bridge.rehearsal._picture import LEAST_WIDTH, LEFT, RIGHT, draw
 from bridge.rehearsal._recording import record
@@ -114,10 +123,10 @@ def test_the_picture_shows_what_happened_when(
     assert not {ImageColor.getrgb(color) for color in set(absent) - middle_lines} & found
 
 
-def test_each_of_two_cuts_is_enlarged(result: Rehearsal) -> None:
-    """The picture grows by a close-up for each cut, two at most; without a cut there is none."""
+def test_each_cut_is_enlarged(result: Rehearsal) -> None:
+    """The picture grows by a close-up for each cut, four at most; without a cut there is none."""
     height = draw(replace(result, cuts=()), NOTES).size[1]
-    for count, shown in ((1, 1), (2, 2), (3, 2)):
+    for count, shown in ((1, 1), (2, 2), (5, 4)):
         many = replace(result, cuts=result.cuts * count)
         assert draw(many, NOTES).size[1] == height + shown * CLOSEUP_HEIGHT * SCALE
 
@@ -141,5 +150,72 @@ def test_failed_checks_are_in_the_heading(result: Rehearsal) -> None:
     """The heading is in the colour of the cut when a check failed."""
     for ok in (True, False):
         canvas = draw(replace(result, cuts=(), checks=(Check("x", ok),)), NOTES)
+        ink = {canvas.color_at(x, y) for x in range(92, 400) for y in range(62, 84)}
+        assert (ImageColor.getrgb(CUT) in ink) is not ok
+
+
+MHM = Aside(
+    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 7.2, 7.6),
+    utterance=2,
+    gap_s=0.3,
+    gap_from_s=7.3,
+)
+
+
+def shown(canvas: Any, from_s: float, until_s: float, top: int, bottom: int) -> set[Any]:
+    """Return the colours of a part of a picture of 10 s."""
+    px_per_s = (LEAST_WIDTH - LEFT - RIGHT) / 10
+    left, right = (round(LEFT + at_s * px_per_s) for at_s in (from_s, until_s))
+    return {canvas.color_at(x, y) for x in range(left, right) for y in range(top, bottom)}
+
+
+def test_a_hold_and_its_gap_are_shown(result: Rehearsal) -> None:
+    """The stretch in which the agent stood still has a colour of its own, and a label."""
+    held = replace(result, cuts=(), asides=(MHM,), held=(Held(7.3, 7.6),))
+    canvas = draw(held, NOTES)
+    assert ImageColor.getrgb(HELD_PALE) in shown(canvas, 7.3, 7.6, 274, 364)
+    assert ImageColor.getrgb(HELD_PALE) not in shown(canvas, 7.7, 8.0, 274, 364)
+    assert ImageColor.getrgb(HELD) in shown(canvas, 7.2, 7.4, 251, 271)
+    assert ImageColor.getrgb(CUT) not in shown(canvas, 7.2, 7.4, 251, 271)
+    cut = draw(replace(held, asides=(replace(MHM, is_cut=True, gap_s=0.0),)), NOTES)
+    assert ImageColor.getrgb(CUT) in shown(cut, 7.2, 7.4, 251, 271)
+
+
+def test_decisions_stand_below_the_axis(result: Rehearsal) -> None:
+    """Each decision is written at its moment, an interruption in the colour of a cut."""
+    decisions = (
+        Decision(2.2, "end", "complete", "model"),
+        Decision(4.1, "barge_in", "interruption", "min_words", {"words": 2}),
+        Decision(7.4, "barge_in", "acknowledgement", "hint"),
+    )
+    plain = draw(replace(result, cuts=()), NOTES)
+    canvas = draw(replace(result, cuts=(), decisions=decisions), NOTES)
+    assert canvas.size[1] > plain.size[1]
+    assert ImageColor.getrgb(CUT) in shown(canvas, 4.1, 5.0, 500, 550)
+    assert ImageColor.getrgb(HELD) in shown(canvas, 7.4, 8.5, 500, 550)
+    assert shown(canvas, 5.8, 6.8, 525, 550) == {(255, 255, 255)}
+
+
+def test_what_the_line_carried_lies_behind_what_was_said(result: Rehearsal, tone: Tone) -> None:
+    """Noise on the line is pale, and the caller's own sound stands out of it."""
+    recording = replace(result.recording, sent=tone(10.0, 2))
+    canvas = draw(replace(result, cuts=(), recording=recording), NOTES)
+    assert ImageColor.getrgb(SENT) in shown(canvas, 8.5, 9.5, 158, 248)
+    assert ImageColor.getrgb(CALLER) in shown(canvas, 1.2, 1.8, 158, 195)
+
+
+def test_the_longest_gaps_are_enlarged_behind_the_cuts(result: Rehearsal) -> None:
+    """Where there is no room for all, cuts come first, and then those with the longest gap."""
+    height = draw(replace(result, cuts=()), NOTES).size[1]
+    asides = (MHM, replace(MHM, gap_s=0.1), replace(MHM, utterance=None))
+    for limit, expected in ((0, 0), (2, 2), (9, 3)):
+        canvas = draw(replace(result, asides=asides), NOTES, closeups=limit)
+        assert canvas.size[1] == height + expected * CLOSEUP_HEIGHT * SCALE
+
+
+def test_a_picture_can_have_a_title_and_verdict_of_its_own(result: Rehearsal) -> None:
+    """The verdict is in the colour of a cut where it is bad news."""
+    for ok in (True, False):
+        canvas = draw(replace(result, cuts=()), NOTES, title="A cough", verdict="went on", ok=ok)
         ink = {canvas.color_at(x, y) for x in range(92, 400) for y in range(62, 84)}
         assert (ImageColor.getrgb(CUT) in ink) is not ok

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bridge.client import Heard
 from bridge.rehearsal._recording import RATE_HZ, Recording, Span, record
 from bridge.rehearsal._sound import to_pcm
@@ -104,3 +106,27 @@ def test_what_began_before_the_recording_is_cut_off(tone: Tone) -> None:
         start_s=10.0, end_s=10.3, spoke=b"", spoke_at_s=10.0, heard=[heard(9.9, 1, values)]
     )
     assert made.agent == values[2_400:9_600]
+
+
+def test_what_the_line_carried_is_kept_beside_what_was_said(
+    tone: Callable[..., Any], tmp_path: Path
+) -> None:
+    """With noise on the line the caller's own sound is still found; the file has the noise."""
+    spoke = array("h", bytes(2 * 16_000)) + tone(0.5, rate_hz=16_000) + array("h", bytes(16_000))
+    noise = tone(2.0, 3, rate_hz=16_000)
+    made = record(
+        start_s=0.0,
+        end_s=2.0,
+        spoke=to_pcm(spoke),
+        spoke_at_s=0.0,
+        heard=[],
+        sent=to_pcm(noise),
+    )
+    found = made.caller_sound(0.0, 2.0)
+    assert found is not None
+    assert found == pytest.approx((1.0, 1.5), abs=0.01)
+    made.write_wav(tmp_path / "call.wav")
+    with wave.open(str(tmp_path / "call.wav")) as file:
+        left = array("h", file.readframes(2_400))[0::2]
+    assert made.sent is not None
+    assert left == made.sent[:2_400]

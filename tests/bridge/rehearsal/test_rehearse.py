@@ -7,7 +7,7 @@ import json
 import sys
 import wave
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,12 @@ SCRIPT = (
     Line("thanks", agent_falls_silent(0.3)),
 )
 TEXTS = tuple(line.text for line in SCRIPT)
+WARY_SCRIPT = (
+    Line("largelatteplease", agent_falls_silent(0.3)),
+    Line("mhm", agent_has_spoken(0.5), longest_gap_s=0.5),
+    Line("cappuccinoplease", agent_has_spoken(1.0), interrupts=True),
+)
+"""What is said to ears that take what is shorter than 0.3 s for nothing."""
 
 SILENT = "the agent fell silent within 300 ms"
 LATER = "no sample of the cut answer came later"
@@ -51,11 +57,14 @@ def calls(
     speak: Callable[[str], Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Done]:
-    """Three rehearsals at the same time: a good agent, a rude one, and one with a faulty voice."""
+    """Three rehearsals at the same time, and one behind them.
+
+    A good agent, a rude one and one with a faulty voice; then one that holds until it knows more.
+    """
     out = tmp_path_factory.mktemp("rehearsal")
     done: dict[str, Done] = {}
 
-    async def call(name: str, app: App, **options: Any) -> None:
+    async def call(name: str, app: App, script: Sequence[Line] = SCRIPT, **options: Any) -> None:
         told, transcribed = io.StringIO(), []
 
         async def transcribe(pcm: bytes) -> str:
@@ -65,7 +74,7 @@ def calls(
 
         if "checks" in options:
             options["transcribe"] = transcribe
-        result = await rehearse(app, SCRIPT, voice=speak, terminal=told, **options)
+        result = await rehearse(app, script, voice=speak, terminal=told, **options)
         done[name] = Done(result, told.getvalue(), transcribed)
 
     def confirmed(result: Rehearsal) -> tuple[bool, str]:
@@ -78,6 +87,8 @@ def calls(
                 nursery.start_soon(lambda: call("good", make_app(TEXTS), out=out, checks=good))
                 nursery.start_soon(lambda: call("rude", make_app(TEXTS, polite=False)))
                 nursery.start_soon(lambda: call("late", make_app(TEXTS, late=True)))
+            wary = make_app(("a latte", "a cappuccino"), wary=True)
+            await call("wary", wary, WARY_SCRIPT, out=out / "wary")
 
     trio.run(main)
     return done
@@ -198,6 +209,39 @@ def test_a_voice_that_plays_old_audio_late_fails(calls: dict[str, Done]) -> None
     result = calls["late"].result
     assert failed(result) == [LATER]
     assert result.cuts[0].late_s > 0.2
+
+
+def test_a_short_sound_leaves_a_wary_agent_speaking(calls: dict[str, Done]) -> None:
+    """The agent is held for a moment, goes on with the next sample, and nothing is answered."""
+    result = calls["wary"].result
+    (aside,) = result.asides
+    assert aside.said.line.text == "mhm"
+    assert 0.05 <= aside.gap_s <= 0.5
+    assert (aside.is_cut, aside.lost_s, aside.turns, aside.model_calls) == (False, 0, 0, 0)
+    assert [decision.decision for decision in aside.decisions] == ["noise"]
+    mine = [check for check in result.checks if check.name.startswith("“mhm”")]
+    assert [check.ok for check in mine] == [True] * 3
+    assert aside.gap_from_s is not None
+    assert any(abs(held.from_s - aside.gap_from_s) < 0.1 for held in result.held)
+
+
+def test_a_wary_agent_is_interrupted_by_what_is_longer(calls: dict[str, Done]) -> None:
+    """It falls silent with the hold, which is measured as the cut, and is cut later."""
+    (cut,) = calls["wary"].result.cuts
+    assert cut.is_told
+    assert cut.latency_s is not None
+    assert cut.latency_s <= 0.3
+    assert cut.late_s == 0
+
+
+def test_holds_and_decisions_are_told_and_written(calls: dict[str, Done]) -> None:
+    """The terminal has them as they come, and the file has them with their values."""
+    told, files = calls["wary"].told, calls["wary"].result.files
+    for part in ("(while the agent speaks)", "noise by duration (min_duration_s 0.3)", "goes on"):
+        assert part in told
+    written = json.loads(files[-1].read_text(encoding="utf-8"))
+    assert written["asides"][0]["decisions"] == ["noise by duration (min_duration_s 0.3)"]
+    assert len(written["held"]) >= 2
 
 
 async def test_a_missing_extra_is_told_before_the_call(

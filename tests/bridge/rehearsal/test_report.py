@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from array import array
+from dataclasses import replace
 
 from bridge.rehearsal import (
     Answer,
+    Aside,
     Check,
     Cut,
+    Decision,
+    Held,
     Line,
     Parts,
     Rehearsal,
@@ -16,7 +20,7 @@ from bridge.rehearsal import (
     agent_falls_silent,
 )
 from bridge.rehearsal._recording import Recording
-from bridge.rehearsal._report import as_json, parts_in_words
+from bridge.rehearsal._report import as_json, decision_in_words, parts_in_words
 
 SAID = Said(Line("A latte.", agent_falls_silent()), 1.0, 2.0)
 PARTS = Parts(0.2, 0.3, 0.25, 0.01, 0.02, 0.1, 0.11000001)
@@ -69,3 +73,29 @@ def test_parts_are_told_in_the_order_in_which_they_pass() -> None:
         "0.20 silence waited for, 0.30 transcription (turn model 0.25 beside it), "
         "0.01 first text, 0.02 first clause, 0.10 voice, 0.11 line and player"
     )
+
+
+def test_a_decision_is_told_with_what_it_compared() -> None:
+    """Numbers have two places at most; a decision without values has none."""
+    values = {"voiced_s": 0.5, "min_duration_s": 0.50, "words": 2, "kind": "echo"}
+    decision = Decision(2.0, "barge_in", "interruption", "min_duration_s", values)
+    assert decision_in_words(decision) == (
+        "interruption by min_duration_s (voiced_s 0.5, min_duration_s 0.5, words 2, kind echo)"
+    )
+    assert decision_in_words(Decision(2.0, "end", "complete", "model")) == "complete by model"
+
+
+def test_asides_decisions_and_holds_are_plain_data() -> None:
+    """What left the agent speaking can be written as JSON, with what was decided."""
+    decision = Decision(2.00004, "barge_in", "echo", "echo_guard", {"similarity": 0.9})
+    result = replace(
+        found(),
+        asides=(Aside(SAID, 2, gap_s=0.2, decisions=(decision,)),),
+        decisions=(decision,),
+        held=(Held(1.9, 2.1, "barge_in"),),
+    )
+    told = json.loads(json.dumps(as_json(result)))
+    assert told["asides"][0]["gap_s"] == 0.2
+    assert told["asides"][0]["decisions"] == ["echo by echo_guard (similarity 0.9)"]
+    assert told["decisions"][0]["at_s"] == 2.0
+    assert told["held"] == [{"from_s": 1.9, "until_s": 2.1, "reason": "barge_in"}]

@@ -51,6 +51,7 @@ SCRIPT: list[tuple[float, ServerMessage | Line]] = [
     (3.1, Spoken(utterance=2, text="One latte")),
     (3.5, Line("No, tea!", agent_has_spoken(0.3), interrupts=True)),
     (3.6, Cut(utterance=2, heard="One latte", rest=" with milk.", at_ms=600)),
+    (3.62, OtherEvent(name="agent.speech_released", data={"reason": "barge_in", "held_s": 0.1})),
     (4.0, OtherEvent(name="agent.handoff", data={"target": "barista"})),
     (4.2, ErrorMessage(code="agent_error", message="KeyError in brew")),
     (5.0, Ended(reason="agent_ended")),
@@ -184,3 +185,45 @@ def test_a_cut_tells_its_latency(tone: Callable[..., Any]) -> None:
     timeline.messages([Received(103.7, 0, Cut(utterance=2, heard="x", rest="y", at_ms=600))])
     assert "100 ms after the caller's first sound" in stream.getvalue()
     assert stream.getvalue().startswith("   3.70")
+
+
+def test_a_sound_that_leaves_the_agent_speaking_is_told() -> None:
+    """The hold, the decision with what it compared, and that the agent goes on."""
+    stream = io.StringIO()
+    timeline = Timeline(Terminal(stream, width=100))
+    timeline.line(1.0, Line("mhm", agent_has_spoken(1), longest_gap_s=0.3))
+    told = (
+        (1.1, "agent.speech_held", {"reason": "barge_in"}),
+        (1.1, "turn.decided", {"about": "barge_in", "decision": "held", "rule": "voice"}),
+        (1.2, "turn.decided", {"about": "end", "decision": "complete", "rule": "model"}),
+        (1.3, "turn.decided", {"about": "barge_in", "decision": "acknowledgement", "rule": "hint",
+                               "values": {"probability": 0.934}}),
+        (1.3, "agent.speech_released", {"reason": "barge_in", "held_s": 0.2}),
+    )  # fmt: skip
+    for number, (at_s, name, data) in enumerate(told):
+        timeline.messages([Received(at_s, number, OtherEvent(name=name, data=data))])
+    assert [" ".join(row.split()) for row in stream.getvalue().splitlines()] == [
+        "1.00 idle caller “mhm” (while the agent speaks)",
+        "1.10 idle held the agent stands still, to hear what this is",
+        "1.30 idle decided acknowledgement by hint (probability 0.93)",
+        "1.30 idle goes on after 200 ms",
+    ]
+
+
+def test_an_agent_that_is_held_and_cut_does_not_go_on() -> None:
+    """Behind an interruption the end of the hold is not told, whichever word comes first."""
+    stream = io.StringIO()
+    timeline = Timeline(Terminal(stream, width=100))
+    told = (
+        OtherEvent(name="agent.speech_held", data={"reason": "barge_in"}),
+        OtherEvent(name="turn.decided", data={"about": "barge_in", "decision": "interruption",
+                                              "rule": "min_words", "values": {"words": 2}}),
+        OtherEvent(name="agent.speech_released", data={"reason": "barge_in", "held_s": 0.2}),
+        Cut(utterance=2, heard="One", rest=" latte", at_ms=600),
+    )  # fmt: skip
+    for number, message in enumerate(told):
+        timeline.messages([Received(1.0, number, message)])
+    text = stream.getvalue()
+    assert "interruption by min_words (words 2)" in text
+    assert "CUT" in text
+    assert "goes on" not in text

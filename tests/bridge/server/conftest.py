@@ -32,6 +32,7 @@ class MemoryListener(trio.abc.Listener[trio.testing.MemorySendStream]):
     def __init__(self) -> None:
         self._send, self._receive = trio.open_memory_channel[Any](100)
         self.socket = _MemorySocket()
+        self.lines: list[tuple[Any, Any]] = []
 
     async def accept(self) -> Any:
         return await self._receive.receive()
@@ -44,6 +45,7 @@ class MemoryListener(trio.abc.Listener[trio.testing.MemorySendStream]):
     async def dial(self) -> Any:
         mine, yours = trio.testing.memory_stream_pair()
         await self._send.send(yours)
+        self.lines.append((mine, yours))
         return mine
 
 
@@ -83,12 +85,42 @@ class Place:
     def __init__(self, server: Server, listener: MemoryListener) -> None:
         self.server = server
         self.listener = listener
+        self.is_down = False
+        self._frozen: list[Any] = []
+        self._pumps: dict[Any, Any] = {}
 
     @asynccontextmanager
-    async def call(self, **options: Any) -> AsyncIterator[Caller]:
-        stream = await self.listener.dial()
+    async def call(self, *, redials: bool = False, **options: Any) -> AsyncIterator[Caller]:
+        stream = self.dial if redials else await self.listener.dial()
         async with open_caller("ws://localhost/ws", stream=stream, **options) as caller:
             yield caller
+
+    async def dial(self) -> Any:
+        """Open a line, unless the network is down."""
+        if self.is_down:
+            await trio.lowlevel.checkpoint()
+            raise OSError("the network is down")
+        return await self.listener.dial()
+
+    def cut(self, *, down: bool = False) -> None:
+        """Cut the newest line; both ends notice at once.  `down`: no other can be opened."""
+        self.is_down = down
+        for end in self.listener.lines[-1]:
+            end.receive_stream.put_eof()
+
+    def freeze(self, *, to_server: bool = True, to_client: bool = True) -> None:
+        """Have nothing of the newest line arrive any more; neither end notices."""
+        mine, yours = self.listener.lines[-1]
+        self._frozen = [mine] * to_server + [yours] * to_client
+        for end in self._frozen:
+            self._pumps[end] = end.send_stream.send_all_hook
+            end.send_stream.send_all_hook = None
+
+    async def thaw(self) -> None:
+        """Let arrive what was kept."""
+        for end in self._frozen:
+            end.send_stream.send_all_hook = self._pumps.pop(end)
+            await end.send_stream.send_all_hook()
 
     async def request(self, text: str) -> str:
         """Send an HTTP request and return the whole answer."""
@@ -110,10 +142,11 @@ def serving() -> Serving:
 
     @asynccontextmanager
     async def open_place(
-        answer: Callable[[Call], Any], *, voice: bool = False, **options: Any
+        answer: Callable[[Call], Any], *, voice: bool = False, app: Any = None, **options: Any
     ) -> AsyncIterator[Place]:
         listener = MemoryListener()
-        app = App(answer, speech=ToneSpeech() if voice else None, name="tester")
+        app = {"name": "tester", **(app or {})}
+        app = App(answer, speech=ToneSpeech() if voice else None, **app)
         async with open_server(app, listeners=[listener], **options) as server:  # type: ignore[list-item]
             yield Place(server, listener)
 

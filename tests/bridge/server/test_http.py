@@ -4,9 +4,9 @@ import re
 
 import pytest
 from websockets.datastructures import Headers
-from websockets.http11 import Request
+from websockets.http11 import Request, Response
 
-from bridge.server._http import SECURITY_HEADERS, Gate, is_loopback, load_page
+from bridge.server._http import SECURITY_HEADERS, Gate, call_request, is_loopback, load_page
 from bridge.server._metrics import Metrics
 
 PAGE = {"/": ("text/html; charset=utf-8", b"<p>"), "/page/a.js": ("text/javascript", b"a")}
@@ -44,11 +44,88 @@ def test_the_page_has_its_type_and_the_security_headers():
 
 def test_the_policy_of_the_page_is_exactly_this():
     """The content security policy allows the page's own files and its calls, nothing else."""
-    assert dict(SECURITY_HEADERS)["Content-Security-Policy"] == (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws: wss:; "
-        "img-src 'self' data:; font-src 'self'; media-src 'self' blob:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
+    assert Desk().ask("/").headers["Content-Security-Policy"] == (
+        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "connect-src 'self' ws://localhost:8000 wss://localhost:8000; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
     )
+
+
+@pytest.mark.parametrize(
+    ("host", "calls"),
+    [
+        ("talk.example", " ws://talk.example wss://talk.example"),
+        ("[::1]:8000", " ws://[::1]:8000 wss://[::1]:8000"),
+        ("a.example; script-src *", ""),
+        ("a.example *", ""),
+        ("a.example:80800000", ""),
+        ("", ""),
+    ],
+)
+def test_a_host_that_is_none_never_gets_into_the_policy(host, calls):
+    """The page may connect to the host that it was asked of; other text of Host is left out."""
+    policy = Desk(loopback=False).ask("/", host=host).headers["Content-Security-Policy"]
+    assert f"connect-src 'self'{calls}; img-src" in policy
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/nope", "/ws?mode=sing"])
+def test_every_response_has_the_security_headers(path):
+    """Refusals, health and metrics have the headers of the page."""
+    headers = Desk().ask(path).headers
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    for name, value in SECURITY_HEADERS:
+        assert headers.get_all(name) == [value]
+
+
+def test_the_handshake_has_them_too():
+    """The response that opens a call gets the headers, each once."""
+    response = Response(101, "Switching Protocols", Headers([("Cache-Control", "private")]))
+    Gate.secure(None, Request("/ws", Headers([("Host", "localhost")])), response)
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers.get_all("Cache-Control") == ["private"]
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("ada", 101),
+        ("ada@example.com", 101),
+        ("%C3%A9t%C3%A9", 101),
+        ("x" * 128, 101),
+        ("", 400),
+        ("x" * 129, 400),
+        ("a/b", 400),
+        ("a%20b", 400),
+        ("a%00", 400),
+        ("%EF%BF%BD%20", 400),
+    ],
+)
+def test_a_thread_has_a_plain_name(name, status):
+    """Letters, digits and a few signs, at most 128; anything else is refused before the call."""
+    desk = Desk()
+    assert desk.status(f"/ws?thread={name}") == status
+    assert desk.metrics.rejected["thread_refused"] == (status == 400)
+
+
+def test_a_call_that_goes_on_needs_no_room():
+    """The full server lets a client come back, but not while it drains."""
+    desk = Desk()
+    desk.why_not = "server_full"
+    assert desk.status("/ws?resume=1") == 101
+    assert desk.status("/ws") == 503
+    desk.why_not = "draining"
+    assert desk.status("/ws?resume=1") == 503
+
+
+def test_an_app_is_told_how_a_client_asked():
+    """Headers by lower-case names, the query, the thread and the peer."""
+    fields = Headers([("Host", "localhost"), ("Cookie", "a=1"), ("X-Two", "1"), ("X-Two", "2")])
+    asked = call_request(Request("/ws?mode=text&thread=ada&k=v&k=w", fields), "192.0.2.7")
+    assert (asked.mode, asked.thread, asked.peer) == ("text", "ada", "192.0.2.7")
+    assert asked.headers == {"host": "localhost", "cookie": "a=1", "x-two": "1, 2"}
+    assert asked.query == {"mode": "text", "thread": "ada", "k": "v"}
+    assert call_request(Request("/ws", fields), "").thread is None
 
 
 def test_the_package_brings_its_page():

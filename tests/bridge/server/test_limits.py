@@ -28,3 +28,17 @@ async def test_a_rate_allows_a_burst_and_then_its_pace(autojump_clock):
     assert [rate.take() for _ in range(2)] == [True, False]
     await trio.sleep(100)
     assert [rate.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_gap_may_be_switched_off_and_never_negative():
+    """0 seconds to come back is a choice; less is a mistake."""
+    assert Limits(resume_s=0).resume_s == 0
+    with pytest.raises(ValueError, match="resume_s must be above 0"):
+        Limits(resume_s=-1)
+
+
+def test_what_may_be_watched_is_one_of_three_words():
+    """Any other word is an error that lists them."""
+    assert Limits(watch="off").watch == "off"
+    with pytest.raises(ValueError, match="watch is one of 'off', 'events', 'words', not 'all'"):
+        Limits(watch="all")

@@ -12,11 +12,17 @@ def test_the_text_has_every_number():
     metrics.rejected["server_full"] = 1
     metrics.errors['a"b\\c\nd'] = 3
     metrics.barge_ins = 4
+    metrics.calls_waiting = 1
+    metrics.lines_lost = 6
+    metrics.reconnects = 5
     text = metrics.exposition()
     assert "\nbargein_calls_active 2\n" in text
     assert '\nbargein_calls_rejected_total{code="server_full"} 1\n' in text
     assert r'bargein_errors_total{code="a\"b\\c\nd"} 3' in text
     assert "\nbargein_barge_ins_total 4\n" in text
+    assert "\nbargein_calls_waiting 1\n" in text
+    assert "\nbargein_lines_lost_total 6\n" in text
+    assert "\nbargein_reconnects_total 5\n" in text
     assert text.endswith("\n")
 
 

@@ -20,9 +20,11 @@ from bridge.server._handle_messages import (
     StoppedTool,
     ToolAtWork,
     UseVerb,
+    VerbNow,
     VerbReceipt,
     VerbSettled,
 )
+from bridge.server._line_messages import Resume, Resumed, Said
 from bridge.server._native import (
     AgentFrame,
     CallerAudio,
@@ -67,6 +69,7 @@ FROM_CLIENT = [
     AnswerPermission(id="q1", allow=False, remember=True),
     DescribeVerb(verb="cancel", request=3),
     AskSnapshot(request=4),
+    Resume(token="c1.s", received=3, utterance=2, audio_bytes=640, playing=1, played_ms=1.5),
 ]
 FROM_SERVER = [
     AgentFrame(2**32 - 1, b"\1\2\3\4"),
@@ -99,7 +102,7 @@ FROM_SERVER = [
     ),
     VerbReceipt(id=2, verb="pause", accepted=False, reason="nothing is running", phase="idle"),
     VerbSettled(id=1, request=5),
-    Description(request=3, verb="cancel", text="Cancel: the work ends."),
+    Description(request=3, verb="cancel", text="Cancel: the work ends.", possible=True),
     SnapshotMessage(
         request=4,
         state="tool",
@@ -117,6 +120,34 @@ FROM_SERVER = [
         tools=(ToolAtWork(id="t1", name="look", policy="cancel", elapsed_ms=1),),
         backgrounded=0,
         permissions=(OpenQuestion(id="t2", name="pay", arguments={"eur": 3}),),
+        verbs={"cancel": VerbNow(text="Cancel: the work ends.", possible=True)},
+    ),
+    Resumed(
+        call="c1",
+        agent="a",
+        audio=True,
+        resume="c1.s",
+        resume_s=20,
+        thread="ada",
+        transcript=(Said(role="user", text="hi"), Said(role="agent", text="ab", heard="a")),
+        received=7,
+        state="idle",
+        number=9,
+        snapshot=SnapshotMessage(
+            request="resumed",
+            state="idle",
+            number=9,
+            elapsed_ms=1,
+            phase="idle",
+            step=0,
+            label="",
+            text="",
+            active_ms=0,
+            total_ms=0,
+            caps={},
+            backgrounded=0,
+            verbs={},
+        ),
     ),
 ]
 

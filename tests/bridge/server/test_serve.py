@@ -214,9 +214,9 @@ async def test_an_error_names_the_request_and_never_the_words(serving, autojump_
         assert "secret" not in error.message.message
 
 
-async def test_a_large_message_gets_an_error_and_a_huge_one_ends_the_call(serving, autojump_clock):
-    """Above the limit the call lives; four times above it the connection is closed, unread."""
-    limits = Limits(max_message_bytes=1000)
+async def test_a_large_message_gets_an_error_and_a_huge_one_ends_the_line(serving, autojump_clock):
+    """Above the limit the line lives; four times above it the connection is closed, unread."""
+    limits = Limits(max_message_bytes=1000, resume_s=3)
     async with serving(echo, limits=limits) as place, place.call(mode="text") as caller:
         caller.write("x" * 1500)
         error = await caller.wait_for(ErrorMessage)

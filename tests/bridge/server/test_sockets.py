@@ -12,10 +12,20 @@ from pathlib import Path
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from websockets.trio.client import connect
 
 from bridge import App, Call
-from bridge.client import Clear, Spoken, State, Transcript, open_caller
+from bridge.client import (
+    Clear,
+    ErrorMessage,
+    Pong,
+    Resumed,
+    Spoken,
+    State,
+    Transcript,
+    open_caller,
+)
 from bridge.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
 from bridge.server import Limits, open_server, serve
 from bridge.server._handle_messages import VerbReceipt
@@ -95,10 +105,27 @@ async def test_a_pause_over_a_real_line_loses_nothing(tone_speech):
         assert second.at_s - first.at_s - len(first.pcm) / 48_000 >= 0.5
 
 
+async def test_a_real_line_that_drops_in_mid_sentence_loses_nothing(tone_speech):
+    """Over TCP, too, the sentence goes on with the sample at which it stopped."""
+    app = App(echo, speech=tone_speech)
+    async with open_server(app, port=0) as server, open_caller(server.url) as caller:
+        with trio.fail_after(60):
+            caller.write("a sentence of some length, which is told in one piece")
+            for n in range(1, 4):
+                await caller.wait_for(Spoken, lambda m, n=n: len(m.text) > 0, after=10 * n)
+                caller.drop_line()
+                await caller.wait_for(Resumed, lambda m, n=n: caller.resumes >= n)
+            await caller.wait_for(Spoken, lambda m: m.text.endswith("piece"))
+            await caller.wait_for(State, lambda m: m.state == "idle", after=10)
+        samples = [s for h in caller.heard for s in memoryview(bytes(h.pcm)).cast("h")]
+        assert samples == [1 + n % 30_000 for n in range(53 * 60 * 24)]
+        assert server.metrics.reconnects == 3
+
+
 async def test_a_client_that_vanishes_ends_its_call_and_nothing_else():
-    """A connection that is reset ends its own call; the other goes on."""
+    """A connection that is reset ends its own call after its time; the other goes on."""
     async with (
-        open_server(App(echo), port=0) as server,
+        open_server(App(echo), port=0, limits=Limits(resume_s=0.2)) as server,
         open_caller(server.url, mode="text") as other,
     ):
         url = f"ws://127.0.0.1:{server.port}/ws?mode=text"
@@ -126,7 +153,7 @@ async def test_a_reader_that_stops_reading_is_let_go():
             lambda m: AgentResponse(content="x" * 50_000)
         ).broadcast()
 
-    limits = Limits(stall_s=0.5, close_s=0.5)
+    limits = Limits(stall_s=0.5, close_s=0.5, resume_s=0.2)
     async with open_server(App(flood), port=0, limits=limits) as server:
         raw = socket.socket()
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -152,6 +179,84 @@ async def test_a_reader_that_stops_reading_is_let_go():
                     await trio.sleep(0.05)
         assert server.metrics.calls["disconnected"] == 1
         await stream.aclose()
+
+
+DEEP = '{"type":"custom","metadata":' + '{"a":' * 5000 + "1" + "}" * 5001
+GARBAGE: tuple[str | bytes, ...] = (
+    "",
+    "{",
+    "null",
+    "[]",
+    '"text"',
+    "1e999",
+    '{"type":null}',
+    '{"type":"text"}',
+    '{"type":"text","text":{}}',
+    '{"type":"text","text":"' + "x" * 20_000 + '"}',
+    '{"type":"mute","on":"yes"}',
+    '{"type":"playback.position","utterance":-1,"played_ms":1}',
+    '{"type":"playback.position","utterance":1,"played_ms":NaN}',
+    '{"type":"control","verb":"rm -rf"}',
+    '{"type":"dtmf","button":"##"}',
+    '{"type":"custom","metadata":[1]}',
+    '{"type":"resume","token":"x","received":0}',
+    '{"type":"hello"}',
+    "[" * 50_000,
+    DEEP,
+    "\u0000\U0001f600" * 100,
+    "x" * 100_000,
+    b"",
+    b"\0",
+    bytes(3),
+    bytes(5000),
+    bytes(100_000),
+)
+
+
+ROUNDS = 40
+
+
+async def test_garbage_gets_typed_errors_and_the_call_lives(tone_speech):
+    """Binary, huge, deep and wrong messages by the thousand are refused one by one; the call and
+    its neighbour answer afterwards, and nothing is logged as a failure."""
+    limits = Limits(messages_per_s=10_000, message_burst=10_000)
+    with capture_logs() as logs:
+        async with (
+            open_server(App(echo, speech=tone_speech), port=0, limits=limits) as server,
+            open_caller(server.url, mode="text") as neighbour,
+            open_caller(server.url, reconnect=False) as caller,
+        ):
+            with trio.fail_after(120):
+                for n in range(ROUNDS):
+                    for message in GARBAGE:
+                        caller.send_raw(message)
+                    caller.ping(n)  # so that it is sent, and not queued up here
+                    await caller.wait_for(Pong, lambda m, n=n: m.t == n)
+                caller.write("still there?")
+                await caller.wait_for(Transcript, lambda m: m.text == "still there?")
+                neighbour.write("and you?")
+                await neighbour.wait_for(Transcript, lambda m: m.text == "and you?")
+            codes = {r.message.code for r in caller.received if isinstance(r.message, ErrorMessage)}
+            assert codes == {"bad_json", "bad_message", "unknown_type", "too_large", "bad_audio"}
+            told = sum(server.metrics.errors.values())
+            assert told == ROUNDS * len(GARBAGE)
+            assert server.metrics.lines_lost == 0
+    assert [entry for entry in logs if entry["log_level"] in ("error", "critical")] == []
+
+
+async def test_a_flood_is_refused_and_stop_still_works(tone_speech):
+    """Thousands of good messages at once are rate limited, and the way out is open."""
+    async with (
+        open_server(App(echo, speech=tone_speech), port=0) as server,
+        open_caller(server.url, mode="text", reconnect=False) as caller,
+    ):
+        with trio.fail_after(60):
+            for _ in range(3000):
+                caller.send_raw('{"type":"ping"}')
+            caller.hang_up()
+            await caller.ended.wait()
+        assert caller.reason == "hangup"
+        assert server.metrics.errors["rate_limited"] > 1000
 
 
 async def test_a_slow_client_cannot_hold_the_handshake():

@@ -9,6 +9,8 @@ import trio
 
 from bridge import App, Message
 from bridge.events import (
+    AgentAudio,
+    AgentAudioComplete,
     AgentError,
     AgentResponse,
     AgentSpeechCut,
@@ -172,6 +174,31 @@ async def test_what_an_agent_says_carries_its_utterance():
         ("transcript", 1, "hello"), ("spoken", 1, "hello"),
         ("transcript", 2, "one "), ("spoken", 2, "one "),
         ("transcript", 2, "two"), ("spoken", 2, "two"),
+    ]  # fmt: skip
+
+
+async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_clock):
+    """The player is told the end of the number by which it has the audio; texts keep theirs."""
+    line = Line()
+
+    async def one(message):
+        yield AgentResponse(content="one")
+        yield AgentAudio(bytes(24_000), 24_000, "one")
+        yield AgentAudioComplete(utterance=1)
+
+    async def answer(call):
+        call.bridge(name="agent").on(UserStoppedSpeaking).stream(one).broadcast()
+
+    async with App(answer).open_call(line.transport) as call:
+        call.publish(UserStoppedSpeaking())
+        await trio.sleep(0.1)
+        call.speaking.resend()
+        await trio.sleep(1)
+    await line.flush()
+    told = [(getattr(m, "type", "audio"), getattr(m, "utterance", None)) for m in line.sent]
+    assert [number for kind, number in told if kind == "audio"] == [2] * 13
+    assert [about for about in told if about[0] in ("clear", "utterance.end", "spoken")] == [
+        ("clear", 1), ("utterance.end", 2), ("spoken", 1)
     ]  # fmt: skip
 
 

@@ -4,20 +4,25 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
+import trio.testing
 
 from bridge.events import (
     LogMetric,
+    TurnScored,
     UserAudio,
-    UserStartedSpeaking,
     UserStoppedSpeaking,
-    UserTranscriptionReceived,
+    VoiceHint,
+    VoiceSettled,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
 )
 from bridge.testing import open_call
 from nodes.speech import ListeningSettings, SilenceOnly, Transcript
 from nodes.speech._ear import Ear
 
 FRAME_S = 0.032
-VOICE, SILENCE = b"\x01\x00" * 512, b"\x00\x00" * 512
+VOICE, ECHO, SILENCE = b"\x01\x00" * 512, b"\x02\x00" * 512, b"\x00\x00" * 512
 
 
 class LoudIsSpeech:
@@ -56,8 +61,29 @@ class Engines:
         return self.complete
 
 
+class Says:
+    """A sound detector that is of one opinion."""
+
+    def __init__(self, kind, probability):
+        self.kind, self.says, self.heard = kind, probability, []
+
+    def probability(self, pcm):
+        self.heard.append(pcm)
+        return self.says
+
+
+class EchoIs:
+    """An echo detector that takes frames of this value for the agent's voice."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def probability(self, frame):
+        return 0.9 if frame[0] == self.value else 0.0
+
+
 @asynccontextmanager
-async def listening(engines, end_of_turn=None, **settings):
+async def listening(engines, end_of_turn=None, sounds=(), echo=None, **settings):
     async def answer(call):
         Ear(
             call.bridge(name="ears", is_agent=False),
@@ -65,6 +91,8 @@ async def listening(engines, end_of_turn=None, **settings):
             engines,
             end_of_turn or engines,
             ListeningSettings(**settings),
+            sounds=sounds,
+            echo=echo,
         )
 
     async with open_call(answer) as caller:
@@ -82,33 +110,57 @@ def times(caller, kind):
     return [round(r.at_s, 3) for r in caller.received if isinstance(r.event, kind)]
 
 
-async def test_speech_begins_with_the_second_voiced_window(autojump_clock):
+async def test_a_voice_begins_with_the_second_voiced_window(autojump_clock):
     """A start is published in the step that hears the second voiced window in a row."""
     async with listening(Engines()) as caller:
         await send(caller, SILENCE, 0.32)
         caller.publish(UserAudio(pcm=VOICE))
-        assert times(caller, UserStartedSpeaking) == []
+        assert times(caller, VoiceStarted) == []
         caller.publish(UserAudio(pcm=VOICE))
-        assert times(caller, UserStartedSpeaking) == [0.32]
+        assert times(caller, VoiceStarted) == [0.32]
 
 
-async def test_a_click_is_no_speech(autojump_clock):
-    """One voiced window alone begins nothing."""
+async def test_a_click_is_no_voice(autojump_clock):
+    """Single voiced windows begin nothing, however often they come."""
     async with listening(Engines()) as caller:
-        await send(caller, VOICE, FRAME_S)
-        await send(caller, SILENCE, 1.0)
-        assert times(caller, UserStartedSpeaking) == []
+        for _ in range(5):
+            await send(caller, VOICE, FRAME_S)
+            await send(caller, SILENCE, 0.32)
+        assert times(caller, VoiceStarted) == []
 
 
-async def test_a_complete_turn_ends_as_soon_as_it_is_transcribed(autojump_clock):
-    """The engines begin in the first silence, and the turn ends when both have answered."""
+async def test_a_click_does_not_make_a_pause_longer(autojump_clock):
+    """A single voiced window in a silence leaves the recogniser at its work."""
     engines = Engines()
     async with listening(engines) as caller:
         await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.32)
+        await send(caller, VOICE, FRAME_S)
+        await send(caller, SILENCE, 0.64)
+        assert len(caller.events(VoiceWords)) == len(times(caller, VoiceStarted)) == 1
+    assert engines.cancelled == 0
+
+
+async def test_a_voice_stops_soon_and_tells_for_how_long_it_was_heard(autojump_clock):
+    """Two silent windows after the last voiced one the voice has stopped."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+        assert times(caller, VoiceStopped) == [pytest.approx(0.64 + FRAME_S)]
+        assert [event.voiced_s for event in caller.events(VoiceStopped)] == [0.64]
+
+
+async def test_words_and_score_come_as_soon_as_they_are_known(autojump_clock):
+    """The engines begin in the first 0.2 s of silence; neither waits for the other."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.6)
-        assert [e.content for e in caller.events(UserTranscriptionReceived)] == ["a latte"]
-        # 0.64 s of speech, 7 silent windows (the first 0.2 s and more), 0.2 s of transcription.
-        assert times(caller, UserStoppedSpeaking) == [pytest.approx(0.64 + 6 * FRAME_S + 0.2)]
+        (words,) = caller.events(VoiceWords)
+        assert (words.content, words.final, words.segment) == ("a latte", True, 0)
+        assert [event.complete for event in caller.events(TurnScored)] == [0.9]
+        # 0.64 s of speech, 7 silent windows (the first 0.2 s and more), and each model's time.
+        assert times(caller, VoiceWords) == [pytest.approx(0.64 + 6 * FRAME_S + 0.2)]
+        assert times(caller, TurnScored) == [pytest.approx(0.64 + 6 * FRAME_S + 0.1)]
 
 
 async def test_each_model_is_timed_on_its_own(autojump_clock):
@@ -125,8 +177,17 @@ async def test_each_model_is_timed_on_its_own(autojump_clock):
         told = {event.name: event.value for event in caller.events(LogMetric)}
     assert told["listening.stt_s"] == pytest.approx(0.2)
     assert told["listening.end_of_turn_s"] == pytest.approx(0.3)
-    # From the last voiced window: 7 silent ones, the first 0.2 s and more, and the slower model.
-    assert told["listening.decided_s"] == pytest.approx(7 * FRAME_S + 0.3)
+    assert told["listening.turn_complete"] == 0.9
+
+
+async def test_the_wait_for_a_decision_is_told_when_it_is_made(autojump_clock):
+    """Whoever ends the turn, the time since the last voiced window is told then."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+        caller.publish(UserStoppedSpeaking())
+        (metric,) = [m for m in caller.events(LogMetric) if m.name == "listening.decided_s"]
+        assert metric.value == pytest.approx(0.64 + FRAME_S)
 
 
 async def test_the_recogniser_gets_the_sound_before_the_onset(autojump_clock):
@@ -140,62 +201,137 @@ async def test_the_recogniser_gets_the_sound_before_the_onset(autojump_clock):
     assert 0.25 < quiet / 32_000 < 0.35
 
 
-@pytest.mark.parametrize(("complete", "pause_s"), [(0.0, 1.0), (0.1, 0.84), (0.25, 0.6)])
-async def test_an_incomplete_turn_waits_for_the_caller(complete, pause_s, autojump_clock):
-    """The surer the model is that more will come, the longer it waits; with an interim before."""
-    async with listening(Engines(complete=complete)) as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.6)
-        transcripts = caller.events(UserTranscriptionReceived)
-        assert [event.final for event in transcripts] == [False, True]
-        (stopped,) = times(caller, UserStoppedSpeaking)
-        assert stopped == pytest.approx(0.64 - FRAME_S + pause_s, abs=0.001)
-
-
-async def test_a_caller_who_goes_on_is_not_cut_off(autojump_clock):
-    """Work on a pause is thrown away when the caller goes on; the turn is transcribed whole."""
+async def test_a_caller_who_goes_on_is_understood_whole(autojump_clock):
+    """Work on a pause is thrown away when the caller goes on; the whole turn is transcribed."""
     engines = Engines()
     async with listening(engines) as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 0.32)
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.0)
-        assert len(times(caller, UserStartedSpeaking)) == len(times(caller, UserStoppedSpeaking))
-        assert len(times(caller, UserStoppedSpeaking)) == 1
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 2
+        assert len(caller.events(VoiceWords)) == 1
     assert engines.cancelled == 1
-    assert len(engines.heard[-1]) > len(engines.heard[0])
+    assert engines.heard[-1].startswith(engines.heard[0])
 
 
-async def test_two_turns_are_two(autojump_clock):
-    """After a turn the next one is heard the same way."""
-    async with listening(Engines()) as caller:
+async def test_each_pause_of_a_turn_brings_the_whole_turn(autojump_clock):
+    """What is not settled is transcribed again, together with what came after it."""
+    engines = Engines()
+    async with listening(engines) as caller:
         for _ in range(2):
             await send(caller, VOICE, 0.64)
-            await send(caller, SILENCE, 1.6)
-        assert len(times(caller, UserStartedSpeaking)) == 2
-        assert len(times(caller, UserStoppedSpeaking)) == 2
+            await send(caller, SILENCE, 0.64)
+        assert [event.segment for event in caller.events(VoiceWords)] == [0, 0]
+    first, second = engines.heard
+    assert second.startswith(first)
+    assert len(second) > len(first) + 0.6 * 32_000
 
 
-async def test_a_microphone_that_falls_silent_ends_the_turn(autojump_clock):
-    """Frames that stop in mid-word end the turn within a second and a transcription."""
+async def test_what_is_settled_is_not_heard_again(autojump_clock):
+    """After VoiceSettled the recogniser gets the next sound alone."""
+    engines = Engines()
+    async with listening(engines) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+        caller.publish(VoiceSettled())
+        await send(caller, VOICE, 0.32)
+        await send(caller, SILENCE, 0.64)
+    assert len(engines.heard[1]) / 32_000 == pytest.approx(0.35 + 0.32 + 0.2, abs=0.05)
+
+
+async def test_a_sound_before_the_settled_one_is_not_heard_after_it(autojump_clock):
+    """A voice that begins right behind a settled one does not bring the end of that one along."""
+    engines = Engines()
+    async with listening(engines) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.128)  # too short for words to be awaited
+        caller.publish(VoiceSettled())
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+    quiet = len(engines.heard[0]) - len(engines.heard[0].lstrip(b"\x00"))
+    assert quiet / 32_000 == pytest.approx(0.128, abs=0.001)
+
+
+async def test_what_is_settled_before_its_words_are_known_still_has_words(autojump_clock):
+    """A recogniser that is slower than the patience of others costs no words, and is asked once."""
+    engines = Engines()
+    async with listening(engines) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.256)
+        caller.publish(VoiceSettled())
+        await send(caller, SILENCE, 0.64)
+        assert [event.content for event in caller.events(VoiceWords)] == ["a latte"]
+        await send(caller, VOICE, 0.32)
+        await send(caller, SILENCE, 0.64)
+    assert not engines.heard[1].startswith(engines.heard[0])
+
+
+async def test_a_caller_who_goes_on_before_the_words_are_known_is_understood_whole(autojump_clock):
+    """What was settled without its words is transcribed together with what follows."""
+    engines = Engines()
+    async with listening(engines) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.256)
+        caller.publish(VoiceSettled())
+        await send(caller, VOICE, 0.32)
+        await send(caller, SILENCE, 0.64)
+        assert len(caller.events(VoiceWords)) == 1
+    assert engines.heard[1].startswith(engines.heard[0])
+
+
+async def test_a_voice_that_goes_on_is_still_heard_after_it_was_settled(autojump_clock):
+    """No word is lost when a turn is ended in the middle of a sound."""
+    engines = Engines()
+    async with listening(engines) as caller:
+        await send(caller, VOICE, 0.64)
+        caller.publish(VoiceSettled())
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
+        assert len(caller.events(VoiceWords)) == 1
+    assert len(engines.heard[0].rstrip(b"\x00")) / 32_000 == pytest.approx(0.64, abs=0.001)
+
+
+async def test_a_microphone_that_falls_silent_stops_the_voice(autojump_clock):
+    """Frames that stop in mid-word stop the voice after a second, and its words are found."""
     async with listening(Engines()) as caller:
         await send(caller, VOICE, 0.64)
         await trio.sleep(3)
-        (stopped,) = times(caller, UserStoppedSpeaking)
-        assert stopped == pytest.approx(0.64 - FRAME_S + 1.0 + 0.2, abs=0.01)
+        assert times(caller, VoiceStopped) == [pytest.approx(0.64 - FRAME_S + 1.0)]
+        assert times(caller, VoiceWords) == [pytest.approx(0.64 - FRAME_S + 1.0 + 0.2)]
 
 
-async def test_a_recogniser_that_fails_still_ends_the_turn(autojump_clock):
-    """A failing engine is told, and the caller's turn ends without words."""
+async def test_a_microphone_that_falls_silent_in_a_pause_costs_no_words(autojump_clock):
+    """Frames that stop before the pause was long enough bring the words all the same."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.096)
+        await trio.sleep(3)
+        assert len(caller.events(VoiceStopped)) == len(caller.events(VoiceWords)) == 1
+
+
+async def test_a_microphone_that_comes_back_and_goes_stops_twice(autojump_clock):
+    """Frames that stop twice stop the voice twice, and not for ever."""
+    async with listening(Engines(takes_s=0.6)) as caller:
+        await send(caller, VOICE, 0.64)
+        await trio.sleep(1.2)  # taken for lost at 1.608 s, and not understood yet
+        await send(caller, VOICE, 0.64)
+        await trio.sleep(4)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 2
+        assert len(caller.events(VoiceWords)) == 1
+
+
+async def test_a_recogniser_that_fails_still_gives_words(autojump_clock):
+    """A failing engine is told, and the caller's turn has no words, but does not hang."""
     async with listening(Engines(fails=True)) as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.6)
-        assert caller.events(UserTranscriptionReceived) == []
-        assert len(times(caller, UserStoppedSpeaking)) == 1
+        assert [event.content for event in caller.events(VoiceWords)] == [""]
 
 
 async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
-    """Without the model's word the turn ends after the longest pause, transcribed."""
+    """Without the model's word a turn counts as not complete, and is transcribed."""
 
     class Broken:
         async def probability(self, pcm):
@@ -204,28 +340,8 @@ async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
     async with listening(Engines(), Broken()) as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.6)
-        assert caller.events(UserTranscriptionReceived)[-1].content == "a latte"
-        assert times(caller, UserStoppedSpeaking) == [pytest.approx(1.608, abs=0.001)]
-
-
-async def test_a_microphone_that_comes_back_and_goes_ends_the_turn(autojump_clock):
-    """Frames that stop twice in one turn end it once, and not never."""
-    async with listening(Engines(complete=0.0, takes_s=0.6)) as caller:
-        await send(caller, VOICE, 0.64)
-        await trio.sleep(1.2)  # taken for lost at 1.608 s, and not decided yet
-        await send(caller, VOICE, 0.64)
-        await trio.sleep(4)
-        assert len(times(caller, UserStartedSpeaking)) == 1
-        assert len(times(caller, UserStoppedSpeaking)) == 1
-
-
-async def test_noise_without_words_is_a_turn_without_a_transcript(autojump_clock):
-    """A start is followed by a stop also when no words were understood."""
-    async with listening(Engines(text="")) as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.6)
-        assert caller.events(UserTranscriptionReceived) == []
-        assert len(times(caller, UserStoppedSpeaking)) == 1
+        assert [event.complete for event in caller.events(TurnScored)] == [0.0]
+        assert [event.content for event in caller.events(VoiceWords)] == ["a latte"]
 
 
 async def test_long_speech_is_transcribed_in_parts(autojump_clock):
@@ -234,14 +350,58 @@ async def test_long_speech_is_transcribed_in_parts(autojump_clock):
     async with listening(engines) as caller:
         await send(caller, VOICE, 50)
         await send(caller, SILENCE, 2)
-        (event,) = caller.events(UserTranscriptionReceived)
+        (event,) = caller.events(VoiceWords)
         assert event.content == "a latte a latte a latte"
     assert max(map(len, engines.heard)) <= 25 * 32_000
 
 
 async def test_silence_only_takes_every_pause_for_the_end(autojump_clock):
-    """Without a model each pause ends the turn."""
+    """Without a model each pause is complete."""
     async with listening(Engines(), SilenceOnly()) as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.0)
-        assert len(times(caller, UserStoppedSpeaking)) == 1
+        assert [event.complete for event in caller.events(TurnScored)] == [1.0]
+
+
+async def test_the_sound_of_a_voice_is_looked_at_once(autojump_clock):
+    """0.2 s after the onset the detector that is sure gives the hint, from the last 0.35 s."""
+    unsure, sure = Says("acknowledgement", 0.4), Says("noise", 0.8)
+    async with listening(Engines(), sounds=(unsure, sure)) as caller:
+        await send(caller, SILENCE, 0.32)
+        await send(caller, VOICE, 0.64)
+        (hint,) = caller.events(VoiceHint)
+        assert (hint.kind, hint.probability) == ("noise", 0.8)
+        (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
+        assert hinted - started == pytest.approx(0.192)
+    assert unsure.heard == sure.heard
+    assert len(sure.heard[0]) / 32_000 == pytest.approx(0.352)
+
+
+async def test_a_voice_that_stopped_before_needs_no_hint(autojump_clock):
+    """What is over by itself is not looked at."""
+    sound = Says("acknowledgement", 0.9)
+    async with listening(Engines(), sounds=(sound,)) as caller:
+        await send(caller, VOICE, 0.128)
+        await send(caller, SILENCE, 0.64)
+        assert caller.events(VoiceHint) == sound.heard == []
+
+
+async def test_an_echo_is_no_voice(autojump_clock):
+    """The agent's own voice begins nothing; a caller who talks over it is heard."""
+    async with listening(Engines(), echo=EchoIs(2)) as caller:
+        await send(caller, ECHO, 1.28)
+        assert times(caller, VoiceStarted) == []
+        await send(caller, VOICE, 0.64)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, ECHO, 1.28)
+        assert len(times(caller, VoiceStopped)) == len(caller.events(VoiceWords)) == 1
+
+
+async def test_an_echo_that_was_taken_for_a_voice_is_told(autojump_clock):
+    """What turns out to be an echo after the onset gets a hint, and stops."""
+    async with listening(Engines(), echo=EchoIs(2)) as caller:
+        await send(caller, VOICE, 0.096)
+        await send(caller, ECHO, 0.32)
+        (hint,) = caller.events(VoiceHint)
+        assert (hint.kind, hint.probability) == ("echo", 0.9)
+        assert len(times(caller, VoiceStopped)) == 1

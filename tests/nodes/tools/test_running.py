@@ -434,7 +434,7 @@ async def test_an_interrupt_withdraws_the_question(autojump_clock, open_bench, v
     async with open_bench(sleeper(policy, permission="ask")) as bench:
         running = bench.start("work")
         await trio.testing.wait_all_tasks_blocked()
-        assert running.consequence(verb) == "its question is withdrawn"
+        assert running.consequence(verb) == "is asked about no more"
         assert running.interrupt(verb) is None
         assert running.outcome == "withdrawn"
         assert bench.call.permissions.pending == ()

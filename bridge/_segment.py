@@ -1,0 +1,62 @@
+"""A piece of what is said: its text, and the audio that says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._heard import heard_length, word_ends
+from ._last_word import last_word_start_s
+from .events import WordTiming
+
+CHARS_PER_S = 15.0
+"""Speaking rate assumed where the length of a piece is not known yet: 150 words a minute at 6
+characters a word, the usual rate of English narration."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """A piece of text and where in the utterance its audio lies."""
+
+    text: str
+    start_ms: float
+    duration_ms: float = 0.0
+    """So far; final once `complete`."""
+    words: tuple[WordTiming, ...] = ()
+    complete: bool = False
+    ends: list[int] | None = None
+    """Where its words end, once that was asked for."""
+
+    def heard_length(self, inside_s: float, span_s: float) -> int:
+        """Return how many of its characters were heard.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+            span_s: Seconds of its audio, as far as is known.
+        """
+        if self.ends is None and not self.words:
+            self.ends = word_ends(self.text)
+        return heard_length(self.text, self.words, inside_s, span_s, self.ends)
+
+    def span_s(self, inside_s: float) -> float:
+        """Return how long its audio is, or will be if it still grows.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+        """
+        duration_s = self.duration_ms / 1000
+        return duration_s if self.complete else _expected_s(self, inside_s)
+
+    def word_start_s(self, end: int, inside_s: float) -> float:
+        """Return where in its audio the word begins that ends at an offset.
+
+        Args:
+            end: The offset in its text.
+            inside_s: Seconds of its audio that were played.
+        """
+        return last_word_start_s(self.text, self.words, end, self.span_s(inside_s))
+
+
+def _expected_s(segment: Segment, inside_s: float) -> float:
+    """How long a piece will be whose audio is still growing; it is never heard to its end yet."""
+    spoken_s = len(segment.text) / CHARS_PER_S
+    return max(segment.duration_ms / 1000, spoken_s, inside_s + 0.001)

@@ -1,0 +1,9 @@
+"""A conversation at the terminal: ``python -m bridge chat module:app``."""
+
+from ._command import add_options as add_options
+from ._command import chat as chat
+from ._errors import ChatError as ChatError
+from ._errors import VoiceError as VoiceError
+from ._errors import VoiceExtraError as VoiceExtraError
+
+__all__ = ["ChatError", "VoiceError", "VoiceExtraError", "add_options", "chat"]

@@ -1,0 +1,128 @@
+"""The command ``chat``: its options, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import structlog
+import trio
+
+from .._target import load_app
+from ..thread import SqliteThreads
+from ._console import Console
+from ._errors import ChatError
+from ._plain import PlainConsole
+from ._session import Session, data_folder
+from ._stray import log_to, opened_log
+from ._terminal import is_capable, opened_terminal
+from ._voice import MachineVoice
+
+if TYPE_CHECKING:
+    from .._app import App
+    from ..thread import Threads
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser.
+
+    Args:
+        parser: Of the command alone.
+    """
+    parser.add_argument(
+        "--thread", metavar="NAME", help="go on with the conversation of this name, or begin it"
+    )
+    parser.add_argument(
+        "--threads",
+        metavar="FILE",
+        type=Path,
+        help="where conversations are kept (what the app says, else a file of yours)",
+    )
+    parser.add_argument(
+        "--voice", action="store_true", help="use the microphone and the loudspeaker (extra voice)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="write every event to standard output, as JSON lines"
+    )
+    parser.add_argument(
+        "--log", metavar="FILE", type=Path, help="where logs go (chat.log in your state folder)"
+    )
+
+
+def chat(options: argparse.Namespace) -> int:
+    """Hold a conversation at the terminal, or by pipes.
+
+    Args:
+        options: What ``add_options`` has added, and ``target``, ``log_level`` and ``log_pii``.
+
+    Returns:
+        The exit code of the process.
+
+    Raises:
+        TargetError: The target names no app.
+        ChatError: The conversation cannot begin.
+        Exception: What the app raised while it was opened.
+    """
+    app = load_app(options.target)
+    with ExitStack() as stack:
+        try:
+            log = stack.enter_context(opened_log(options.log))
+        except OSError as error:
+            raise ChatError(f"--log {str(options.log)!r} cannot be written to: {error}") from error
+        return _chat(app, options, log)
+
+
+def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
+    voice = MachineVoice() if options.voice else None
+    if voice is not None and app.speech is None:
+        raise ChatError(
+            f"{options.target!r} has no ears and no voice; --voice needs App(…, speech=…)"
+        )
+    threads = _threads(options, app)
+    session = Session(app, options.thread, threads, by_pipe=not _is_tty(sys.stdin), voice=voice)
+    try:
+        if is_capable(os.environ) and not options.json:
+            return _draw(session, options, log)
+        console = PlainConsole(as_json=options.json)
+        log_to(log, options.log_level, pii=options.log_pii, show=console.show)
+        trio.run(console.run, session)
+    except (Exception, BaseExceptionGroup) as error:
+        structlog.get_logger().info("chat_failed", exc_info=error)
+        raise _only_error(error) from error
+    return console.exit_code
+
+
+def _draw(session: Session, options: argparse.Namespace, log: TextIO) -> int:
+    # Opened around the event loop: so it is put back even if that breaks.
+    with opened_terminal() as terminal:
+        console = Console(terminal, os.environ)
+        log_to(log, options.log_level, pii=options.log_pii, show=console.show)
+        trio.run(console.run, session, log)
+        return console.exit_code
+
+
+def _threads(options: argparse.Namespace, app: App) -> Threads | None:
+    if options.threads is not None:
+        return SqliteThreads(options.threads)
+    if app.threads is not None or options.thread is None:
+        return app.threads
+    folder = data_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ChatError(f"{error}; say where to keep the conversation with --threads") from error
+    return SqliteThreads(folder / "chat.db")
+
+
+def _is_tty(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _only_error(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,98 @@
+"""The commands that a person types: what there is, and what each would do now."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ..control._handle import Handle
+from ..control._verbs import Verb
+from ._lines import Line
+
+_COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command.
+
+    Attributes:
+        name: What is typed after the slash.
+        verb: The verb it uses; None for one of the console's own.
+        takes: Whether a text follows: none, one that may be left out, or one that must be there.
+        help: What it does, where no verb tells.
+    """
+
+    name: str
+    verb: Verb | None
+    takes: Literal["nothing", "note", "text"] = "nothing"
+    help: str = ""
+
+    @property
+    def usage(self) -> str:
+        """How it is typed."""
+        return f"/{self.name}" + {"nothing": "", "note": " [note]", "text": " TEXT"}[self.takes]
+
+
+COMMANDS = (
+    Command("pause", "pause"),
+    Command("resume", "resume", "note"),
+    Command("redirect", "redirect", "text"),
+    Command("background", "background"),
+    Command("cancel", "cancel"),
+    Command("stop", "emergency_stop"),
+    Command("help", None, help="shows this"),
+    Command("quit", None, help="leaves; what is queued is not sent"),
+)
+_BY_NAME = {command.name: command for command in COMMANDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A command with its text."""
+
+    command: Command
+    text: str = ""
+
+
+def read_command(entry: str) -> Typed | str | None:
+    """Return the command that an entry is.
+
+    Args:
+        entry: What was typed.  Only a slash before a word makes it a command: a path is none, and
+            two slashes make a text of anything.
+
+    Returns:
+        The command; or what is wrong with it, for a person; None if the entry is no command.
+    """
+    match = _COMMAND.fullmatch(entry.strip())
+    if match is None:
+        return None
+    name, text = match[1].lower(), (match[2] or "").strip()
+    command = _BY_NAME.get(name)
+    if command is None:
+        near = difflib.get_close_matches(name, _BY_NAME, 1)
+        meant = f"; did you mean /{near[0]}?" if near else ""
+        there = " ".join(f"/{known.name}" for known in COMMANDS)
+        return f"there is no command /{name}{meant} There are {there}; // sends a slash"
+    if command.takes == "text" and not text:
+        return f"/{name} needs a text: {command.usage}"
+    if command.takes == "nothing" and text:
+        return f"/{name} takes no text; to say something, leave the command out"
+    return Typed(command, text)
+
+
+def as_message(entry: str) -> str:
+    """Return an entry that is no command as it is sent."""
+    return entry[1:] if entry.startswith("//") else entry
+
+
+def help_lines(handle: Handle) -> Iterator[Line]:
+    """Yield what each command would do now."""
+    width = max(len(command.usage) for command in COMMANDS) + 2
+    for command in COMMANDS:
+        does = command.help if command.verb is None else handle.describe(command.verb)
+        yield Line(does, "dim", command.usage.ljust(width))

@@ -1,0 +1,311 @@
+"""The console on a terminal: keys in, a conversation with a status below it out."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Mapping, MutableSequence
+from typing import TYPE_CHECKING, TextIO, final
+
+import trio
+
+from routes import Message
+
+from .._entries import UserEntry
+from ..events import CallState
+from ._conversation import Conversation
+from ._editor import LineEditor
+from ._keys import Key, KeyParser
+from ._lines import Line
+from ._narrator import Narrator
+from ._screen import Live, Painter, Transcript, frame_of
+from ._session import Session, earlier_lines
+from ._signals import Signals
+from ._status import AT_REST, question_lines, queued_lines, status_line, tool_lines
+from ._stray import stray_output
+from ._terminal import Terminal
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+AGAIN_S = 2.0
+"""Within this time a second Ctrl+C leaves."""
+
+FRAME_S = 1 / 30
+"""Between two drawings at least: faster than the eye follows."""
+
+TICK_S = 0.1
+"""Between two drawings at most while anything runs, so that times go on."""
+
+HINT = "/help · Esc interrupts · Ctrl+D leaves"
+
+
+@final
+class Console:
+    """Draws a conversation, and takes keys.  It is the display of that conversation.
+
+    Attributes:
+        exit_code: Of the process: 0, 1 if the agent failed, or 128 and the number of the signal
+            that ended it.
+    """
+
+    def __init__(self, terminal: Terminal, environment: Mapping[str, str]) -> None:
+        """Begin with nothing.
+
+        Args:
+            terminal: Set up; whoever opened it puts it back, whatever happens here.
+            environment: Of the process: ``NO_COLOR`` takes the colour away (no-color.org).
+        """
+        self.exit_code = 0
+        self._terminal = terminal
+        self._signals = Signals(self._take_signal, terminal.give_back)
+        self._narrator = Narrator(self, live=True)
+        self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)
+        self._transcript = Transcript()
+        self._editor = LineEditor()
+        self._keys = KeyParser()
+        self._conversation: Conversation | None = None
+        self._call: Call | None = None
+        self._early: list[str] = []
+        self._interrupted_s = -math.inf
+        self._scope = trio.CancelScope()
+        self._dirty = trio.Event()
+        self._anew = False
+        self._is_leaving = False
+
+    # --- what is shown --------------------------------------------------------------------------
+
+    def take(self, message: Message) -> None:
+        """Take an event that reached the caller."""
+        self._narrator.take(message.event)
+        if self._conversation is not None:
+            self._conversation.changed()
+
+    def show(self, line: Line) -> None:
+        """Add a line that stands."""
+        self._transcript.show(line)
+        self.refresh()
+
+    def write(self, text: str) -> None:
+        """Add to what the agent says."""
+        self._transcript.write(text)
+        self.refresh()
+
+    def end(self) -> None:
+        """End the line in which the agent speaks, if there is one."""
+        self._transcript.end()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draw anew, soon."""
+        self._dirty.set()
+
+    def _live(self, width: int) -> Live:
+        lines = self._transcript.growing_line(width)
+        status = "loading…"
+        if self._conversation is None:
+            lines += queued_lines(self._early)
+        if self._call is not None and self._conversation is not None:
+            now = self._call.snapshot()
+            lines += tool_lines(now, self._narrator.tools)
+            lines += question_lines(now.permissions)
+            lines += queued_lines(self._conversation.queued)
+            status = status_line(now, self._hint(now.state))
+        return Live(lines, self._editor.text, self._editor.cursor, status)
+
+    def _hint(self, state: CallState) -> str:
+        if trio.current_time() - self._interrupted_s < AGAIN_S:
+            return "Ctrl+C again leaves"
+        return HINT if state in AT_REST else ""
+
+    def _drawing(self) -> str:
+        columns, height = self._terminal.size()
+        width = columns - 1  # a row that fills the window leaves the cursor where no two agree
+        frame = frame_of(self._live(width), width, height)
+        if self._anew:
+            self._anew = False
+            room = height - len(frame.rows)
+            return self._painter.paint_all(self._transcript.all_rows(width, room), frame)
+        return self._painter.paint(self._transcript.take_rows(width), frame)
+
+    async def _draw(self) -> None:
+        while True:
+            with trio.move_on_after(self._tick_s()):
+                await self._dirty.wait()
+            self._dirty = trio.Event()
+            drawing = self._drawing()
+            if drawing:
+                # A terminal that takes nothing (Ctrl+S, a slow line) holds up nobody else.
+                self._terminal.put(drawing)
+                try:
+                    await trio.to_thread.run_sync(self._terminal.write_out, abandon_on_cancel=True)
+                except OSError:  # it is gone
+                    self._take_signal(signal.SIGHUP)
+                    return
+                await trio.sleep(FRAME_S)
+
+    def _tick_s(self) -> float:
+        """Return when something changes that no event tells of."""
+        if self._call is not None and self._call.state not in AT_REST:
+            return TICK_S
+        again_s = self._interrupted_s + AGAIN_S - trio.current_time()
+        return again_s + FRAME_S if again_s > 0 else math.inf
+
+    # --- how it goes on -------------------------------------------------------------------------
+
+    async def run(self, session: Session, log: TextIO) -> None:
+        """Hold the conversation.
+
+        Args:
+            session: Opens the call.
+            log: Takes what libraries write past Python.
+        """
+        self._narrator = Narrator(self, live=True, voice=session.voice is not None)
+        try:
+            with stray_output(log, self.show), self._signals.heard(), self._scope:
+                await self._run(session)
+        finally:
+            self._finish()
+            if session.thread and self._call is not None:
+                self.show(Line(f"--thread {session.thread} goes on with this", "dim"))
+            self._write_rest()
+
+    async def _run(self, session: Session) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._draw)
+            nursery.start_soon(self._read_keys)
+            async with session.open(self.take, self) as (call, conversation):
+                self._begin(call, conversation)
+                await conversation.run()
+                nursery.cancel_scope.cancel()
+                self._settle(call, conversation)
+
+    def _begin(self, call: Call, conversation: Conversation) -> None:
+        entries = call.history.entries
+        for line in earlier_lines(entries):
+            self.show(line)
+        said = [entry.content for entry in entries if isinstance(entry, UserEntry)]
+        self._editor.remember(said)
+        self._call, self._conversation = call, conversation
+        for entry in self._early:
+            conversation.enter(entry)
+        self.refresh()
+
+    def _settle(self, call: Call, conversation: Conversation) -> None:
+        """Tell what is left, and give the terminal back before what may take long to end."""
+        if call.end_reason == "agent_error":
+            self.exit_code = self.exit_code or 1
+        for text in (*conversation.queued, self._editor.text):
+            if text.strip():
+                self.show(Line(f"not sent: {text}", "warn", "! "))
+        self._finish()
+        self._signals.is_final = True
+
+    def _finish(self) -> None:
+        """Leave what was said on the terminal, and the terminal as it was."""
+        if not self._is_leaving:
+            self._is_leaving = True
+            self._transcript.end()
+            width = self._terminal.size()[0] - 1
+            last = self._painter.leave(self._transcript.take_rows(width))
+            self._terminal.write_last(last)
+            self._terminal.give_back()
+
+    def _write_rest(self) -> None:
+        """Show what came while the call ended."""
+        rows = self._transcript.take_rows(self._terminal.size()[0] - 1)
+        self._terminal.write_last("".join(f"{row.text}\r\n" for row in rows))
+
+    # --- keys -----------------------------------------------------------------------------------
+
+    async def _read_keys(self) -> None:
+        while True:
+            with trio.move_on_after(self._keys.patience_s) as pause:
+                await trio.lowlevel.wait_readable(self._terminal.input)
+            if pause.cancelled_caught:
+                self._press(self._keys.expire())
+                continue
+            try:
+                data = os.read(self._terminal.input, 65_536)
+            except OSError:  # the terminal is gone
+                data = b""
+            if not data:
+                self._take_signal(signal.SIGHUP)
+                return
+            self._press(self._keys.feed(data))
+
+    def _press(self, keys: list[Key]) -> None:
+        for key in keys:
+            match key.name:
+                case "esc":
+                    if not self._interrupt():
+                        self._editor.clear()
+                case "enter":
+                    self._enter(self._editor.take())
+                case "ctrl+c":
+                    self._take_signal(signal.SIGINT)
+                case "ctrl+d" if not self._editor.text:
+                    self._leave()
+                case "ctrl+l":
+                    self._anew = True
+                case "up" if not self._editor.text and self._queued():
+                    self._editor.put(self._queued().pop())
+                case _:
+                    self._editor.press(key)
+        self.refresh()
+
+    def _queued(self) -> MutableSequence[str]:
+        return self._early if self._conversation is None else self._conversation.queued
+
+    def _enter(self, entry: str) -> None:
+        if self._conversation is None:
+            self._early += [entry] if entry.strip() else []
+        else:
+            self._conversation.enter(entry)
+
+    def _interrupt(self) -> bool:
+        return self._conversation is not None and self._conversation.interrupt()
+
+    # --- signals --------------------------------------------------------------------------------
+
+    def _take_signal(self, number: int) -> None:
+        if number == signal.SIGINT:
+            self._take_ctrl_c()
+        elif number in (signal.SIGTERM, signal.SIGHUP):
+            self.exit_code = 128 + number
+            self._leave()
+        elif number == signal.SIGTSTP:
+            self._suspend()
+        elif number == signal.SIGCONT:
+            self._come_back()
+        elif number == signal.SIGWINCH:
+            self._anew = True
+        self.refresh()
+
+    def _take_ctrl_c(self) -> None:
+        self._keys.reset()  # also out of a paste that does not end
+        before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
+        if self._interrupted_s - before_s <= AGAIN_S:
+            self._leave()
+        elif not self._interrupt():
+            self._editor.clear()
+
+    def _suspend(self) -> None:
+        self._terminal.write_last(self._painter.leave())
+        self._terminal.give_back()
+        self._signals.stop_process()
+        self._come_back()
+
+    def _come_back(self) -> None:
+        """Take the terminal again, and draw below what others have written there."""
+        if not self._is_leaving:
+            self._painter.forget()
+            self._terminal.take()
+            self.refresh()
+
+    def _leave(self) -> None:
+        if self._conversation is None:
+            self._scope.cancel(reason="the person left")
+        else:
+            self._conversation.leave()

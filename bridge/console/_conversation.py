@@ -1,0 +1,279 @@
+"""What a person at a console does to a call: says things, uses verbs, answers questions.
+
+Rule 1. What is typed while the agent works is kept, and sent in order, each once it is its turn.
+Rule 2. Commands act at once, and nothing that was typed before a question was asked answers it.
+Rule 3. Lines that come by a pipe are all taken in order, commands and answers too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, final
+
+import trio
+
+from routes import Run
+
+from ..control._receipt import Receipt
+from ..events import (
+    PermissionRequested,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from ._cells import clean, one_line
+from ._commands import Typed, as_message, help_lines, read_command
+from ._lines import Display, Line
+from ._receipts import not_stopped_line, receipt_line
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+ANSWERS = {
+    "y": (True, False),
+    "yes": (True, False),
+    "n": (False, False),
+    "no": (False, False),
+    "a": (True, True),
+    "always": (True, True),
+}
+"""What answers a question: whether the tool may run, and whether that holds from now on."""
+
+_TAKES_INPUT = ("idle", "listening", "stopping", "waiting_input")
+"""The states in which what is typed is sent at once; what was cut may end meanwhile."""
+
+_AT_REST = ("idle", "listening")
+
+LOOK_S = 0.05
+"""Between two looks whether the agent listens by now, of which no event tells."""
+
+
+@final
+class Conversation:
+    """A person's side of a call.  Every method is synchronous and never waits, but for ``run``.
+
+    Attributes:
+        queued: What waits to be sent.
+        is_over: Set once the person wants to leave, or the call has ended.
+        unanswerable: Questions that nobody was there to answer.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        display: Display,
+        *,
+        is_ready: Callable[[], bool],
+        by_pipe: bool = False,
+    ) -> None:
+        """Begin with nothing said.
+
+        Args:
+            call: The call.
+            display: Where what is done is shown.
+            is_ready: Whether the agent listens already.
+            by_pipe: Whether lines come from a program or a file: then a line that waits may answer
+                a question.
+        """
+        self.queued: deque[str] = deque()
+        self.is_over = trio.Event()
+        self.unanswerable = 0
+        self._call = call
+        self._handle = call.handle
+        self._display = display
+        self._is_ready = is_ready
+        self._by_pipe = by_pipe
+        self._no_more = False
+        self._followed: set[int] = set()
+        self._receipts: deque[Receipt] = deque()
+        self._changed = trio.Event()
+        self._standing: set[Run] = set()
+        self._has_sent = False
+
+    # --- what the person does -------------------------------------------------------------------
+
+    def enter(self, entry: str) -> None:
+        """Take an entry: a command, the answer to a question, or something to say."""
+        if not entry.strip():
+            return
+        if self._by_pipe or not (self._command(entry) or self._answer(entry)):
+            self.queued.append(entry)
+        self.changed()
+
+    def interrupt(self) -> bool:
+        """Cancel what the agent does.
+
+        Returns:
+            False if there is nothing to cancel.
+        """
+        receipt = self._handle.cancel()
+        if receipt.accepted:
+            self._follow(receipt)
+        return receipt.accepted
+
+    def no_more(self) -> None:
+        """Take note that nothing more will be typed; it leaves once everything is answered."""
+        self._no_more = True
+        self.changed()
+
+    def leave(self) -> None:
+        """Leave."""
+        self.is_over.set()
+        self._changed.set()
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def question(self) -> PermissionRequested | None:
+        """The question that waits for an answer first."""
+        return next(iter(self._handle.snapshot().permissions), None)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the agent does anything, or something waits to be sent."""
+        return bool(self.queued) or self._call.current_state not in _AT_REST
+
+    def changed(self) -> None:
+        """Take note that something may have to be done; called with every event of the call."""
+        self._changed.set()
+        self._display.refresh()
+
+    async def run(self) -> None:
+        """Send what waits whenever it is its turn, and follow verbs to their end."""
+        awaited: set[Run] = set()
+        async with trio.open_nursery() as nursery:
+            while not self.is_over.is_set():
+                self._changed = trio.Event()
+                self._pump()
+                while self._receipts:
+                    nursery.start_soon(self._tell_settled, self._receipts.popleft())
+                if self._call.ended.is_set() or (self._no_more and self._is_quiet()):
+                    self.leave()
+                    break
+                if self._no_more:
+                    for run in self._answering() - awaited:
+                        awaited.add(run)
+                        nursery.start_soon(self._wait_for, run)
+                waits = self.queued and not self._is_ready()
+                with trio.move_on_after(LOOK_S if waits else math.inf):
+                    await self._changed.wait()
+            nursery.cancel_scope.cancel()
+
+    # --- how ------------------------------------------------------------------------------------
+
+    def _command(self, entry: str) -> bool:
+        """Do what an entry says if it is a command."""
+        command = read_command(entry)
+        if isinstance(command, str):
+            self._display.show(Line(command, "warn", "! "))
+        elif command is not None:
+            self._obey(command)
+        return command is not None
+
+    def _answer(self, entry: str) -> bool:
+        question = self.question
+        answer = ANSWERS.get(entry.strip().lower())
+        if question is None or answer is None:
+            return False
+        allow, remember = answer
+        if self._handle.respond(question.id, allow, remember):
+            words = "may not run" if not allow else "may run"
+            always = ", always in this conversation" if remember else ""
+            self._display.show(Line(f"{one_line(question.name, 40)} {words}{always}", "user", "> "))
+        return True
+
+    def _obey(self, typed: Typed) -> None:
+        match typed.command.name:
+            case "help":
+                for line in help_lines(self._handle):
+                    self._display.show(line)
+            case "quit" if self._by_pipe:
+                self.no_more()  # what was said before it is answered
+            case "quit":
+                self.leave()
+            case "redirect":
+                self._display.show(Line(clean(typed.text), "user", "> "))
+                self._follow(self._handle.redirect(typed.text))
+            case "resume":
+                self._follow(self._handle.resume(typed.text))
+            case _:
+                assert typed.command.verb is not None
+                self._follow(self._call.control.use(typed.command.verb))
+
+    def _follow(self, receipt: Receipt) -> None:
+        if receipt.accepted and receipt.id in self._followed:
+            return  # the same verb once more, while it takes effect
+        self._display.show(receipt_line(receipt, trio.current_time()))
+        if receipt.accepted:
+            self._followed.add(receipt.id)
+            self._receipts.append(receipt)
+        self.changed()
+
+    async def _tell_settled(self, receipt: Receipt) -> None:
+        await receipt.settled
+        running = frozenset(tool.id for tool in self._handle.snapshot().tools)
+        line = (
+            not_stopped_line(receipt, running) if receipt.verb in ("cancel", "redirect") else None
+        )
+        if line is not None:
+            self._display.show(line)
+        self.changed()
+
+    def _pump(self) -> None:
+        while self._is_ready():
+            if self._by_pipe and self.queued and self._command(self.queued[0]):
+                self.queued.popleft()
+            elif self._by_pipe and self.question is not None:
+                if not self._answer_by_pipe():
+                    return
+            elif self.queued and self._call.current_state in _TAKES_INPUT:
+                self._send(as_message(self.queued.popleft()))
+            else:
+                return
+
+    def _answer_by_pipe(self) -> bool:
+        """Answer a question with the line that is next; False to wait for one."""
+        if self.queued and self._answer(self.queued[0]):
+            self.queued.popleft()
+            return True
+        if self._no_more:
+            question = self.question
+            assert question is not None  # it waits
+            self.unanswerable += 1
+            name = one_line(question.name, 40)
+            self._display.show(Line(f"nobody answers whether {name} may run", "bad", "! "))
+            return self.interrupt()
+        return False
+
+    def _send(self, text: str) -> None:
+        self._display.show(Line(clean(text), "user", "> "))
+        if not self._has_sent:
+            self._has_sent = True
+            self._standing = self._runs()  # they work on nothing that was said
+        if self._call.current_state in _AT_REST:
+            self._call.publish(UserStartedSpeaking())
+        self._call.publish(UserTranscriptionReceived(content=text))
+        self._call.publish(UserStoppedSpeaking())
+        self._display.refresh()
+
+    def _is_quiet(self) -> bool:
+        """Whether everything is answered; with whatever is not, a change will come."""
+        now = self._handle.snapshot()
+        if self.queued or now.permissions or now.backgrounded or now.state not in _AT_REST:
+            return False
+        return not len(self._call.delivery) and not self._answering()
+
+    def _answering(self) -> set[Run]:
+        """Return the runs that work on something that was said, also those that nobody hears."""
+        return self._runs() - self._standing
+
+    def _runs(self) -> set[Run]:
+        routes = self._call.router.routes
+        return {run for runtime in routes for run in runtime.runs if run.is_running}
+
+    async def _wait_for(self, run: Run) -> None:
+        await run.finished()
+        self._standing.add(run)
+        self.changed()

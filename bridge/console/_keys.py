@@ -1,0 +1,218 @@
+"""What a terminal sends, as keys: a parser that neither reads nor waits.
+
+Rule 1. However the bytes are cut into pieces, the keys are the same.
+Rule 2. A lone Esc is told from the beginning of a sequence by a pause alone; whoever reads calls
+``expire()`` when ``patience_s`` has passed without a byte.
+Rule 3. What is pasted is text: no byte of it is a key.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+LONE_ESC_S = 0.03
+"""How long after an Esc the rest of a sequence may come: terminals send them as one piece, and a
+finger needs longer for a second key."""
+
+SEQUENCE_S = 0.5
+"""How long the rest of a sequence that has certainly begun may take, over a slow line."""
+
+MAX_SEQUENCE = 64
+"""Bytes of the longest sequence that is waited for; those of keys have less than 16."""
+
+MAX_PASTE = 1 << 20
+"""Bytes after which a paste is handed on in parts."""
+
+_PASTE_BEGINS = b"\x1b[200~"
+_PASTE_ENDS = b"\x1b[201~"
+
+_CONTROL = {
+    0x00: "ctrl+space",
+    0x08: "backspace",
+    0x09: "tab",
+    0x0A: "ctrl+j",
+    0x0D: "enter",
+    0x1B: "esc",
+    0x7F: "backspace",
+    **{code: f"ctrl+{chr(code + 0x60)}" for code in range(1, 27) if code not in (8, 9, 10, 13)},
+}
+_FINAL = {
+    "A": "up",
+    "B": "down",
+    "C": "right",
+    "D": "left",
+    "F": "end",
+    "H": "home",
+    "Z": "shift+tab",
+}
+_TILDE = {"1": "home", "3": "delete", "4": "end", "5": "pageup", "6": "pagedown", "7": "home",
+          "8": "end"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key, or a piece of text.
+
+    Attributes:
+        name: Such as ``enter``, ``ctrl+a``, ``alt+b`` or ``ctrl+left``; ``text`` for a character,
+            ``paste`` for what was pasted, ``unknown`` for what nothing here is done with.
+        text: The character, or what was pasted.
+    """
+
+    name: str
+    text: str = ""
+
+
+class KeyParser:
+    """Makes keys of bytes."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._pasting = False
+
+    @property
+    def patience_s(self) -> float:
+        """For how long to wait for the next byte before ``expire()``, in seconds; infinite if
+        there is nothing that a pause would end."""
+        if self._pasting or not self._buffer:
+            return math.inf
+        return LONE_ESC_S if len(self._buffer.lstrip(b"\x1b")) == 0 else SEQUENCE_S
+
+    def feed(self, data: bytes) -> list[Key]:
+        """Take in bytes, and return the keys that they complete."""
+        self._buffer += data
+        keys: list[Key] = []
+        while self._buffer:
+            found = self._take_paste() if self._pasting else self._take()
+            if found is None:
+                break
+            keys += found
+        return keys
+
+    def expire(self) -> list[Key]:
+        """Return the keys that the bytes so far make if nothing follows."""
+        if self._pasting or not self._buffer:
+            return []
+        data, self._buffer = bytes(self._buffer), bytearray()
+        if not data.strip(b"\x1b"):
+            return [Key("esc")] * len(data)
+        return [Key("unknown")]
+
+    def reset(self) -> None:
+        """Forget what has begun, also a paste that does not end."""
+        self._buffer.clear()
+        self._pasting = False
+
+    # --- how ------------------------------------------------------------------------------------
+
+    def _take(self) -> list[Key] | None:
+        """Take one key; None while it is not whole."""
+        if self._buffer[0] == 0x1B:
+            return self._take_escape()
+        if self._buffer[0] < 0x20 or self._buffer[0] == 0x7F:
+            return [Key(_CONTROL.get(self._drop(1)[0], "unknown"))]
+        character = self._take_character()
+        return None if character is None else [character]
+
+    def _take_escape(self) -> list[Key] | None:
+        buffer = self._buffer
+        if len(buffer) == 1:
+            return None
+        if buffer[1] == 0x1B:
+            # Esc twice, or the Alt of a terminal that puts an Esc before the sequence of a key.
+            if len(buffer) == 2:
+                return None
+            if buffer[2] not in b"[O":
+                self._drop(1)
+                return [Key("esc")]
+            return self._take_sequence(1)
+        if buffer[1] in b"[O":
+            return self._take_sequence(0)
+        return self._take_alt()
+
+    def _take_alt(self) -> list[Key] | None:
+        code = self._buffer[1]
+        if code < 0x20 or code == 0x7F:
+            self._drop(2)
+            return [Key(f"alt+{_CONTROL.get(code, 'unknown')}")]
+        size = max(1, _utf8_size(code))
+        if len(self._buffer) < 1 + size:
+            return None
+        text = bytes(self._drop(1 + size)[1:]).decode("utf-8", "replace")
+        return [Key(f"alt+{text}")]
+
+    def _take_sequence(self, start: int) -> list[Key] | None:
+        """Take CSI or SS3 (ECMA-48, 5.4), after ``start`` more Esc."""
+        buffer, first = self._buffer, start + 2
+        end = first
+        if buffer[start + 1] == 0x4F:  # SS3 has one more byte
+            if len(buffer) == first:
+                return None
+        else:
+            while end < len(buffer) and 0x20 <= buffer[end] <= 0x3F and end < MAX_SEQUENCE:
+                end += 1
+            if end == len(buffer):
+                return None
+        final = buffer[end]
+        if not 0x40 <= final <= 0x7E:  # no sequence after all: what is not of it stays
+            self._drop(end)
+            return [Key("unknown")]
+        sequence = bytes(self._drop(end + 1))
+        if sequence == _PASTE_BEGINS:
+            self._pasting = True
+            return []
+        return [_key_of(sequence[first:-1].decode("ascii"), chr(final), alt=bool(start))]
+
+    def _take_character(self) -> Key | None:
+        size = _utf8_size(self._buffer[0])
+        if not size:
+            self._drop(1)
+            return Key("text", "\ufffd")
+        have = bytes(self._buffer[:size])
+        for index, byte in enumerate(have[1:], 1):
+            if not 0x80 <= byte <= 0xBF:
+                self._drop(index)
+                return Key("text", "\ufffd")
+        if len(have) < size:
+            return None
+        text = bytes(self._drop(size)).decode("utf-8", "replace")
+        # What UTF-8 has for C1 is no text.
+        return Key("unknown") if "\x80" <= text <= "\x9f" else Key("text", text)
+
+    def _take_paste(self) -> list[Key] | None:
+        end = self._buffer.find(_PASTE_ENDS)
+        if end >= 0:
+            pasted = self._drop(end)
+            self._drop(len(_PASTE_ENDS))
+            self._pasting = False
+            return [Key("paste", pasted.decode("utf-8", "replace"))]
+        if len(self._buffer) < MAX_PASTE + 16:
+            return None
+        return [Key("paste", self._drop(MAX_PASTE).decode("utf-8", "replace"))]
+
+    def _drop(self, size: int) -> bytes:
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return taken
+
+
+def _utf8_size(lead: int) -> int:
+    """Return how many bytes a character has that begins so; 0 for none that may begin one."""
+    if lead < 0x80:
+        return 1
+    if 0xC2 <= lead <= 0xDF:
+        return 2
+    if 0xE0 <= lead <= 0xEF:
+        return 3
+    return 4 if 0xF0 <= lead <= 0xF4 else 0
+
+
+def _key_of(parameters: str, final: str, *, alt: bool) -> Key:
+    numbers = parameters.split(";")
+    name = _TILDE.get(numbers[0]) if final == "~" else _FINAL.get(final)
+    if name is None:
+        return Key("unknown")
+    modifier = int(numbers[1]) - 1 if len(numbers) > 1 and numbers[1].isdigit() else 0
+    prefix = "ctrl+" if modifier & 4 else "alt+" if modifier & 2 or alt else ""
+    return Key(prefix + name)

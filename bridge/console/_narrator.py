@@ -1,0 +1,166 @@
+"""Tells what happens in a call as lines: what the agent says, its tools, and how its turns end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..control._verbs import ToolOutcome
+from ..events import (
+    AgentError,
+    AgentHandoff,
+    AgentResponse,
+    AgentSpeechCut,
+    CallEnded,
+    CapWarning,
+    JobFinished,
+    PermissionAnswered,
+    ToolCall,
+    ToolOutput,
+    ToolProgress,
+    ToolResult,
+    TurnEnded,
+    UserTranscriptionReceived,
+)
+from ._cells import clean, one_line
+from ._lines import Display, Line, Style, seconds
+
+ARGUMENT_COLUMNS = 60
+"""Of a tool's arguments on its line; a question for permission shows all of them."""
+
+_OUTCOMES: dict[ToolOutcome, tuple[str, Style, str]] = {
+    "not_started": ("✗ ", "dim", "not started"),
+    "cancelled_before_effect": ("✗ ", "warn", "cancelled before it had any effect"),
+    "effect_unknown": ("✗ ", "warn", "stopped; it may have partially executed"),
+    "completed": ("✓ ", "good", ""),
+    "completed_after_interrupt": ("✓ ", "warn", "completed after the interrupt"),
+    "backgrounded": ("→ ", "dim", "goes on in the background"),
+    "timed_out": ("✗ ", "bad", "took too long; it may have partially executed"),
+    "denied": ("✗ ", "warn", "denied"),
+    "withdrawn": ("✗ ", "dim", "withdrawn; it did not run"),
+}
+
+
+@dataclass(slots=True)
+class ToolAtWork:
+    """What is known of a tool that runs."""
+
+    name: str
+    arguments: str
+    progress: str = ""
+
+
+class Narrator:
+    """Turns the events of one call into lines.
+
+    Attributes:
+        tools: The tools that have been called and have no outcome yet, by the id of their call.
+    """
+
+    def __init__(self, display: Display, *, live: bool, voice: bool = False) -> None:
+        """Begin with nothing.
+
+        Args:
+            display: Where lines go.
+            live: Whether tools at work are shown elsewhere until they have an outcome.
+            voice: Whether the user's words come from a microphone.
+        """
+        self.tools: dict[str, ToolAtWork] = {}
+        self._display = display
+        self._live = live
+        self._voice = voice
+
+    def take(self, event: Any) -> None:
+        """Tell of an event; never waits."""
+        match event:
+            case AgentResponse(content=content):
+                self._display.write(clean(content))
+            case ToolCall() | ToolProgress() | ToolOutput() | ToolResult():
+                self._take_tool(event)
+            case UserTranscriptionReceived(final=True, content=content) if self._voice:
+                self._display.show(Line(clean(content), "user", "> "))
+            case _:
+                if isinstance(event, TurnEnded | JobFinished):
+                    self._display.end()
+                line = _line_of(event)
+                if line is not None:
+                    self._display.show(line)
+        self._display.refresh()
+
+    def _take_tool(self, event: ToolCall | ToolProgress | ToolOutput | ToolResult) -> None:
+        if isinstance(event, ToolCall):
+            arguments = one_line(arguments_text(event.arguments), ARGUMENT_COLUMNS)
+            self.tools[event.id] = ToolAtWork(one_line(event.name, 40), arguments)
+            if not self._live:
+                self._display.show(Line(f"{one_line(event.name, 40)}({arguments})", "dim", "→ "))
+            return
+        if isinstance(event, ToolResult):
+            self._display.show(self._outcome_line(event))
+            return
+        tool = self.tools.get(event.id)
+        if tool is not None:
+            tool.progress = _progress(event) or tool.progress
+
+    def _outcome_line(self, result: ToolResult) -> Line:
+        tool = self.tools.pop(result.id, ToolAtWork(one_line(result.name, 40), ""))
+        mark, style, words = _OUTCOMES[result.outcome]
+        if result.error and result.outcome == "completed":
+            mark, style, words = "✗ ", "bad", f"failed: {one_line(result.content, 80)}"
+        parts = [f"{tool.name}({tool.arguments})", words, seconds(result.ran_s)]
+        return Line(" · ".join(part for part in parts if part), style, mark)
+
+
+def arguments_text(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments of a tool as a person reads them, on one line, cleaned."""
+    parts = []
+    for name, value in arguments.items():
+        try:
+            text = json.dumps(value, ensure_ascii=False, default=repr)
+        except ValueError:  # it contains itself
+            text = repr(value)
+        parts.append(f"{name}={text}")
+    return clean(", ".join(parts)).replace("\n", " ")
+
+
+def _progress(event: ToolProgress | ToolOutput) -> str:
+    lines = clean(event.text).strip().splitlines()
+    text = one_line(lines[-1], ARGUMENT_COLUMNS) if lines else ""
+    if isinstance(event, ToolOutput) or event.fraction is None:
+        return text
+    return f"{event.fraction:.0%} {text}".strip()
+
+
+def _line_of(event: Any) -> Line | None:
+    match event:
+        case AgentError(message=message):
+            return Line(clean(message), "bad", "✗ ")
+        case AgentHandoff(target=target):
+            return Line(f"{one_line(target, 40)} takes over", "dim", "→ ")
+        case AgentSpeechCut(unheard=unheard) if unheard.strip():
+            return Line(f"never heard: “{one_line(unheard, 200)}”", "dim", "■ ")
+        case CapWarning(which=which, used=used, limit=limit):
+            return Line(f"{used:g} of {limit:g} {cap_name(which)} used", "warn", "! ")
+        case JobFinished(name=name, outcome=outcome, error=error):
+            bad = error or outcome != "completed"
+            words = "failed" if error else _OUTCOMES[outcome][2] or "is done"
+            text = f"{one_line(name, 40)} {words}, in the background"
+            return Line(text, "warn" if bad else "good", "✗ " if bad else "✓ ")
+        case PermissionAnswered(name=name, verdict="withdrawn"):
+            return Line(f"{one_line(name, 40)} no longer asks", "dim", "? ")
+        case TurnEnded(outcome="capped", capped=capped):
+            return Line(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
+        case TurnEnded(outcome="failed"):
+            return Line("the answer failed; the conversation goes on", "bad", "■ ")
+        case CallEnded(reason=reason) if reason != "ended":  # that is what leaving is called
+            return Line(f"the call is over: {one_line(reason, 80)}", "dim", "■ ")
+    return None
+
+
+_CAPS = {"wall_s": "seconds", "tool_calls": "tool calls"}
+
+
+def cap_name(which: str) -> str:
+    """Return the name of a cap for a person."""
+    return _CAPS.get(which, which)

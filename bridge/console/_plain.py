@@ -1,0 +1,204 @@
+"""The console without a terminal to draw on: lines in, text out.
+
+Standard output has what the agent says, or with ``--json`` every event; all else goes to standard
+error.  Each line that comes in is said by itself and answered before the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, TextIO, final
+
+import trio
+from pydantic_core import PydanticSerializationError
+
+from routes import Event, Message
+
+from ._conversation import Conversation
+from ._lines import Line, encodable
+from ._narrator import Narrator
+from ._session import Session, earlier_lines
+from ._signals import Signals
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+AGAIN_S = 2.0
+"""Within this time a second Ctrl+C leaves."""
+
+MAX_LINE = 1 << 20
+"""Bytes of the longest line that is taken as one."""
+
+
+@final
+class PlainConsole:
+    """Shows a conversation as it goes on, and takes lines of standard input.
+
+    What is shown goes out in a thread, so that nobody who reads slowly holds up the call.
+
+    Attributes:
+        exit_code: Of the process: 0, 1 if a question was left open or the agent failed, or 128
+            and the number of the signal that ended it.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        """Begin with nothing.
+
+        Args:
+            as_json: Whether standard output has events, one object a line.
+        """
+        self.exit_code = 0
+        self._as_json = as_json
+        self._out, self._err = sys.stdout, sys.stderr
+        self._narrator = Narrator(self, live=False)
+        self._conversation: Conversation | None = None
+        self._scope = trio.CancelScope()
+        self._waiting: list[tuple[TextIO, str]] = []
+        self._more = trio.Event()
+        self._is_over = False
+        self._in_line = False
+        self._interrupted_s = -AGAIN_S
+        self._signals = Signals(self._take_signal, lambda: None)
+
+    # --- what is shown --------------------------------------------------------------------------
+
+    def take(self, message: Message) -> None:
+        """Take an event that reached the caller."""
+        if self._as_json:
+            self._put_json(message)
+        self._narrator.take(message.event)
+        if self._conversation is not None:
+            self._conversation.changed()
+
+    def _put_json(self, message: Message) -> None:
+        if not isinstance(message.event, Event):
+            return
+        head = {"at_s": round(message.at_s, 3), "source": message.source}
+        try:
+            fields = message.event.model_dump(mode="json")
+        except PydanticSerializationError:
+            fields = {"type": message.alias}  # it has a value that JSON has no words for
+        self._put(self._out, json.dumps({**head, **fields}) + "\n")
+
+    def show(self, line: Line) -> None:
+        """Add a line that stands."""
+        if line.style == "user" and sys.stdin is not None and sys.stdin.isatty():
+            return  # it stands there already
+        if self._out.isatty():
+            self.end()  # the two streams meet there
+        self._put(self._err, f"{line.prefix}{line.text}\n")
+
+    def write(self, text: str) -> None:
+        """Add to what the agent says."""
+        if text and not self._as_json:
+            self._in_line = not text.endswith("\n")
+            self._put(self._out, text)
+
+    def end(self) -> None:
+        """End the line in which the agent speaks, if there is one."""
+        if self._in_line:
+            self.write("\n")
+
+    def refresh(self) -> None:
+        """Take note that what is under way has changed, which is not shown here."""
+
+    def _put(self, stream: TextIO, text: str) -> None:
+        self._waiting.append((stream, text))
+        self._more.set()
+
+    async def _write_out(self) -> None:
+        while self._waiting or not self._is_over:
+            await self._more.wait()
+            self._more = trio.Event()
+            waiting, self._waiting = self._waiting, []
+            try:
+                await trio.to_thread.run_sync(_write_all, waiting)
+            except OSError:  # nobody reads any more
+                self.exit_code = 1
+                self._leave()
+                return
+
+    # --- how it goes on -------------------------------------------------------------------------
+
+    async def run(self, session: Session) -> None:
+        """Hold the conversation.
+
+        Args:
+            session: Opens the call.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write_out)
+            with redirect_stdout(self._err), self._signals.heard(), self._scope:
+                await self._converse(session, nursery)
+            self._is_over = True
+            self._more.set()
+
+    async def _converse(self, session: Session, nursery: trio.Nursery) -> None:
+        reading = trio.CancelScope()
+        async with session.open(self.take, self) as (call, conversation):
+            self._conversation = conversation
+            for line in earlier_lines(call.history.entries):
+                self.show(line)
+            nursery.start_soon(self._read, conversation, reading)
+            await conversation.run()
+            reading.cancel()
+            self._signals.is_final = True
+            self._settle(call, conversation)
+        self.end()
+        if session.thread:
+            self.show(Line(f"--thread {session.thread} goes on with this", "dim", "  "))
+
+    def _settle(self, call: Call, conversation: Conversation) -> None:
+        if conversation.unanswerable or call.end_reason == "agent_error":
+            self.exit_code = self.exit_code or 1
+        for text in conversation.queued:
+            self.show(Line(f"not sent: {text}", "warn", "! "))
+
+    async def _read(self, conversation: Conversation, reading: trio.CancelScope) -> None:
+        buffer = b""
+        with reading:
+            while data := await trio.to_thread.run_sync(_read_some, abandon_on_cancel=True):
+                *lines, buffer = (buffer + data).split(b"\n")
+                if len(buffer) > MAX_LINE:
+                    lines, buffer = [*lines, buffer], b""
+                for line in lines:
+                    conversation.enter(line.decode("utf-8", "replace").rstrip("\r"))
+            conversation.enter(buffer.decode("utf-8", "replace"))
+            conversation.no_more()
+
+    def _take_signal(self, number: int) -> None:
+        if number == signal.SIGINT:
+            before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
+            if self._interrupted_s - before_s <= AGAIN_S:
+                self._leave()
+            elif self._conversation is None or not self._conversation.interrupt():
+                self.show(Line("Ctrl+C again leaves", "dim", "  "))
+        elif number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
+            self.exit_code = 128 + number
+            self._leave()
+        elif number == getattr(signal, "SIGTSTP", None):
+            self._signals.stop_process()
+
+    def _leave(self) -> None:
+        if self._conversation is None:
+            self._scope.cancel(reason="the person left")
+        else:
+            self._conversation.leave()
+
+
+def _read_some() -> bytes:
+    try:
+        return os.read(0, 65_536)
+    except OSError:  # there is no standard input
+        return b""
+
+
+def _write_all(waiting: list[tuple[TextIO, str]]) -> None:
+    for stream, text in waiting:
+        data = memoryview(encodable(text, stream.encoding).encode(stream.encoding, "replace"))
+        while data:
+            data = data[os.write(stream.fileno(), data) :]

@@ -1,0 +1,194 @@
+"""What the loudspeaker gets: utterances one after the other, pulled by the thread of the sound.
+
+Rule 1. A fence is final: no audio at or below it is heard again, however late it comes.
+Rule 2. Held, it plays silence and uses up nothing; it goes on with the sample at which it stopped.
+Rule 3. What is reported was heard: it is told when the sound has left the loudspeaker, which is the
+        latency of the device after it was given.  What is cut counts as far as it was given.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import deque
+from dataclasses import dataclass, field
+from typing import final
+
+from .._call import PlaybackKind
+
+PREBUFFER_S = 0.06
+"""Between the first audio of an utterance, or the first after it ran dry, and its sound."""
+
+RAMP_SAMPLES = 96
+"""4 ms at 24 kHz, in which the sound falls to nothing when it is cut or held, so that no click is
+heard."""
+
+POSITION_S = 0.05
+"""Between two reports of a position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far an utterance is played, from a time on."""
+
+    at_s: float
+    kind: PlaybackKind
+    utterance: int
+    played_ms: float
+
+
+@dataclass(slots=True)
+class _Utterance:
+    number: int
+    pcm: bytearray = field(default_factory=bytearray)
+    played: int = 0
+    """Bytes that were given to the loudspeaker, in all."""
+    ended: bool = False
+    started: bool = False
+    running: bool = False
+    waits_since_s: float | None = None
+
+
+@final
+class Player:
+    """Plays PCM16 mono; every method may be called from any thread, and none waits."""
+
+    def __init__(self, sample_rate_hz: int) -> None:
+        """Begin in silence.
+
+        Args:
+            sample_rate_hz: The rate of all audio, in Hz.
+        """
+        self._rate = sample_rate_hz
+        self._lock = threading.Lock()
+        self._queue: deque[_Utterance] = deque()
+        self._fence = -1
+        self._held = False
+        self._level = 0
+        self._ramp: array[int] = array("h")
+        self._marks: deque[Mark] = deque()
+        self._next_position_s = 0.0
+
+    def add(self, number: int, pcm: bytes, now_s: float) -> None:
+        """Take audio behind all that is there; at or below the fence it is dropped."""
+        with self._lock:
+            if number <= self._fence or not pcm:
+                return
+            if not self._queue or self._queue[-1].number != number:
+                for earlier in self._queue:  # audio comes in order
+                    earlier.ended = True
+                self._queue.append(_Utterance(number))
+            utterance = self._queue[-1]
+            utterance.pcm += pcm
+            if utterance.waits_since_s is None:
+                utterance.waits_since_s = now_s
+
+    def end(self, number: int) -> None:
+        """Take note that all audio of an utterance is there."""
+        with self._lock:
+            for utterance in self._queue:
+                if utterance.number == number:
+                    utterance.ended = True
+
+    def clear(self, fence: int, now_s: float) -> None:
+        """Drop all audio up to and including an utterance, now and for ever."""
+        with self._lock:
+            self._fence = max(self._fence, fence)
+            cut = [utterance for utterance in self._queue if utterance.number <= fence]
+            self._queue = deque(u for u in self._queue if u.number > fence)
+            if cut and cut[0].running:
+                self._fade()
+            self._marks = deque(mark for mark in self._marks if mark.utterance > fence)
+            for utterance in cut:
+                self._mark(now_s, "flushed", utterance)
+
+    def hold(self, on: bool, now_s: float) -> None:
+        """Stop at the sample that is next, or go on with it."""
+        with self._lock:
+            if on == self._held:
+                return
+            self._held = on
+            if on and self._queue and self._queue[0].running:
+                self._fade()
+                self._mark(now_s, "position", self._queue[0])
+
+    def render(self, samples: int, now_s: float, heard_s: float) -> bytes:
+        """Return the next piece of sound; for the thread of the sound.
+
+        Args:
+            samples: How many.
+            now_s: The time.
+            heard_s: When the first of them will be heard.
+        """
+        with self._lock:
+            out = bytearray()
+            wanted = 2 * samples
+            while len(out) < wanted and not self._held and self._may_play(now_s):
+                at_s = heard_s + len(out) / 2 / self._rate
+                out += self._take(wanted - len(out), at_s)
+            silence = bytes(wanted - len(out))
+            if out:
+                self._level = int.from_bytes(out[-2:], "little", signed=True)
+            return self._with_ramp(bytes(out) + silence, len(out))
+
+    def due(self, now_s: float) -> list[Mark]:
+        """Return what is heard by now and was not told, in order; each is returned once."""
+        with self._lock:
+            told = []
+            while self._marks and self._marks[0].at_s <= now_s:
+                told.append(self._marks.popleft())
+            return told
+
+    # --- how; the lock is held ------------------------------------------------------------------
+
+    def _may_play(self, now_s: float) -> bool:
+        while self._queue and self._queue[0].ended and not self._queue[0].pcm:
+            self._queue.popleft()
+        if not self._queue:
+            return False
+        head = self._queue[0]
+        if head.running or not head.pcm:
+            return bool(head.pcm)
+        buffered_s = len(head.pcm) / 2 / self._rate
+        waited_s = 0.0 if head.waits_since_s is None else now_s - head.waits_since_s
+        return head.ended or buffered_s >= PREBUFFER_S or waited_s >= PREBUFFER_S
+
+    def _take(self, size: int, at_s: float) -> bytes:
+        head = self._queue[0]
+        if not head.started:
+            self._mark(at_s, "start", head)
+            head.started, self._next_position_s = True, at_s + POSITION_S
+        head.running = True
+        piece = bytes(head.pcm[:size])
+        del head.pcm[:size]
+        head.played += len(piece)
+        at_s += len(piece) / 2 / self._rate
+        if head.pcm:
+            if at_s >= self._next_position_s:
+                self._next_position_s = at_s + POSITION_S
+                self._mark(at_s, "position", head)
+        elif head.ended:
+            self._mark(at_s, "done", head)
+        else:
+            head.running, head.waits_since_s = False, None
+            self._mark(at_s, "underrun", head)
+        return piece
+
+    def _mark(self, at_s: float, kind: PlaybackKind, utterance: _Utterance) -> None:
+        played_ms = utterance.played / 2 / self._rate * 1000
+        self._marks.append(Mark(at_s, kind, utterance.number, played_ms))
+
+    def _fade(self) -> None:
+        level = self._level
+        steps = range(RAMP_SAMPLES, 0, -1)
+        self._ramp = array("h", (level * step // (RAMP_SAMPLES + 1) for step in steps))
+        self._level = 0
+
+    def _with_ramp(self, pcm: bytes, sounding: int) -> bytes:
+        """Let what was cut fall to nothing in the silence that follows it."""
+        if not self._ramp or sounding:
+            self._ramp = array("h")
+            return pcm
+        ramp = self._ramp.tobytes()[: len(pcm)]
+        del self._ramp[: len(ramp) // 2]
+        return ramp + pcm[len(ramp) :]

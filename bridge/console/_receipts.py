@@ -1,0 +1,66 @@
+"""What a verb did, in a line for a person."""
+
+from __future__ import annotations
+
+import math
+
+from ..control._receipt import Receipt
+from ..control._verbs import Verb
+from ..control._work import StillRunning
+from ._cells import one_line
+from ._lines import Line, seconds
+
+_DONE: dict[Verb, str] = {
+    "pause": "paused; /resume goes on",
+    "resume": "goes on",
+    "redirect": "redirected",
+    "cancel": "interrupted",
+    "background": "goes on in the background",
+    "barge_in": "silenced",
+    "emergency_stop": "everything is stopped",
+    "shutdown": "the work ends",
+}
+
+
+def receipt_line(receipt: Receipt, now_s: float) -> Line:
+    """Return what a verb did, with the tools that it stopped and those that it did not.
+
+    Args:
+        receipt: Of the verb.
+        now_s: The time, by trio's clock.
+    """
+    if not receipt.accepted:
+        name = receipt.verb.replace("_", " ")
+        return Line(f"{name} did nothing: {receipt.reason}", "dim", "■ ")
+    parts = [_DONE[receipt.verb]]
+    if receipt.stopped:
+        parts.append("stopped: " + ", ".join(one_line(tool.tool, 40) for tool in receipt.stopped))
+    if receipt.still_running:
+        still = ", ".join(_still(tool, now_s) for tool in receipt.still_running)
+        parts.append(f"still running: {still}")
+    return Line("; ".join(parts), "warn", "■ ")
+
+
+def _still(tool: StillRunning, now_s: float) -> str:
+    name = one_line(tool.tool, 40)
+    if tool.deadline_s == math.inf:
+        return f"{name} (in the background)"
+    return f"{name} ({tool.policy}, at most {seconds(max(0.0, tool.deadline_s - now_s))})"
+
+
+def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> Line | None:
+    """Return which tools a verb that has settled could not stop; None if it could all of them.
+
+    Args:
+        receipt: Of the verb, settled.
+        running: The ids of the tools that run.
+    """
+    names = [one_line(tool.tool, 40) for tool in receipt.stopped if tool.id in running]
+    names += [
+        one_line(tool.tool, 40)
+        for tool in receipt.still_running
+        if tool.id in running and tool.deadline_s < math.inf
+    ]
+    if not names:
+        return None
+    return Line(f"could not be stopped: {', '.join(names)}", "bad", "! ")

@@ -1,0 +1,228 @@
+"""The console as rows: what stands, and below it the part that changes; no output.
+
+What stands scrolls away like any text of a terminal.  Only the part below it is ever written over.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ._cells import columns, shorten, width_of, wrap
+from ._lines import SGR, Line, Style, encodable
+
+KEPT_LINES = 1000
+"""Lines that are drawn anew when the window changes; no window shows more."""
+
+PROMPT = "> "
+LESS_PROMPT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the terminal."""
+
+    text: str
+    style: Style = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The part that changes: lines, the entry that is typed, and the status.
+
+    Attributes:
+        lines: Above the entry.
+        entry: What is typed.
+        cursor: The index in it.
+        status: Below the entry.
+    """
+
+    lines: Sequence[Line] = ()
+    entry: str = ""
+    cursor: int = 0
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of the part that changes, and where the cursor is among them."""
+
+    rows: tuple[Row, ...]
+    cursor_row: int
+    cursor_column: int
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What stands: lines, the last of which may still be growing."""
+
+    lines: deque[Line] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+    fresh: list[Line] = field(default_factory=list)
+    """Lines that have not been drawn."""
+    growing: str = ""
+    """What the agent says in the line that has no end yet."""
+    drawn_rows: int = 0
+    """How many rows of it stand."""
+
+    def show(self, line: Line) -> None:
+        """Add a line; what grows ends before it."""
+        self.end()
+        self._add(line)
+
+    def end(self) -> None:
+        """End the line that grows, if there is one."""
+        if self.growing:
+            self.write("\n")
+
+    def write(self, text: str) -> None:
+        """Add to the line that grows."""
+        *whole, self.growing = (self.growing + text).split("\n")
+        for line in whole:
+            self._add(Line(line))
+
+    def _add(self, line: Line) -> None:
+        self.lines.append(line)
+        self.fresh.append(line)
+
+    def take_rows(self, width: int) -> list[Row]:
+        """Return the rows that have come to stand since the last time."""
+        rows: list[Row] = []
+        for line in self.fresh:
+            rows += rows_of(line, width)
+        self.fresh.clear()
+        standing = wrap(self.growing, width)[:-1]
+        # The rows of the line that grows come first if it is among those that ended since.
+        rows += [Row(text) for text in standing]
+        taken, self.drawn_rows = rows[self.drawn_rows :], len(standing)
+        return taken
+
+    def all_rows(self, width: int, height: int) -> list[Row]:
+        """Return the last rows that stand, anew, for a window of another size."""
+        self.fresh.clear()
+        rows = [Row(text) for text in wrap(self.growing, width)[:-1]]
+        self.drawn_rows = len(rows)
+        for line in reversed(self.lines):
+            if len(rows) >= height:
+                break
+            rows = rows_of(line, width) + rows
+        return rows[-height:] if height > 0 else []
+
+    def growing_line(self, width: int) -> list[Line]:
+        """Return the row of the line that grows which does not stand yet."""
+        return [Line(wrap(self.growing, width)[-1])] if self.growing else []
+
+
+def rows_of(line: Line, width: int) -> list[Row]:
+    """Return a line as rows, of at most so many columns."""
+    indent = columns(line.prefix)
+    texts = wrap(line.text, max(2, width - indent))
+    first, *rest = texts
+    pad = " " * indent
+    return [Row(line.prefix + first, line.style), *(Row(pad + text, line.style) for text in rest)]
+
+
+def frame_of(live: Live, width: int, height: int) -> Frame:
+    """Return the part that changes as rows that fit into the window.
+
+    Args:
+        live: What it shows.
+        width: Columns, at least 4.
+        height: Rows, at least 1.  The row with the cursor is always among those shown; then the
+            status, then the lines nearest to the entry.
+    """
+    entry, cursor_row, cursor_column = _entry_rows(live.entry, live.cursor, width)
+    room = max(1, height - (1 if height > 1 else 0))
+    first = min(max(0, cursor_row - room + 1), max(0, len(entry) - room))
+    entry, cursor_row = entry[first : first + room], cursor_row - first
+    above: list[Row] = []
+    for line in live.lines:
+        above += rows_of(line, width)
+    room -= len(entry)
+    above = above[-room:] if room > 0 else []
+    status = [Row(shorten(live.status, width), "dim")] if height > 1 else []
+    return Frame((*above, *entry, *status), len(above) + cursor_row, cursor_column)
+
+
+def _entry_rows(text: str, cursor: int, width: int) -> tuple[list[Row], int, int]:
+    """Return the entry broken at the very column, and the row and column of the cursor."""
+    indent = columns(PROMPT)
+    rows, used, at = [PROMPT], indent, (0, indent)
+    for index, character in enumerate(text):
+        size = width_of(character)
+        if character == "\n" or used + size > width:
+            if index == cursor and character == "\n":
+                at = (len(rows) - 1, used)
+            rows.append(LESS_PROMPT)
+            used = indent
+        if index == cursor and character != "\n":
+            at = (len(rows) - 1, used)
+        if character != "\n":
+            rows[-1] += character
+            used += size
+    if cursor >= len(text):
+        if used >= width:
+            rows.append(LESS_PROMPT)
+            used = indent
+        at = (len(rows) - 1, used)
+    return [Row(row) for row in rows], *at
+
+
+class Painter:
+    """Makes what is sent to a terminal to show rows, and remembers where its cursor is.
+
+    It uses CR, LF, and of ECMA-48 ED, EL, CUU, CUF, CUP and SGR; of DEC's private modes 25.
+    """
+
+    def __init__(self, *, color: bool, encoding: str = "utf-8") -> None:
+        """Begin below what is on the terminal.
+
+        Args:
+            color: Whether rows have colour.
+            encoding: Of the terminal.
+        """
+        self._color = color
+        self._encoding = encoding
+        self._shown: Frame | None = None
+
+    def paint(self, standing: Sequence[Row], frame: Frame) -> str:
+        """Return what adds rows that stand, and puts a frame below them.
+
+        Args:
+            standing: New rows that stand.
+            frame: The part that changes; the one before it is written over.
+        """
+        if not standing and frame == self._shown:
+            return ""
+        return f"\x1b[?25l{self._to_top()}{self._rows(standing, frame)}\x1b[?25h"
+
+    def paint_all(self, standing: Sequence[Row], frame: Frame) -> str:
+        """Return what clears the window and shows everything anew."""
+        return f"\x1b[?25l\x1b[H\x1b[2J{self._rows(standing, frame)}\x1b[?25h"
+
+    def leave(self, standing: Sequence[Row] = ()) -> str:
+        """Return what takes the part that changes away, and leaves the cursor in its place."""
+        out = self._to_top() + "".join(f"{self._row(row)}\x1b[K\r\n" for row in standing)
+        self._shown = None
+        return f"{out}\x1b[J"
+
+    def forget(self) -> None:
+        """Take note that the cursor is at the beginning of a row which is none of ours."""
+        self._shown = None
+
+    def _to_top(self) -> str:
+        up = 0 if self._shown is None else self._shown.cursor_row
+        return f"\r\x1b[{up}A" if up else "\r"
+
+    def _rows(self, standing: Sequence[Row], frame: Frame) -> str:
+        self._shown = frame
+        rows = "\x1b[K\r\n".join(self._row(row) for row in (*standing, *frame.rows))
+        up = len(frame.rows) - 1 - frame.cursor_row
+        back = (f"\x1b[{up}A" if up else "") + "\r"
+        right = f"\x1b[{frame.cursor_column}C" if frame.cursor_column else ""
+        return f"{rows}\x1b[J{back}{right}"
+
+    def _row(self, row: Row) -> str:
+        text = encodable(row.text, self._encoding)
+        code = SGR[row.style]
+        return f"\x1b[{code}m{text}\x1b[0m" if code and self._color and text else text

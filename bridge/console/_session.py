@@ -1,0 +1,141 @@
+"""Opens the call of a console: the app, its thread, and the caller's side."""
+
+from __future__ import annotations
+
+import copy
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from routes import Message
+
+from .._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
+from ._cells import clean, one_line
+from ._conversation import Conversation
+from ._lines import Display, Line
+from ._text_transport import TextTransport
+
+if TYPE_CHECKING:
+    from .._app import App
+    from .._call import Call
+    from .._transport import Transport
+    from ..thread import Threads
+
+LAST_ENTRIES = 10
+"""Of a conversation that goes on: so many are shown."""
+
+LAST_CHARS = 600
+"""Of each of them."""
+
+
+class Voice(Protocol):
+    """Opens the caller's side of a call with sound."""
+
+    def open(self, take: Callable[[Message], None]) -> AbstractAsyncContextManager[Transport]:
+        """Open the microphone and the loudspeaker; leaving the block closes them."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What a console needs to open its call.
+
+    Attributes:
+        app: Answers.
+        thread: Names the conversation; None for one that has no name yet.
+        threads: Where it is kept; None where the app keeps none and none was asked for.
+        by_pipe: Whether lines come from a program or a file.
+        voice: Opens the machine's microphone and loudspeaker; None for text alone.
+    """
+
+    app: App
+    thread: str | None = None
+    threads: Threads | None = None
+    by_pipe: bool = False
+    voice: Voice | None = None
+
+    @asynccontextmanager
+    async def open(
+        self, take: Callable[[Message], None], display: Display
+    ) -> AsyncIterator[tuple[Call, Conversation]]:
+        """Load what the app needs and open the call; leaving the block ends it.
+
+        Args:
+            take: Told of every event that reaches the caller.
+            display: Where the conversation is shown.
+
+        Raises:
+            ThreadBusyError: The conversation is going on in another call.
+            ThreadError: It cannot be read by this version.
+        """
+        answered = _Answered(self.app)
+        app = copy.copy(self.app)
+        app.answer, app.threads = answered, self.threads
+        if self.voice is None:
+            app.speech = None
+        name = secrets.token_hex(4) if self.thread is None and self.threads else self.thread
+        async with AsyncExitStack() as stack:
+            line: Transport = TextTransport(take)
+            if self.voice is not None:  # fails at once where loading speech would take long
+                line = await stack.enter_async_context(self.voice.open(take))
+            await stack.enter_async_context(app.open())
+            call = await stack.enter_async_context(app.open_call(line, thread=name))
+            self.thread = call.thread if self.threads else None
+            conversation = Conversation(
+                call, display, is_ready=lambda: answered.is_ready(call), by_pipe=self.by_pipe
+            )
+            yield call, conversation
+
+
+class _Answered:
+    """What answers the call, and whether it listens already."""
+
+    def __init__(self, app: App) -> None:
+        self._answer = app.answer
+        self._is_over = False
+        self.__qualname__ = getattr(app.answer, "__qualname__", type(app.answer).__name__)
+
+    async def __call__(self, call: Call) -> None:
+        try:
+            await self._answer(call)
+        finally:
+            self._is_over = True
+
+    def is_ready(self, call: Call) -> bool:
+        """Whether words would reach somebody: an agent has routes, or none will have any."""
+        sources = {bridge.name for bridge in call.bridges}
+        return self._is_over or any(route.source in sources for route in call.router.routes)
+
+
+def earlier_lines(entries: tuple[Entry, ...]) -> list[Line]:
+    """Return the last entries of a conversation as lines."""
+    lines: list[Line] = []
+    for entry in entries:
+        match entry:
+            case UserEntry(content=content):
+                lines.append(Line(_cut(content), "user", "> "))
+            case AgentEntry(heard=heard, interruption=cut) if heard.strip() or cut is not None:
+                lines.append(Line(_cut(heard) + (" [interrupted]" if cut is not None else "")))
+            case ToolEntry(call=call, outcome=outcome):
+                words = "without a result" if outcome is None else outcome.replace("_", " ")
+                lines.append(Line(f"{one_line(call.name, 40)} · {words}", "dim", "→ "))
+            case JobEntry(job=job):
+                lines.append(Line(f"{one_line(job.name, 40)} · in the background", "dim", "→ "))
+    left_out = len(lines) - LAST_ENTRIES
+    if left_out > 0:
+        lines = [Line(f"{left_out} earlier entries", "dim", "… "), *lines[-LAST_ENTRIES:]]
+    return lines
+
+
+def _cut(text: str) -> str:
+    text = clean(text).strip()
+    return text if len(text) <= LAST_CHARS else f"{text[:LAST_CHARS]}…"
+
+
+def data_folder() -> Path:
+    """Return the folder for conversations (XDG Base Directory Specification 0.8)."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "bargein"

@@ -1,0 +1,90 @@
+"""The signals of a terminal, handed to the event loop in the order in which they come."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, final
+
+import trio
+
+UNHEARD = 3
+"""Ctrl+C so often without the event loop taking note of one: it hangs, and is ended by force."""
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGWINCH", "SIGTSTP", "SIGCONT")  # not all on Windows
+
+
+@final
+class Signals:
+    """Takes signals while ``heard()`` lasts.
+
+    Attributes:
+        is_final: Whether the next Ctrl+C ends the process at once, whatever still runs.
+    """
+
+    def __init__(self, take: Callable[[int], None], give_back: Callable[[], None]) -> None:
+        """Prepare.
+
+        Args:
+            take: Told of each signal, on the event loop.
+            give_back: Puts the terminal back before the process ends by force.
+        """
+        self.is_final = False
+        self._take = take
+        self._give_back = give_back
+        self._unheard = 0
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Take signals; the handlers there were come back when the block is left."""
+        self._token = trio.lowlevel.current_trio_token()
+        before: dict[int, Any] = {}
+        try:
+            for name in _NAMES:
+                number = getattr(signal, name, None)
+                if number is not None:
+                    before[number] = signal.signal(number, self._handle)
+            if hasattr(signal, "SIGQUIT"):
+                before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, self._quit)
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def stop_process(self) -> None:
+        """Stop the process as Ctrl+Z does, until somebody lets it go on."""
+        before = {
+            signal.SIGTSTP: signal.signal(signal.SIGTSTP, signal.SIG_DFL),
+            signal.SIGCONT: signal.signal(signal.SIGCONT, signal.SIG_IGN),
+        }
+        os.kill(os.getpid(), signal.SIGTSTP)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            self._unheard += 1
+            if self.is_final or self._unheard >= UNHEARD:
+                self._give_back()
+                os._exit(128 + number)
+        assert self._token is not None
+        try:
+            self._token.run_sync_soon(self._hear, number)
+        except trio.RunFinishedError:  # nobody is left to be told
+            self._give_back()
+            os._exit(128 + number)
+
+    def _hear(self, number: int) -> None:
+        if number == signal.SIGINT:
+            self._unheard = 0
+        self._take(number)
+
+    def _quit(self, number: int, frame: FrameType | None) -> None:
+        """End at once, as Ctrl+backslash does by default, but leave the terminal in order."""
+        self._give_back()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)

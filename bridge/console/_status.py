@@ -1,0 +1,84 @@
+"""The bottom of the console: what the agent is doing, in rows that change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..control._feed import Snapshot
+from ..events import PermissionRequested
+from ._cells import one_line
+from ._lines import Line, seconds
+from ._narrator import ToolAtWork, arguments_text, cap_name
+
+NEAR_ITS_END = 0.8
+"""Of a cap: from here on it is shown, which is where ``CapWarning`` comes."""
+
+MAX_TOOL_ROWS = 4
+MAX_QUEUED_ROWS = 3
+MAX_QUESTION_CHARS = 4000
+"""Of the arguments that a question shows; what is left out is counted there."""
+
+AT_REST = ("idle", "listening", "closed")
+
+
+def status_line(now: Snapshot, note: str = "") -> str:
+    """Return what the agent is doing, in one line.
+
+    Args:
+        now: What the call is doing.
+        note: What else there is to say; empty for nothing.
+    """
+    parts = [now.state.replace("_", " ")]
+    if now.turn is not None and now.step:
+        parts.append(f"step {now.step} of {now.steps}" if now.steps else f"step {now.step}")
+    if now.turn is not None and now.label and now.state != "tool":
+        parts.append(one_line(now.label, 40))
+    if now.turn is not None:
+        parts.append(seconds(now.active_s))
+    parts += [
+        f"{cap_name(which)} {used:.4g} of {limit:.4g}"
+        for which, (used, limit) in now.caps.items()
+        if limit and used >= NEAR_ITS_END * limit
+    ]
+    if now.backgrounded:
+        parts.append(f"{now.backgrounded} in the background")
+    return " · ".join([*parts, *([note] if note else [])])
+
+
+def tool_lines(now: Snapshot, known: Mapping[str, ToolAtWork]) -> list[Line]:
+    """Return a line for each tool that runs, the first few of them."""
+    lines = []
+    for tool in now.tools[:MAX_TOOL_ROWS]:
+        view = known.get(tool.id) or ToolAtWork(one_line(tool.name, 40), "")
+        waits = any(question.id == tool.id for question in now.permissions)
+        parts = [
+            f"{view.name}({view.arguments})",
+            view.progress,
+            "asks first" if waits else seconds(tool.elapsed_s),
+        ]
+        lines.append(Line(" · ".join(part for part in parts if part), "dim", "→ "))
+    more = len(now.tools) - MAX_TOOL_ROWS
+    return [*lines, Line(f"and {more} more", "dim", "→ ")] if more > 0 else lines
+
+
+def queued_lines(queued: Sequence[str]) -> list[Line]:
+    """Return a line for each message that waits to be sent, the first few of them."""
+    lines = [Line(f"queued: {one_line(text, 200)}", "dim", "… ") for text in queued]
+    more = len(lines) - MAX_QUEUED_ROWS
+    return [*lines[:MAX_QUEUED_ROWS], Line(f"and {more} more", "dim", "… ")] if more > 0 else lines
+
+
+def question_lines(questions: Sequence[PermissionRequested]) -> list[Line]:
+    """Return the first question that waits for an answer, and how to answer it."""
+    if not questions:
+        return []
+    first, count = questions[0], len(questions)
+    arguments = arguments_text(first.arguments)
+    left_out = len(arguments) - MAX_QUESTION_CHARS
+    if left_out > 0:
+        arguments = f"{arguments[:MAX_QUESTION_CHARS]}… and {left_out} more characters"
+    which = f" (1 of {count})" if count > 1 else ""
+    return [
+        Line(f"May {one_line(first.name, 40)}({arguments}) run?{which}", "bold", "? "),
+        Line("y, n or always, then Enter; Esc interrupts", "dim", "  "),
+    ]

@@ -1,0 +1,151 @@
+"""What the program says besides the conversation: logs, and what others print."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from typing import TextIO
+
+import structlog
+import trio
+from structlog.typing import EventDict, WrappedLogger
+
+from .._logs import LogLevel, configure_logs
+from ._cells import clean, one_line
+from ._lines import Line
+
+_WORDS = {
+    "tool_abandoned": "{tool} does not stop; it was given up, and may still run",
+    "tool_thread_abandoned": "{tool} does not stop; its thread was given up, and may still run",
+}
+"""Warnings that a person at the console needs in words."""
+
+_TOLD = ("answer_failed", "stage_failed", "tool_failed")
+"""What an event of the call tells as well."""
+
+
+def state_folder() -> Path:
+    """Return the folder for logs (XDG Base Directory Specification 0.8)."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "bargein"
+
+
+@contextmanager
+def opened_log(path: Path | None) -> Iterator[TextIO]:
+    """Open the file that logs go to, behind what it holds.
+
+    Args:
+        path: The file; None takes that of the user.
+
+    Raises:
+        OSError: It cannot be written to, and was asked for by name.
+    """
+    try:
+        where = state_folder() / "chat.log" if path is None else path
+        where.parent.mkdir(parents=True, exist_ok=True)
+        # What is said may stand in it, with --log-pii.
+        descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except (OSError, RuntimeError):
+        if path is not None:
+            raise
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+    with open(descriptor, "w", encoding="utf-8", buffering=1, errors="backslashreplace") as log:
+        yield log
+
+
+def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[Line], None]) -> None:
+    """Send all logs of the process to a file, and show its warnings.
+
+    Args:
+        log: The file.
+        level: The lowest level that is written.
+        pii: Whether keys that start with ``pii_`` are written.
+        show: Told of warnings and errors, from any thread, without what is private.
+    """
+    configure_logs(level, pii=pii, out=log)
+    structlog.configure(processors=[_Shown(show), *structlog.get_config()["processors"]])
+
+
+class _Shown:
+    """Shows warnings to the person at the console (a structlog processor)."""
+
+    def __init__(self, show: Callable[[Line], None]) -> None:
+        self._show = show
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        name = str(event.get("event", ""))
+        if method in ("warning", "error", "critical", "exception") and name not in _TOLD:
+            known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
+            words = _WORDS.get(name)
+            text = name.replace("_", " ") if words is None else words.format_map(_Known(known))
+            self._tell(Line(one_line(text, 160), "warn", "! "))
+        return event
+
+    def _tell(self, line: Line) -> None:
+        if trio.lowlevel.in_trio_run():
+            self._token = trio.lowlevel.current_trio_token()
+            self._show(line)
+        elif self._token is not None:  # another thread
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._show, line)
+
+
+class _Known(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return "a tool"
+
+
+@contextmanager
+def stray_output(log: TextIO, show: Callable[[Line], None]) -> Iterator[None]:
+    """Keep what others write off the terminal while the block runs.
+
+    What Python code prints is shown line by line; what libraries write past Python goes to the log.
+
+    Args:
+        log: A file.
+        show: Shows a line; called on the event loop.
+    """
+    token = trio.lowlevel.current_trio_token()
+    sink = _Sink(lambda line: token.run_sync_soon(show, line))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    try:
+        for number, _ in kept:
+            os.dup2(log.fileno(), number)
+        with redirect_stdout(sink), redirect_stderr(sink):
+            yield
+    finally:
+        sink.finish()
+        for number, original in kept:
+            os.dup2(original, number)
+            os.close(original)
+
+
+class _Sink(io.TextIOBase):
+    """A text stream whose lines are shown."""
+
+    encoding = "utf-8"
+
+    def __init__(self, show: Callable[[Line], None]) -> None:
+        self._show = show
+        self._rest = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._show(Line(clean(line), "dim", "│ "))
+        return len(text)
+
+    def finish(self) -> None:
+        """Show the line that has no end."""
+        if self._rest:
+            self.write("\n")

@@ -1,0 +1,208 @@
+"""The caller's side of a call through the microphone and the loudspeaker of this machine.
+
+The library ``sounddevice`` brings them (extra ``voice``); its threads call us every 20 ms, and what
+they bring is handed to the event loop.  Those threads know nothing of trio, so the times of the
+player are those of ``time.perf_counter()``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, final
+
+import trio
+
+from routes import Message
+
+from ..events import AgentUtteranceQueued, UserAudio
+from ._errors import VoiceError, VoiceExtraError
+from ._player import Player
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+MICROPHONE_HZ = 16_000
+LOUDSPEAKER_HZ = 24_000
+
+FRAME_S = 0.02
+"""Of what a stream brings or takes at a time: the frame of ``UserAudio``."""
+
+MAX_WAITING = 500
+"""Frames that wait for the event loop, 10 s; of a loop that hangs longer the oldest are lost."""
+
+REPORT_S = 0.01
+"""Between two looks at what was heard; a report is late by so much at most."""
+
+CLOSE_S = 2.0
+"""How long closing the streams may take: some drivers never return."""
+
+
+class MachineVoice:
+    """Opens the microphone and the loudspeaker that the machine uses by default."""
+
+    def __init__(self, sounddevice: Any = None) -> None:
+        """Prepare.
+
+        Args:
+            sounddevice: The library; None imports it when it is opened.
+        """
+        self._library = sounddevice
+
+    @asynccontextmanager
+    async def open(self, take: Callable[[Message], None]) -> AsyncIterator[VoiceTransport]:
+        """Open both; leaving the block closes them.
+
+        Args:
+            take: Told of every event that reaches the caller.
+
+        Raises:
+            VoiceExtraError: The library, or PortAudio, which it needs, is not there.
+            VoiceError: There is no microphone or loudspeaker, or it does not work.
+        """
+        library = self._library or await trio.to_thread.run_sync(_imported)
+        transport = VoiceTransport(take)
+        streams: list[Any] = []
+        try:
+            await trio.to_thread.run_sync(_open_streams, library, transport, streams)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(transport.report)
+                yield transport
+                nursery.cancel_scope.cancel()
+        finally:
+            transport.close()
+            with trio.move_on_after(CLOSE_S, shield=True):
+                await trio.to_thread.run_sync(_close, streams, abandon_on_cancel=True)
+
+
+@final
+class VoiceTransport:
+    """A caller at this machine: hears by its loudspeaker, speaks into its microphone."""
+
+    audio = True
+    sample_rate_hz = LOUDSPEAKER_HZ
+
+    def __init__(self, take: Callable[[Message], None]) -> None:
+        """Begin in silence.
+
+        Args:
+            take: Told of every event that reaches the caller; must not wait.
+        """
+        self._take = take
+        self._call: Call | None = None
+        self._player = Player(LOUDSPEAKER_HZ)
+        self._frames: deque[bytes] = deque(maxlen=MAX_WAITING)
+        self._token = trio.lowlevel.current_trio_token()
+        self._is_closed = False
+
+    # --- what the call tells --------------------------------------------------------------------
+
+    def attached(self, call: Call) -> None:
+        """Keep the call."""
+        self._call = call
+
+    def send(self, message: Message) -> None:
+        """Take an event that reached the caller."""
+        if isinstance(message.event, AgentUtteranceQueued):
+            self._player.end(message.event.utterance)
+        self._take(message)
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Play audio after all audio that was given before."""
+        self._player.add(utterance, pcm, perf_counter())
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop all audio of this utterance and of those before it."""
+        self._player.clear(utterance, perf_counter())
+
+    def hold(self, on: bool) -> None:
+        """Stop at the sample that is next, or go on with it."""
+        self._player.hold(on, perf_counter())
+
+    async def report(self) -> None:
+        """Tell the call what was heard, until cancelled."""
+        while True:
+            for mark in self._player.due(perf_counter()):
+                if self._call is not None:
+                    self._call.report_playback(mark.utterance, mark.played_ms, mark.kind)
+            await trio.sleep(REPORT_S)
+
+    def close(self) -> None:
+        """Take in nothing more."""
+        self._is_closed = True
+
+    # --- what the threads of the sound call -------------------------------------------------------
+
+    def heard(self, data: Any, frames: int, time: Any, status: Any) -> None:
+        """Take a frame of the microphone."""
+        self._frames.append(bytes(data))
+        if not self._is_closed:
+            try:
+                self._token.run_sync_soon(self._publish, idempotent=True)
+            except trio.RunFinishedError:
+                self._is_closed = True
+
+    def wanted(self, data: Any, frames: int, time: Any, status: Any) -> None:
+        """Fill a frame of the loudspeaker."""
+        latency_s = max(0.0, time.outputBufferDacTime - time.currentTime)
+        now_s = perf_counter()
+        data[:] = self._player.render(frames, now_s, now_s + latency_s)
+
+    def _publish(self) -> None:
+        while self._frames:
+            frame = self._frames.popleft()
+            if self._call is not None and not self._is_closed:
+                self._call.publish(UserAudio(pcm=frame))
+
+
+def _imported() -> Any:
+    try:
+        return importlib.import_module("sounddevice")
+    except ImportError as error:
+        raise VoiceExtraError(
+            f"--voice needs the extra 'voice' ({error}); install it: pip install 'bargein[voice]'"
+        ) from error
+    except OSError as error:
+        raise VoiceExtraError(
+            f"--voice needs PortAudio, which is not there ({error}); install it with your system's "
+            "packages, such as libportaudio2 or portaudio"
+        ) from error
+
+
+def _open_streams(library: Any, transport: VoiceTransport, streams: list[Any]) -> None:
+    """Open and start both streams; each is put into the list as soon as it has to be closed."""
+    wanted = (
+        ("microphone", "input", library.RawInputStream, MICROPHONE_HZ, transport.heard),
+        ("loudspeaker", "output", library.RawOutputStream, LOUDSPEAKER_HZ, transport.wanted),
+    )
+    for name, kind, make, rate_hz, callback in wanted:
+        try:
+            library.query_devices(kind=kind)
+        except (library.PortAudioError, ValueError) as error:
+            raise VoiceError(
+                f"this machine has no {name} ({error}); leave --voice out, or plug one in"
+            ) from error
+        try:
+            stream = make(
+                samplerate=rate_hz,
+                blocksize=round(FRAME_S * rate_hz),
+                channels=1,
+                dtype="int16",
+                latency="low",
+                callback=callback,
+            )
+            streams.append(stream)
+            stream.start()
+        except (library.PortAudioError, ValueError) as error:
+            raise VoiceError(
+                f"the {name} does not give {rate_hz} Hz in one channel ({error}); choose another "
+                "in your system's sound settings"
+            ) from error
+
+
+def _close(streams: list[Any]) -> None:
+    for stream in streams:
+        stream.close()  # which stops it

@@ -1,0 +1,117 @@
+"""The steps of a turn, one after the other, for whoever watches: what was done and how long it
+took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import trio
+
+from routes import Message
+
+from ..events import ToolCall, ToolResult
+from ._verbs import ToolOutcome
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+StepState = Literal["running", "done", "failed", "stopped", "refused", "background"]
+"""What became of a step.  ``stopped``: an interrupt has ended it, or kept it from beginning;
+``refused``: somebody said no."""
+
+_STATES: dict[ToolOutcome, StepState] = {
+    "completed": "done",
+    "completed_after_interrupt": "done",
+    "not_started": "stopped",
+    "cancelled_before_effect": "stopped",
+    "effect_unknown": "stopped",
+    "withdrawn": "stopped",
+    "timed_out": "failed",
+    "denied": "refused",
+    "backgrounded": "background",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One step of a turn: a question to the model, or a tool."""
+
+    began_at_s: float
+    """In seconds of trio's clock."""
+    tool: str = ""
+    """The tool; empty for the model."""
+    id: str = ""
+    """The id of the tool's call; empty for the model."""
+    ended_at_s: float | None = None
+    """In seconds of trio's clock; ``None`` while it runs."""
+    state: StepState = "running"
+
+    def end(self, state: StepState) -> None:
+        """Take note of how it ended; later calls do nothing."""
+        if self.ended_at_s is None:
+            self.ended_at_s = trio.current_time()
+            self.state = state
+
+    def view(self, now_s: float) -> StepView:
+        """Return it as a watcher sees it at a moment."""
+        ended_s = now_s if self.ended_at_s is None else self.ended_at_s
+        return StepView(self.tool, self.id, self.state, ended_s - self.began_at_s)
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step, as a watcher sees it."""
+
+    tool: str
+    """The tool; empty for a question to the model."""
+    id: str
+    """The id of the tool's call; empty for the model."""
+    state: StepState
+    elapsed_s: float
+    """For how long it has run, or ran."""
+
+
+class StepList(list[Step]):
+    """The steps of one turn, in the order in which they began."""
+
+    def ask_model(self) -> None:
+        """Take note that the model is asked."""
+        self.model_answered()
+        self.append(Step(trio.current_time()))
+
+    def model_answered(self, state: StepState = "done") -> None:
+        """Take note that the model has answered, or will not."""
+        for step in self:
+            if not step.tool:
+                step.end(state)
+
+    def call_tool(self, name: str, id: str) -> Step:
+        """Take note that a tool is called."""
+        self.model_answered()
+        step = Step(trio.current_time(), name, id)
+        self.append(step)
+        return step
+
+
+class StepKeeper:
+    """Writes down the tools that a call's turns use; nodes tell of their questions to a model."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._tools: dict[str, Step] = {}
+        call.router.observe(ToolCall, self._called)
+        call.router.observe(ToolResult, self._returned)
+
+    def _called(self, message: Message) -> None:
+        event = message.event
+        turn = self._call.turn_of(message.run)
+        if turn is not None and event.id:
+            self._tools[event.id] = turn.step_list.call_tool(event.name, event.id)
+
+    def _returned(self, message: Message) -> None:
+        event = message.event
+        step = self._tools.pop(event.id, None)
+        if step is not None:
+            step.end("failed" if event.error else _STATES[event.outcome])
+            self._call.touch_state()

@@ -1,0 +1,235 @@
+/**
+ * The drawer: what happens in the call, as a picture, as a list and in numbers.
+ *
+ * It only reads the journal, and asks the server to be told of everything: at once where words are
+ * shown (on the machine of who builds the agent), else when it is first opened.  It opens by its
+ * button and by D; Esc closes it when there is nothing to stop.
+ */
+
+import { h, icon } from "./dom.js";
+import { EventLog } from "./event-log.js";
+import { Feed } from "./feed.js";
+import { Levels } from "./levels.js";
+import { MetricsView } from "./metrics-view.js";
+import { Numbers } from "./numbers.js";
+import { Story } from "./story.js";
+import { Timeline } from "./timeline.js";
+
+const SETTLE_MS = 700;
+const ICON = "M4 19V9M9 19V5M14 19v-7M19 19V8";
+const CLOSE = "M6 6l12 12M18 6 6 18";
+
+export class Drawer {
+  #element;
+  #button;
+  #model = emptyModel();
+  #feed;
+  #watch;
+  #canStop;
+  #lettersOn;
+  #timeline;
+  #log = new EventLog();
+  #metrics;
+  #tabs;
+  #tab = 0;
+  #settling = null;
+
+  /**
+   * `element` is the empty drawer, `tools` where its button goes.  `watch(on)` asks the server to
+   * tell of everything; `canStop()` says whether Esc has something to stop, and `lettersOn()`
+   * whether letters are keys.
+   */
+  constructor(element, tools, { watch, canStop, lettersOn }) {
+    this.#element = element;
+    this.#watch = watch;
+    this.#canStop = canStop;
+    this.#lettersOn = lettersOn;
+    this.#feed = new Feed({
+      reset: () => this.#reset(),
+      begin: () => this.#timeline.setLive(true),
+      record: (record) => this.#record(record),
+      level: (who, t, rms) => this.#model[who].put(t, rms),
+      over: () => this.#over(),
+      watching: (feed) => this.#watching(feed),
+    });
+    this.#timeline = new Timeline(this.#model, () => this.#feed.now());
+    this.#metrics = new MetricsView(this.#model.numbers);
+    this.#tabs = [
+      { name: "Timeline", view: this.#timeline },
+      { name: "Events", view: this.#log },
+      { name: "Metrics", view: this.#metrics },
+    ];
+    this.#button = this.#makeButton();
+    tools.append(this.#button);
+    this.#build();
+    this.#makeRoomFor("dock", "float");
+    document.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  get isOpen() {
+    return !this.#element.hidden;
+  }
+
+  /** Takes in an entry of the journal. */
+  take(entry) {
+    this.#feed.take(entry);
+  }
+
+  toggle() {
+    if (this.isOpen) this.close();
+    else this.open();
+  }
+
+  open() {
+    this.#element.hidden = false;
+    document.body.dataset.drawer = "open";
+    this.#button.ariaExpanded = "true";
+    this.#ask();
+    this.#show(this.#tab);
+    this.#tabs[this.#tab].button.focus();
+  }
+
+  close() {
+    const hadFocus = this.#element.contains(document.activeElement);
+    this.#element.hidden = true;
+    delete document.body.dataset.drawer;
+    this.#button.ariaExpanded = "false";
+    for (const { view } of this.#tabs) view.setShown(false);
+    if (hadFocus) this.#button.focus();
+  }
+
+  // --- the call ---
+
+  #reset() {
+    Object.assign(this.#model, emptyModel()); // the views hold on to it
+    this.#metrics.reset(this.#model.numbers);
+    this.#log.clear();
+    this.#timeline.tell();
+  }
+
+  #over() {
+    this.#model.story.close(this.#feed.now());
+    this.#timeline.setLive(false);
+    this.#timeline.tell();
+  }
+
+  #watching(feed) {
+    this.#log.setSource(feed);
+    if (feed.allowed === "words" || this.isOpen) this.#ask();
+  }
+
+  #ask() {
+    if (!this.#feed.watching && this.#feed.allowed !== "off") this.#watch(true);
+  }
+
+  #record(record) {
+    const { story, numbers } = this.#model;
+    const changed = story.take(record);
+    numbers.take(record);
+    this.#log.add(record);
+    this.#metrics.touch();
+    if (changed) this.#told();
+    if (record.name === "agent.speech_cut") this.#settling ??= setTimeout(() => this.#settle(), SETTLE_MS);
+  }
+
+  #told() {
+    this.#timeline.touch();
+    this.#timeline.tell();
+  }
+
+  #settle() {
+    this.#settling = null;
+    if (!this.#model.numbers.settle(this.#feed.now())) return;
+    this.#metrics.touch();
+    this.#told();
+  }
+
+  // --- the panel ---
+
+  #makeButton() {
+    return h(
+      "button",
+      {
+        id: "drawer-key",
+        type: "button",
+        class: "icon",
+        "aria-label": "What happens in the call",
+        "aria-expanded": "false",
+        "aria-controls": this.#element.id,
+        "aria-keyshortcuts": "D",
+        title: "What happens in the call (D)",
+        onclick: () => this.toggle(),
+      },
+      icon(ICON),
+    );
+  }
+
+  #build() {
+    const list = h("div", { role: "tablist", "aria-label": "What happens in the call" });
+    this.#tabs.forEach((tab, i) => {
+      const id = `drawer-${tab.name.toLowerCase()}`;
+      tab.button = h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `${id}-tab`,
+          "aria-controls": id,
+          onclick: () => this.#show(i),
+          onkeydown: (event) => this.#tabKey(event),
+        },
+        tab.name,
+      );
+      tab.panel = h("div", { role: "tabpanel", id, "aria-labelledby": `${id}-tab` }, tab.view.element);
+      list.append(tab.button);
+    });
+    const close = h("button", { type: "button", class: "icon close", "aria-label": "Close", onclick: () => this.close() }, icon(CLOSE));
+    this.#element.append(h("div", { class: "bar" }, list, close), ...this.#tabs.map(({ panel }) => panel));
+    this.#select(0);
+  }
+
+  /** On a phone the dock stays on top: what interrupts the agent is always at hand. */
+  #makeRoomFor(...ids) {
+    const parts = ids.map((id) => document.getElementById(id));
+    const height = () => parts.reduce((sum, part) => sum + part.offsetHeight, 0);
+    const observer = new ResizeObserver(() => this.#element.style.setProperty("--dock", `${height()}px`));
+    for (const part of parts) observer.observe(part);
+  }
+
+  #show(i) {
+    this.#select(i);
+    this.#tabs.forEach(({ view }, n) => view.setShown(this.isOpen && n === i));
+  }
+
+  #select(i) {
+    this.#tab = i;
+    this.#tabs.forEach(({ button, panel }, n) => {
+      button.ariaSelected = String(n === i);
+      button.tabIndex = n === i ? 0 : -1;
+      panel.hidden = n !== i;
+    });
+  }
+
+  #tabKey(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    this.#show((this.#tab + step + this.#tabs.length) % this.#tabs.length);
+    this.#tabs[this.#tab].button.focus();
+  }
+
+  #key(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.key === "Escape" && this.isOpen && !this.#canStop()) this.close();
+    if (event.key.toLowerCase() === "d" && this.#lettersOn() && !isTyping(event.target)) this.toggle();
+  }
+}
+
+function emptyModel() {
+  const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
+  return { ...model, numbers: new Numbers(model) };
+}
+
+function isTyping(target) {
+  return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+}

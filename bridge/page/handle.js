@@ -1,0 +1,218 @@
+/**
+ * What is known of the agent's work, and the verbs that hold it.
+ *
+ * Rules it lives by:
+ * 1. The page acts at once: sound flushes or stands, the key says "Pausing…".  What is so is told by
+ *    the server alone: a verb that did nothing is taken back.
+ * 2. What could not be stopped is listed, with its deadline, until it is over.
+ * 3. It knows neither the document nor the line, so it can be tested alone.
+ */
+
+import { countsOf, receiptWords, stepsOf, titleOf } from "./words.js";
+
+const WORKING = new Set([
+  "thinking",
+  "speaking",
+  "tool",
+  "waiting_permission",
+  "waiting_input",
+  "pausing",
+  "paused",
+  "stopping",
+]);
+const SILENCES = new Set(["barge_in", "cancel", "redirect", "emergency_stop"]);
+const TWICE_MS = 1500; // two presses of Esc within it are one wish, as of a double click
+const FOLLOW = "follow"; // the request of the snapshots
+
+export class Handle {
+  #on;
+  #state = "idle";
+  #now = null; // the last snapshot
+  #nowAt = 0; // when it came, in ms
+  #steps = []; // of the turn that was shown last, kept while what was cut of it ends
+  #pending = new Map(); // request -> the verb that has no receipt yet
+  #receipts = new Map(); // id -> what it left running: Map(id -> {tool, policy, until})
+  #isAudible = false;
+  #escapedAt = -Infinity;
+  #requests = 0;
+  #over = false;
+
+  /**
+   * `on` has send(type, fields), silence(), hold(on), show(view), note(text), questions(list) and
+   * now(), which is the time in ms.
+   */
+  constructor(on) {
+    this.#on = on;
+  }
+
+  get isWorking() {
+    return WORKING.has(this.#state) || this.#isAudible;
+  }
+
+  /** Asks the server to tell what the call is doing, now and whenever it changes. */
+  begin() {
+    this.#on.send("snapshot", { request: FOLLOW, follow: true });
+  }
+
+  /** The line is gone, or the call over: nothing is known any more. */
+  close() {
+    this.#over = true;
+    this.#pending.clear();
+    this.#receipts.clear();
+    this.#show();
+  }
+
+  // --- wishes of the person ---
+
+  /** Uses a verb; what can be done here is done before it is sent. */
+  use(verb, text = "") {
+    if (this.#over) return;
+    if (SILENCES.has(verb)) this.#on.silence();
+    if (verb === "pause") this.#on.hold(true);
+    const request = `verb-${(this.#requests += 1)}`;
+    this.#pending.set(request, verb);
+    this.#on.send("control", { verb, request, ...(text && { text }) });
+    this.#show();
+  }
+
+  /** Pauses, or goes on. */
+  pauseOrResume() {
+    this.use(this.#isHeld() ? "resume" : "pause");
+  }
+
+  /** Esc: the first stops what is being said, the second the work, as its key says. */
+  escape() {
+    if (!this.#isShown()) return;
+    const now = this.#on.now();
+    const isSecond = now - this.#escapedAt < TWICE_MS;
+    this.#escapedAt = isSecond ? -Infinity : now;
+    if (isSecond) this.use(this.#cancels());
+    else if (this.#mayHush()) this.use("barge_in");
+    this.#show();
+  }
+
+  // --- what the server tells ---
+
+  /** The state changed. */
+  state(name) {
+    this.#state = name;
+    this.#show();
+  }
+
+  /** Sound began or ended at the loudspeaker. */
+  audible(isAudible) {
+    this.#isAudible = isAudible;
+    this.#show();
+  }
+
+  snapshot(message) {
+    this.#now = message;
+    this.#nowAt = this.#on.now();
+    if (message.turn !== undefined) this.#steps = message.step_list;
+    this.#on.questions(message.permissions);
+    this.#show();
+  }
+
+  receipt(message) {
+    this.#pending.delete(message.request);
+    if (message.verb === "pause" && !message.accepted) this.#on.hold(false);
+    if (!this.#receipts.has(message.id)) {
+      const words = receiptWords(message);
+      if (words) this.#on.note(words);
+    }
+    const running = message.still_running.map((one) => [one.id, this.#running(one)]);
+    this.#receipts.set(message.id, new Map(running));
+    this.#show();
+  }
+
+  settled({ id }) {
+    const running = this.#receipts.get(id);
+    this.#receipts.delete(id);
+    if (running?.size) this.#on.note("What was still running is over.");
+    this.#show();
+  }
+
+  /** A tool has its result. */
+  toolEnded({ id, outcome }) {
+    if (outcome !== "backgrounded") {
+      for (const running of this.#receipts.values()) running.delete(id);
+    }
+    this.#steps = this.#steps.map((step) =>
+      step.id === id && step.state === "running" ? { ...step, state: ENDED[outcome] ?? "stopped" } : step,
+    );
+    this.#show();
+  }
+
+  /** The server refused a message; true if it was one of ours. */
+  refused({ request, message }) {
+    const verb = this.#pending.get(request);
+    if (verb === undefined) return false;
+    this.#pending.delete(request);
+    if (verb === "pause") this.#on.hold(false);
+    this.#on.note(`The server did not take it: ${message}.`);
+    this.#show();
+    return true;
+  }
+
+  // --- what is shown ---
+
+  #running({ tool, policy, deadline_ms: deadline }) {
+    return { tool, policy, until: deadline === undefined ? null : this.#on.now() + deadline };
+  }
+
+  #isHeld() {
+    return this.#state === "paused" || this.#state === "pausing";
+  }
+
+  #mayHush() {
+    return this.#isAudible && this.#now?.verbs.barge_in.possible !== false;
+  }
+
+  /** Whoever cancels again while it takes effect means it: past every grace. */
+  #cancels() {
+    const hasGrace = this.#stillRunning().some(({ until }) => until !== null);
+    return this.#state === "stopping" || hasGrace ? "emergency_stop" : "cancel";
+  }
+
+  #isShown() {
+    return !this.#over && (this.isWorking || this.#stillRunning().length > 0 || this.#pending.size > 0);
+  }
+
+  #stillRunning() {
+    return [...this.#receipts.values()].flatMap((running) => [...running.values()]);
+  }
+
+  #show() {
+    const now = this.#now;
+    const shown = this.#isShown();
+    if (!shown) this.#steps = [];
+    this.#on.show({
+      shown,
+      state: this.#state,
+      title: titleOf(this.#state, now, this.#isAudible),
+      counts: countsOf(now),
+      activeMs: now?.turn === undefined ? null : now.active_ms,
+      asOf: this.#nowAt,
+      standing: this.#isHeld(),
+      isStill: this.#state === "paused",
+      steps: stepsOf(this.#steps),
+      caps: now?.caps ?? {},
+      verbs: now?.verbs ?? {},
+      isHeld: this.#isHeld(),
+      mayHush: this.#mayHush(),
+      cancels: this.#cancels(),
+      pending: [...this.#pending.values()].at(-1) ?? null,
+      still: this.#stillRunning(),
+      backgrounded: this.#over ? 0 : (now?.backgrounded ?? 0),
+      armedUntil: shown ? this.#escapedAt + TWICE_MS : -Infinity,
+    });
+  }
+}
+
+const ENDED = {
+  completed: "done",
+  completed_after_interrupt: "done",
+  timed_out: "failed",
+  denied: "refused",
+  backgrounded: "background",
+};

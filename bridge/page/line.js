@@ -1,0 +1,251 @@
+/**
+ * The line of a call: a WebSocket, and another one when it drops.
+ *
+ * Both sides count the JSON messages that they get, over all connections of the call (hello, resume
+ * and resumed do not count).  Each tells its count when the line is back, and the other sends again
+ * what was lost; of audio the server sends what is behind the last sample that came.
+ */
+
+import { Socket } from "./socket.js";
+
+const ALIVE_EVERY_MS = 3000; // how often the line is tried; nothing at all for so long: it is dead
+const TRY_MS = 5000; // how long one try to get it back may take
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 2000;
+const MAX_KEPT = 500;
+const UTTERANCE_BYTES = 4;
+const TOO_BIG = 1009; // the server's close code for a message that it does not read
+
+export class Line {
+  #url;
+  #on;
+  #socket;
+  #isUp = true;
+  #over = false;
+  #opened = false; // the first connection was opened
+  #token = null;
+  #resumeMs = 0;
+  #received = 0;
+  #sent = 0;
+  #kept = []; // {number, text}: what was sent, and what waits to be (number null)
+  #utterance; // the last one of which audio came
+  #audioBytes = 0;
+  #playing = {}; // {utterance, played_ms} of the player's last word
+  #quiet = false; // nothing has come since the line was last tried
+  #timers = { alive: null, again: null, patience: null };
+  #lostAt = 0;
+  #pause = 0;
+  #tryNow = () => this.#again({ atOnce: true });
+  #tryIfSeen = () => document.visibilityState === "visible" && this.#tryNow();
+
+  /**
+   * `on` has open(), audio(utterance, message), message(message), lost() and
+   * close({opened, code, error}); `error` is the server's code if it would not go on with the call.
+   */
+  constructor(url, on) {
+    this.#url = url;
+    this.#on = on;
+    this.#socket = this.#connect(url, { open: () => this.#open() });
+  }
+
+  get isOpen() {
+    return this.#isUp && this.#socket.isOpen;
+  }
+
+  get framesDropped() {
+    return this.#socket.framesDropped;
+  }
+
+  /** Sends a message, or keeps it until the line is back. */
+  send(type, fields = {}) {
+    if (type.startsWith("playback.")) this.#noteReport(type, fields);
+    const text = JSON.stringify({ type, ...fields });
+    if (this.isOpen) this.#write(text, type);
+    else if (!isPassing(type)) this.#keep(null, text);
+  }
+
+  /** Sends a microphone frame; there is no sense in late ones. */
+  sendFrame(pcm) {
+    if (this.isOpen) this.#socket.sendFrame(pcm);
+  }
+
+  /** Closes for good, once everything sent so far has left. */
+  close() {
+    this.#stop();
+    this.#socket.close();
+  }
+
+  // --- a connection ---
+
+  #connect(url, on) {
+    const mine = (fn) => (...given) => socket === this.#socket && !this.#over && fn(...given);
+    const socket = new Socket(url, {
+      open: mine(() => on.open()),
+      audio: mine((utterance, message) => this.#audio(utterance, message)),
+      message: mine((message) => (on.message ?? this.#message)(message)),
+      close: mine(({ code }) => (on.close ?? this.#dropped)({ code })),
+    });
+    return socket;
+  }
+
+  #open() {
+    this.#opened = true;
+    this.#quiet = false;
+    this.#timers.alive = setInterval(() => this.#checkAlive(), ALIVE_EVERY_MS);
+    this.#on.open();
+  }
+
+  #checkAlive() {
+    if (this.#quiet) {
+      this.#socket.abandon();
+      this.#dropped({ code: 1006 });
+      return;
+    }
+    this.#quiet = true;
+    this.send("ping", { t: performance.now() });
+  }
+
+  #write(text, type) {
+    this.#sent += 1;
+    if (!isPassing(type)) this.#keep(this.#sent, text);
+    this.#socket.sendText(text);
+  }
+
+  #keep(number, text) {
+    this.#kept.push({ number, text });
+    if (this.#kept.length > MAX_KEPT) this.#kept.shift();
+  }
+
+  #noteReport(type, { utterance, played_ms }) {
+    const goesOn = type === "playback.start" || type === "playback.position";
+    this.#playing = goesOn ? { playing: utterance, played_ms } : {};
+  }
+
+  #audio(utterance, message) {
+    this.#quiet = false;
+    if (utterance !== this.#utterance) this.#audioBytes = 0;
+    this.#utterance = utterance;
+    this.#audioBytes += message.byteLength - UTTERANCE_BYTES;
+    this.#on.audio(utterance, message);
+  }
+
+  #message = (message) => {
+    this.#quiet = false;
+    if (message.type === "hello") this.#learn(message);
+    else this.#received += 1;
+    this.#on.message(message);
+  };
+
+  #learn({ resume, resume_s }) {
+    this.#token = resume ?? null;
+    this.#resumeMs = 1000 * (resume_s ?? 0);
+  }
+
+  // --- the line drops ---
+
+  #dropped = ({ code }) => {
+    if (code === TOO_BIG) this.#kept = []; // sent again, it would only end the next connection
+    if (!this.#isUp) return this.#tryLater();
+    if (!this.#token) return this.#finish({ code });
+    this.#isUp = false;
+    this.#lostAt = performance.now();
+    this.#pause = 0;
+    clearInterval(this.#timers.alive);
+    addEventListener("online", this.#tryNow);
+    document.addEventListener("visibilitychange", this.#tryIfSeen);
+    this.#on.lost();
+    this.#again({});
+    return undefined;
+  };
+
+  #tryLater() {
+    clearTimeout(this.#timers.patience);
+    if (performance.now() - this.#lostAt > this.#resumeMs) return this.#finish({ code: 1006 });
+    // With some luck in it: all the pages of a server lose their lines in the same moment.
+    const pause = this.#pause * (0.5 + Math.random() / 2);
+    this.#timers.again = setTimeout(() => this.#again({}), pause);
+    return undefined;
+  }
+
+  #again({ atOnce = false }) {
+    if (this.#isUp || this.#over) return;
+    clearTimeout(this.#timers.again);
+    clearTimeout(this.#timers.patience);
+    if (atOnce) this.#pause = 0;
+    this.#pause = Math.min(Math.max(2 * this.#pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
+    const url = new URL(this.#url);
+    url.searchParams.set("resume", "1");
+    url.searchParams.delete("thread");
+    const dead = this.#socket;
+    this.#socket = this.#connect(url, {
+      open: () => this.#ask(),
+      message: (message) => this.#answered(message),
+    });
+    dead.abandon();
+    this.#timers.patience = setTimeout(() => {
+      this.#socket.abandon();
+      this.#tryLater();
+    }, TRY_MS);
+  }
+
+  #ask() {
+    this.#socket.sendText(
+      JSON.stringify({
+        type: "resume",
+        token: this.#token,
+        received: this.#received,
+        ...(this.#utterance !== undefined && {
+          utterance: this.#utterance,
+          audio_bytes: this.#audioBytes,
+        }),
+        ...this.#playing,
+      }),
+    );
+  }
+
+  #answered(message) {
+    if (this.#isUp) return this.#message(message);
+    if (message.type !== "resumed") return this.#finish({ code: 1008, error: message.code });
+    this.#stopTrying();
+    this.#learn(message);
+    this.#isUp = true;
+    this.#sendAgain(message.received);
+    this.#quiet = false;
+    this.#timers.alive = setInterval(() => this.#checkAlive(), ALIVE_EVERY_MS);
+    this.#on.message(message);
+    return undefined;
+  }
+
+  #sendAgain(received) {
+    const again = this.#kept.filter(({ number }) => number === null || number > received);
+    this.#kept = [];
+    this.#sent = received;
+    for (const { text } of again) this.#write(text, "");
+  }
+
+  // --- the end ---
+
+  #stopTrying() {
+    clearTimeout(this.#timers.again);
+    clearTimeout(this.#timers.patience);
+    removeEventListener("online", this.#tryNow);
+    document.removeEventListener("visibilitychange", this.#tryIfSeen);
+  }
+
+  #stop() {
+    this.#over = true;
+    clearInterval(this.#timers.alive);
+    this.#stopTrying();
+  }
+
+  #finish(closed) {
+    this.#stop();
+    this.#socket.abandon();
+    this.#on.close({ opened: this.#opened, ...closed });
+  }
+}
+
+/** What is worth nothing when it is late. */
+function isPassing(type) {
+  return type === "ping" || type === "playback.position";
+}

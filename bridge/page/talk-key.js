@@ -1,0 +1,86 @@
+/**
+ * Push to talk: pressed, the key opens the microphone; released, it closes it.
+ *
+ * It works by pointer, by keyboard (space, or Enter on the key itself) and by a screen reader, whose
+ * click opens and whose next click closes.  A key that loses the window, the pointer or the focus is
+ * released: a microphone that stays open unseen is worse than a word that is cut off.
+ */
+
+const byId = (id) => document.getElementById(id);
+
+export class TalkKey {
+  #on;
+  #key = byId("talk-key");
+  #by = null; // what holds it: "pointer", "key", "space" or "click"
+
+  /** `on` has open() and close(). */
+  constructor(on) {
+    this.#on = on;
+    this.#byPointer();
+    this.#byKeyboard();
+    this.#key.addEventListener("click", (event) => {
+      if (event.detail === 0 && !event.pointerType) this.#toggle(); // no pointer: a screen reader
+    });
+    window.addEventListener("blur", () => this.release());
+    document.addEventListener("visibilitychange", () => document.hidden && this.release());
+  }
+
+  /** Space was pressed anywhere on the page. */
+  press() {
+    this.#hold("space");
+  }
+
+  /** Whatever holds it lets go. */
+  release(by = this.#by) {
+    if (this.#by === null || this.#by !== by) return;
+    this.#by = null;
+    this.#show();
+    this.#on.close();
+  }
+
+  #hold(by) {
+    if (this.#by !== null || this.#key.hidden) return;
+    this.#by = by;
+    this.#show();
+    this.#on.open();
+  }
+
+  #toggle() {
+    if (this.#by === "click") this.release("click");
+    else this.#hold("click");
+  }
+
+  #show() {
+    const held = this.#by !== null;
+    this.#key.ariaPressed = String(held);
+    byId("talk-key-word").textContent = held ? "Listening" : "Hold to talk";
+  }
+
+  #byPointer() {
+    const key = this.#key;
+    key.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      key.setPointerCapture(event.pointerId);
+      this.#hold("pointer");
+    });
+    for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
+      key.addEventListener(end, () => this.release("pointer"));
+    }
+    key.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch
+  }
+
+  #byKeyboard() {
+    const key = this.#key;
+    key.addEventListener("keydown", (event) => {
+      if (event.key !== " " && event.key !== "Enter") return;
+      event.preventDefault(); // no click of the browser's on top
+      if (!event.repeat) this.#hold("key");
+    });
+    key.addEventListener("keyup", (event) => {
+      if (event.key !== " " && event.key !== "Enter") return;
+      event.preventDefault();
+      this.release("key");
+    });
+    key.addEventListener("blur", () => this.release("key"));
+  }
+}

@@ -1,0 +1,151 @@
+/** The agent's work in words: titles, steps and what a verb has done. */
+
+const PHASES = {
+  connect: "Thinking",
+  thinking: "Thinking",
+  tool_call: "Thinking",
+  between_tools: "Thinking",
+  text: "Answering",
+  speaking: "Speaking",
+  permission: "Asks permission",
+  input: "Waits for you",
+  stopping: "Stopping",
+};
+const STATES = {
+  pausing: "Pausing",
+  paused: "Paused",
+  stopping: "Stopping",
+  waiting_permission: "Asks permission",
+  waiting_input: "Waits for you",
+  speaking: "Speaking",
+  thinking: "Thinking",
+  tool: "Uses a tool",
+};
+const DID = {
+  pause: "Paused.",
+  resume: "Resumed.",
+  redirect: "Redirected.",
+  cancel: "Cancelled.",
+  background: "Moved to the background.",
+  emergency_stop: "Stopped.",
+};
+const NAMES = {
+  pause: "Pause",
+  resume: "Resume",
+  redirect: "Redirect",
+  cancel: "Cancel",
+  background: "Background",
+  barge_in: "Stop speaking",
+  emergency_stop: "Stop now",
+};
+
+/** A tool's name as a person reads it. */
+export function toolWords(name) {
+  const words = name.replaceAll("_", " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** What the agent does, in a few words. */
+export function titleOf(state, now, isAudible) {
+  if (state === "pausing" || state === "paused" || state === "stopping") {
+    return withLabel(STATES[state], now);
+  }
+  if (now?.turn !== undefined && now.phase === "tool" && now.label) return toolWords(now.label);
+  if (isAudible) return "Speaking";
+  return STATES[state] ?? PHASES[now?.phase] ?? "At work";
+}
+
+function withLabel(words, now) {
+  return now?.turn !== undefined && now.phase === "tool" && now.label
+    ? `${words}: ${toolWords(now.label)}`
+    : words;
+}
+
+/** "step 2 of 5", "step 2", or nothing. */
+export function countsOf(now) {
+  if (!now?.step) return "";
+  return now.steps === undefined ? `step ${now.step}` : `step ${now.step} of ${now.steps}`;
+}
+
+/** The steps as they are listed. */
+export function stepsOf(steps) {
+  return steps.map(({ tool, state, elapsed_ms: ms }) => ({
+    label: tool ? toolWords(tool) : "Thinking",
+    state,
+    ms,
+  }));
+}
+
+/** What a receipt says, as a line of the transcript; empty where it needs none. */
+export function receiptWords({ verb, accepted, reason, stopped, still_running: running }) {
+  if (!accepted) return `${NAMES[verb] ?? verb} did nothing: ${reasonWords(reason)}.`;
+  const words = [DID[verb] ?? ""];
+  if (stopped.length) words.push(`Stopped: ${listOf(stopped)}.`);
+  if (running.length) words.push(`Still running: ${listOf(running)}.`);
+  return words.filter(Boolean).join(" ");
+}
+
+function reasonWords(reason) {
+  const [, by] = /^superseded_by (\w+)$/.exec(reason) ?? [];
+  return by ? `${(NAMES[by] ?? by).toLowerCase()} is under way` : reason;
+}
+
+function listOf(tools) {
+  return tools.map(({ tool }) => tool).join(", ");
+}
+
+/** What `describe()` says, without the name of its verb: "Cancel: the work ends." */
+export function effectOf(text = "") {
+  const words = text.replace(/^[^:]+: /, "").replace(/\.$/, "");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A duration as m:ss. */
+export function clock(ms) {
+  const seconds = Math.max(0, ms) / 1000;
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+}
+
+/** How long a step took: "0.3 s", "42 s", "1:30". */
+export function short(ms) {
+  return ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : ms < 60_000 ? `${Math.round(ms / 1000)} s` : clock(ms);
+}
+
+const CAPS = {
+  steps: "steps",
+  wall_s: "time",
+  tool_calls: "tool calls",
+  tokens: "tokens",
+  cost: "cost",
+  repeats: "repeats",
+};
+
+/** What a cap limits. */
+export function capName(cap) {
+  return CAPS[cap] ?? cap;
+}
+
+/** How much of a cap is used: "3/8", "0:12/2:00". */
+export function capUse(cap, used, limit) {
+  if (cap === "wall_s") return `${clock(used * 1000)}/${clock(limit * 1000)}`;
+  if (cap === "cost") return `${used.toFixed(2)}/${limit.toFixed(2)}`;
+  return `${used.toLocaleString("en")}/${limit.toLocaleString("en")}`;
+}
+
+const EVENTS = {
+  "agent.tool_call": ({ name }) => `The agent uses ${name}`,
+  "agent.handoff": ({ target }) => `You now talk to ${target}`,
+  "agent.dtmf": ({ button }) => `The agent pressed ${button}`,
+  "agent.job_finished": ({ name, error }) =>
+    `${name} ${error ? "has failed" : "is done"}, in the background`,
+  "call.cap_warning": ({ which, used, limit }) =>
+    `Nearly used: ${capName(which)} ${capUse(which, used, limit)}`,
+  "call.turn_ended": ({ outcome, capped }) =>
+    outcome === "capped" ? `The agent stopped at its limit: ${capName(capped)}` : "",
+  "call.transfer": ({ target_phone_number: number }) => `The call is passed on to ${number}`,
+};
+
+/** The line of the transcript for an event; empty if it needs none. */
+export function eventWords(name, data) {
+  return EVENTS[name]?.(data) ?? "";
+}

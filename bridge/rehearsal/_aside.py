@@ -1,0 +1,159 @@
+"""Finds in a recording what a sound did that was meant to leave the agent speaking."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ._measure import Notes, audible_at
+from ._recording import RATE_HZ, Recording
+from ._result import Aside, Decision, Held, Said
+from ._sound import first_audible, last_audible
+
+LATE_DECISION_S = 3.0
+"""How long after a sound a decision may come and still be one about it: it may take the words."""
+
+HOLD_LATE_S = 0.15
+"""How long the word that the voice is held, or goes on, may take to the player."""
+
+LEAST_GAP_S = 0.005
+"""Shorter ones are the rounding of clocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A stretch for which an utterance stood still at the caller's ear, in samples of the track."""
+
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> int:
+        """How long it is."""
+        return self.stop - self.start
+
+
+def find_aside(said: Said, until_s: float, recording: Recording, notes: Notes) -> Aside:
+    """Return what a sound did to the agent's speech.
+
+    Args:
+        said: The line.
+        until_s: When the caller's next line begins, or the recording ends, in its seconds.
+        recording: The call.
+        notes: What the recording does not show.
+    """
+    utterance = audible_at(recording, said.from_s)
+    aside = Aside(
+        said,
+        model_calls=_model_calls(notes, utterance, said.from_s, until_s),
+        turns=sum(said.from_s <= at_s < until_s for at_s, _ in notes.transcripts),
+        decisions=_decisions(notes, said.from_s, until_s),
+    )
+    if utterance is None:
+        return aside
+    stood = gaps_of(recording, utterance, said.from_s, until_s)
+    gaps = [gap for gap in stood if held_in(gap, notes.held)]
+    gap = max(gaps, key=lambda each: held_in(each, notes.held), default=None)
+    return replace(
+        aside,
+        utterance=utterance,
+        is_cut=any(
+            fence.utterance >= utterance and said.from_s <= fence.at_s < until_s
+            for fence in notes.fences
+        ),
+        gap_s=0.0 if gap is None else held_in(gap, notes.held),
+        gap_from_s=None if gap is None else gap.start / RATE_HZ,
+        dry_s=_dry_s(stood, notes),
+        dead_air_s=max((_dead_air_s(recording, each, notes) for each in gaps), default=0.0),
+        lost_s=lost_s(recording, utterance),
+    )
+
+
+def gaps_of(
+    recording: Recording, utterance: int, from_s: float = 0.0, until_s: float | None = None
+) -> list[Gap]:
+    """Return where an utterance stood still at the caller's ear, for 5 ms at least, in order.
+
+    Pauses inside its audio are none: in them the player goes on.
+
+    Args:
+        recording: The call.
+        utterance: Its number.
+        from_s: Only gaps that begin from this moment of the recording on.
+        until_s: Only gaps that begin before this one; None: all.
+    """
+    mine = [span for span in recording.spans if span.utterance == utterance]
+    gaps = [Gap(one.stop, other.start) for one, other in pairwise(mine)]
+    end = recording.duration_s if until_s is None else until_s
+    return [
+        gap
+        for gap in gaps
+        if gap.length >= LEAST_GAP_S * RATE_HZ and from_s <= gap.start / RATE_HZ < end
+    ]
+
+
+def held_in(gap: Gap, held: Sequence[Held]) -> float:
+    """Return for how long of a gap the voice was held; for the rest there was nothing to play.
+
+    Args:
+        gap: The gap.
+        held: When the voice was held, by the server's clock.
+
+    Returns:
+        Seconds; the whole gap if a hold and its way to the player cover it.
+    """
+    start_s, stop_s = gap.start / RATE_HZ, gap.stop / RATE_HZ
+    parts = (min(stop_s, each.until_s + HOLD_LATE_S) - max(start_s, each.from_s) for each in held)
+    return max(0.0, *parts, 0.0)
+
+
+def lost_s(recording: Recording, utterance: int) -> float:
+    """Return how much of the audio of an utterance is missing, or came twice, in what was heard.
+
+    What was heard has to be the beginning of what was synthesised, sample by sample; what follows
+    behind the first sample that is not counts as lost.
+
+    Args:
+        recording: The call.
+        utterance: Its number.
+    """
+    heard = recording.of(utterance)
+    generated = recording.generated.get(utterance, array("h"))
+    if heard == generated[: len(heard)]:
+        return 0.0
+    alike = next(
+        (n for n, (one, other) in enumerate(zip(heard, generated, strict=False)) if one != other),
+        min(len(heard), len(generated)),
+    )
+    return (len(heard) - alike) / RATE_HZ
+
+
+def _dry_s(gaps: Sequence[Gap], notes: Notes) -> float:
+    dry_s = sum(gap.length / RATE_HZ - held_in(gap, notes.held) for gap in gaps)
+    return dry_s if dry_s >= LEAST_GAP_S else 0.0
+
+
+def _dead_air_s(recording: Recording, gap: Gap, notes: Notes) -> float:
+    last = last_audible(recording.agent, 0, gap.start)
+    first = first_audible(recording.agent, gap.stop)
+    before = 0 if last is None else gap.start - last
+    after = (len(recording.agent) if first is None else first) - gap.stop
+    return held_in(gap, notes.held) + (before + after) / RATE_HZ
+
+
+def _model_calls(notes: Notes, utterance: int | None, from_s: float, until_s: float) -> int:
+    heard = None if utterance is None else notes.turns.get(utterance)
+    return sum(from_s <= at_s < until_s and turn != heard for at_s, turn in notes.generations)
+
+
+def _decisions(notes: Notes, from_s: float, until_s: float) -> tuple[Decision, ...]:
+    latest_s = min(until_s, from_s + LATE_DECISION_S)
+    return tuple(
+        each
+        for each in notes.decisions
+        if each.about in ("barge_in", "start")
+        and not each.is_open
+        and from_s <= each.at_s < latest_s
+    )

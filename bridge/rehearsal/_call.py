@@ -1,0 +1,153 @@
+"""One call to a server that is open: it is made, recorded, and looked back at."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import trio
+
+from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
+from ._aside import find_aside
+from ._caller import Conversation, Watcher
+from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
+from ._microphone import Microphone, Room
+from ._observer import Observer
+from ._recording import RATE_HZ, Recording, record
+from ._result import Aside, Rehearsal, Said
+from ._script import Line
+
+TAIL_S = 0.3
+"""Silence recorded after the call."""
+
+Beside: TypeAlias = Callable[[Caller, Conversation], Awaitable[None]]
+"""Something that a caller does beside speaking."""
+
+
+async def make_call(
+    url: str,
+    script: Sequence[tuple[Line, bytes]],
+    *,
+    observer: Observer,
+    watcher: Watcher,
+    answer_s: float = 20.0,
+    room: Callable[[Caller], Room] | None = None,
+    beside: Beside | None = None,
+) -> tuple[Rehearsal, Notes]:
+    """Ring a server, follow a script until the call is over, and look back at it.
+
+    Cancelling is safe: the call is hung up, within its own deadline.
+
+    Args:
+        url: The server's.
+        script: The lines, each with its sound (PCM16 mono 16 kHz).
+        observer: A new one that watches the app which answers.
+        watcher: Who is told how the call goes.
+        answer_s: Seconds the agent has to answer the last line and to end the call.
+        room: Makes what else the caller's microphone hears; None: a quiet room.
+        beside: What the caller does beside speaking, from the start of the call to its end.
+    """
+    microphone = Microphone()
+    async with open_caller(url, microphone=microphone.next_frame) as caller:
+        if room is not None:
+            microphone.room = room(caller)
+        conversation = Conversation(caller, microphone, watcher)
+        start_s = caller.received[0].at_s - FRAME_S
+        watcher.begin(start_s, conversation)
+        async with trio.open_nursery() as nursery:
+            if beside is not None:
+                nursery.start_soon(beside, caller, conversation)
+            await conversation.run(script, answer_s)
+            nursery.cancel_scope.cancel(reason="the call is over")
+    return look_back(caller, conversation, observer, start_s)
+
+
+def look_back(
+    caller: Caller, conversation: Conversation, observer: Observer, start_s: float
+) -> tuple[Rehearsal, Notes]:
+    """Return what was found in a call that is over.
+
+    Args:
+        caller: Who made it.
+        conversation: What the caller said and heard.
+        observer: Who watched the app.
+        start_s: When it began, in seconds of trio's clock.
+    """
+    microphone = conversation.microphone
+    recording = record(
+        start_s=start_s,
+        end_s=conversation.ended_s + TAIL_S,
+        spoke=microphone.voice,
+        sent=None if microphone.room is None else microphone.pcm,
+        spoke_at_s=microphone.start_s,
+        heard=conversation.heard,
+        states=conversation.ear.states,
+        generated=observer.audio,
+    )
+    notes = Notes(
+        fences=[
+            Fence(r.at_s - start_s, r.message.utterance)
+            for r in caller.received
+            # What hanging up silences is not cut.
+            if isinstance(r.message, Clear) and r.at_s <= conversation.left_s
+        ],
+        arrivals=caller.arrivals,
+        turns=observer.turns,
+        texts=observer.texts,
+        history=observer.history(start_s),
+        metrics=observer.metrics,
+        decisions=observer.decisions(start_s),
+        held=observer.held(start_s, conversation.left_s),
+        generations=[(at_s - start_s, turn) for at_s, turn in observer.generations],
+        transcripts=_transcripts(caller, start_s),
+    )
+    said = _said(conversation, recording)
+    result = Rehearsal(
+        recording=recording,
+        said=said,
+        cuts=tuple(find_cut(each, recording, notes) for each in said if each.line.interrupts),
+        answers=tuple(
+            find_answer(each, recording, notes) for each in said if not each.line.is_aside
+        ),
+        history=list(map(dict, notes.history)),
+        ended=caller.reason or "the caller left",
+        problems=tuple(conversation.problems),
+        transcripts=tuple(notes.transcripts),
+        turn_seconds={
+            turn: len(heard_of_turn(recording, notes, utterance)) / RATE_HZ
+            for utterance, turn in notes.turns.items()
+        },
+        asides=_asides(said, recording, notes),
+        decisions=tuple(notes.decisions),
+        held=tuple(notes.held),
+    )
+    return result, notes
+
+
+def _asides(said: Sequence[Said], recording: Recording, notes: Notes) -> tuple[Aside, ...]:
+    starts = [*(each.from_s for each in said), recording.duration_s]
+    return tuple(
+        find_aside(each, until_s, recording, notes)
+        for each, until_s in zip(said, starts[1:], strict=True)
+        if each.line.is_aside
+    )
+
+
+def _said(conversation: Conversation, recording: Recording) -> tuple[Said, ...]:
+    said = []
+    for spoken in conversation.spoken:
+        from_s = spoken.from_s - recording.start_s
+        found = recording.caller_sound(from_s, spoken.until_s - recording.start_s)
+        if found is not None:
+            said.append(Said(spoken.line, *found))
+    return tuple(said)
+
+
+def _transcripts(caller: Caller, start_s: float) -> tuple[tuple[float, str], ...]:
+    return tuple(
+        (received.at_s - start_s, received.message.text)
+        for received in caller.received
+        if isinstance(received.message, Transcript)
+        and received.message.role == "user"
+        and received.message.final
+    )

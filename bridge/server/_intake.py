@@ -1,0 +1,74 @@
+"""What a client sends: counted, decoded, bounded, and done to the call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ._limits import Limits, RateLimit
+from ._metrics import Metrics
+from ._native import HangUp, ProtocolViolation, Stop, decode_client
+from ._socket import Data
+from ._transport import NativeTransport
+
+if TYPE_CHECKING:
+    from .. import Call
+
+COMPLAINTS_PER_S = 10.0
+COMPLAINT_BURST = 100
+"""Errors told to one client; more are counted but not told, so that nobody can make us talk."""
+
+
+@final
+class Intake:
+    """Takes the messages of one call's client.
+
+    Attributes:
+        received: JSON messages that came, of all connections of the call.
+        refused: Messages that were answered by an error.
+    """
+
+    def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
+        """Begin with nothing received.
+
+        Args:
+            transport: Does to the call what a message says.
+            limits: Of the server.
+            metrics: The server's counts.
+        """
+        self.received = 0
+        self.refused = 0
+        self._transport = transport
+        self._limits = limits
+        self._metrics = metrics
+        self._rate = RateLimit(limits.messages_per_s, limits.message_burst)
+        self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
+
+    def take(self, data: Data, call: Call) -> None:
+        """Do what a message says, or tell the client why not; never raises for what it says.
+
+        Args:
+            data: The message, text or binary.
+            call: The call, open.
+        """
+        within_rate = True
+        if isinstance(data, str):
+            self.received += 1
+            within_rate = self._rate.take()
+        try:
+            message = decode_client(data, max_bytes=self._limits.max_message_bytes)
+            # The two ways to make the agent stop work at any rate.
+            if not within_rate and not isinstance(message, Stop | HangUp):
+                raise ProtocolViolation(
+                    "rate_limited",
+                    f"more than {self._limits.messages_per_s:g} messages per second",
+                )
+            self._transport.receive(message, call)
+        except ProtocolViolation as violation:
+            self._complain(violation)
+
+    def _complain(self, violation: ProtocolViolation) -> None:
+        self.refused += 1
+        if self._complaints.take():
+            self._transport.refuse(violation.code, violation.message, violation.request)
+        else:
+            self._metrics.errors[violation.code] += 1

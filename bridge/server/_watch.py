@@ -1,0 +1,195 @@
+"""A client's view of its call: every event but audio, and why routes acted or did not.
+
+Rule 1. Watching never holds up the call: what waits is bounded, the oldest is lost and counted, and
+it is sent only while nothing else waits to be.
+Rule 2. An event is made into JSON when it is sent, so that what is lost costs next to nothing, and
+a call that nobody watches nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import structlog
+import trio
+
+from routes import Message
+
+from .._turns import FixedText
+from ..events import AgentAudio, UserAudio
+from ._compact import compact, without_words
+from ._watch_messages import Seen, Watch, Watching, WatchLevel
+
+if TYPE_CHECKING:
+    from routes._outcome import Verdict
+    from routes._runtime import RouteRuntime
+
+    from .. import Call
+
+QUEUE_LIMIT = 1024
+"""How many events may wait for a client: some seconds of an agent that writes as fast as it can."""
+
+LAST_LIMIT = 64
+"""How many of those that wait are still sent when the call is over."""
+
+NOTED_KEPT = 64
+"""How many numbers of messages are kept that were told of before sinks heard of them: publications
+nest no deeper than 32."""
+
+_NOT_SEEN = (UserAudio, AgentAudio, FixedText)
+"""Audio, and a request of the call to itself."""
+
+log = structlog.get_logger()
+
+
+class _Event(NamedTuple):
+    at_s: float
+    message: Message
+    turn: int | None
+
+
+class _Decision(NamedTuple):
+    at_s: float
+    message: Message
+    verdict: Verdict
+    why: str
+    runtime: RouteRuntime
+
+
+@final
+class Watcher:
+    """Collects what happens in a call while its client wants to know; no I/O.
+
+    Attributes:
+        lost: Events that were never sent, of the whole call.
+    """
+
+    def __init__(self, level: WatchLevel, wake: Callable[[], None]) -> None:
+        """Begin without anybody who watches.
+
+        Args:
+            level: What the server allows its clients to see.
+            wake: Called when there is something to send.
+        """
+        self.lost = 0
+        self._level = level
+        self._wake = wake
+        self._call: Call | None = None
+        self._began_s = 0.0
+        self._is_on = False
+        self._is_sink = False
+        self._waiting: deque[_Event | _Decision] = deque()
+        self._noted: deque[int] = deque(maxlen=NOTED_KEPT)
+        self._untold = 0
+
+    def attached(self, call: Call) -> None:
+        """Keep the call that may be watched; its time begins now."""
+        self._call = call
+        self._began_s = trio.current_time()
+
+    def watch(self, message: Watch) -> Watching:
+        """Begin or end, as the client asks and the server allows; return the answer."""
+        call = self._call
+        self._is_on = message.on and self._level != "off" and call is not None
+        if not self._is_on:
+            self._waiting.clear()
+            self._untold = 0
+        if call is not None:
+            call.router.on_decision = self._decided if self._is_on else None
+            if self._is_on and not self._is_sink:
+                self._is_sink = True
+                call.router.add_sink(self._happened, unless=_NOT_SEEN)
+        return Watching(
+            on=self._is_on,
+            words=self._is_on and self._level == "words",
+            at_s=self._since_start(trio.current_time()),
+            request=message.request,
+        )
+
+    def next(self) -> Seen | None:
+        """Take the oldest that waits; ``None`` if nothing does."""
+        if not self._waiting:
+            return None
+        lost, self._untold = self._untold, 0
+        seen = self._put_into_words(self._waiting.popleft())
+        return seen.model_copy(update={"lost": lost}) if lost else seen
+
+    def last(self) -> Iterator[Seen]:
+        """Take the newest of what waits, for a call that is over."""
+        while len(self._waiting) > LAST_LIMIT:
+            self._lose_one()
+        while (seen := self.next()) is not None:
+            yield seen
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    def _happened(self, message: Message) -> None:
+        if self._is_on and message.id not in self._noted:
+            self._note(message)
+
+    def _decided(
+        self, runtime: RouteRuntime, message: Message, verdict: Verdict, why: str, run: int
+    ) -> None:
+        if isinstance(message.event, _NOT_SEEN):
+            return
+        now_s = trio.current_time()
+        if message.at_s == now_s and message.id not in self._noted:
+            self._note(message)  # rules act before sinks hear of it, but a cause is told first
+        why = f"{why}: run {run}" if run else why
+        self._put(_Decision(now_s, message, verdict, why, runtime))
+
+    def _note(self, message: Message) -> None:
+        assert self._call is not None  # nobody watches before
+        self._noted.append(message.id)
+        turn = self._call.turn_of(message.run)
+        self._put(_Event(message.at_s, message, None if turn is None else turn.number))
+
+    def _put(self, what: _Event | _Decision) -> None:
+        if len(self._waiting) >= QUEUE_LIMIT:
+            self._lose_one()
+        self._waiting.append(what)
+        self._wake()
+
+    def _lose_one(self) -> None:
+        self._waiting.popleft()
+        self._untold += 1
+        self.lost += 1
+
+    # --- as it is sent --------------------------------------------------------------------------
+
+    def _put_into_words(self, what: _Event | _Decision) -> Seen:
+        at_s = self._since_start(what.at_s)
+        if isinstance(what, _Decision):
+            return Seen(
+                at_s=at_s,
+                name=f"route.{what.verdict}",
+                source=what.runtime.source,
+                id=what.message.id,
+                data={
+                    "event": what.message.alias,
+                    "why": what.why,
+                    "route": str(what.runtime.route),
+                },
+            )
+        data, hidden = self._fields(what.message.event)
+        return Seen(
+            at_s=at_s,
+            name=what.message.alias,
+            source=what.message.source,
+            id=what.message.id,
+            turn=what.turn,
+            data=data,
+            hidden=hidden or None,
+        )
+
+    def _fields(self, event: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+        try:
+            return (compact(event), ()) if self._level == "words" else without_words(event)
+        except Exception:  # an event of a user's class may do anything
+            log.exception("event_not_shown", event_class=type(event).__name__)
+            return {}, ("all",)
+
+    def _since_start(self, at_s: float) -> float:
+        return round(max(0.0, at_s - self._began_s), 4)

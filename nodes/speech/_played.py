@@ -1,0 +1,107 @@
+"""Knows which samples the caller's loudspeaker plays now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import trio
+
+from bridge.events import AgentAudio
+
+from ._echo import LOOKAHEAD_S
+from ._features import samples_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bridge import Bridge, Message
+
+OUT_OF_STEP_S = 0.08
+"""How far the stretches may be from where the player is said to be; frames come in bursts."""
+
+KEPT_S = 10.0
+"""How much of the audio that was played is kept; a player may be told to go back to a word."""
+
+
+@dataclass(slots=True)
+class _Audio:
+    """What was synthesised of an utterance, without what was played long ago."""
+
+    pcm: bytearray = field(default_factory=bytearray)
+    dropped: int = 0
+    """How many bytes in front of it were dropped."""
+
+    def drop_before(self, start: int) -> None:
+        if start - self.dropped > 0:
+            del self.pcm[: start - self.dropped]
+            self.dropped = start
+
+    def stretch(self, start: int, stop: int) -> bytes:
+        """Return some of it; what is not there is silence.
+
+        Args:
+            start: In bytes of the whole.
+            stop: The same.
+        """
+        before = bytes(max(0, self.dropped - start))
+        found = bytes(self.pcm[max(0, start - self.dropped) : max(0, stop - self.dropped)])
+        return (before + found).ljust(stop - start, b"\0")[: stop - start]
+
+
+class HeardAgent:
+    """A `Played`: what the caller of one call hears of the agents."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        """Follow the audio of a call.
+
+        Args:
+            bridge: That of the ears.
+        """
+        self._call = bridge.call
+        self._rate_hz = bridge.call.output_rate_hz
+        self._audio: dict[int, _Audio] = {}
+        self._at_s = 0.0  # where the last stretch ended
+        self._known = (0, 0.0)  # the utterance and the place where the player was said to be then
+        self._known_at_s = 0.0
+        bridge.on(AgentAudio).map(self._keep)
+
+    def _keep(self, message: Message) -> None:
+        audio: AgentAudio = message.event
+        if audio.utterance and audio.sample_rate_hz == self._rate_hz:
+            self._audio.setdefault(audio.utterance, _Audio()).pcm.extend(audio.pcm)
+
+    def next(self, seconds: float) -> NDArray[np.float32]:
+        """Return the next stretch; silence while nothing is heard, or the player stands still.
+
+        Args:
+            seconds: How long.
+        """
+        now_s = trio.current_time()
+        known = self._place(now_s)
+        samples = round(seconds * self._rate_hz)
+        if known is None or (known == self._known and now_s > self._known_at_s):
+            return samples_of(bytes(2 * samples))
+        self._known_at_s = now_s
+        number, place_s = known
+        end_s = self._at_s + seconds
+        if number != self._known[0] or abs(end_s - place_s - LOOKAHEAD_S) > OUT_OF_STEP_S:
+            end_s = place_s + LOOKAHEAD_S
+        self._at_s, self._known = end_s, known
+        audio = self._audio[number]
+        stop = round(end_s * self._rate_hz)
+        audio.drop_before(2 * (stop - round(KEPT_S * self._rate_hz)))
+        return samples_of(audio.stretch(2 * (stop - samples), 2 * stop))
+
+    def _place(self, now_s: float) -> tuple[int, float] | None:
+        """Return the utterance that is heard now, and how much of it was played, in seconds."""
+        for number in sorted(self._audio):
+            utterance = self._call.speaking.utterance(number)
+            if utterance is None:
+                del self._audio[number]  # it is over
+            elif played_ms := utterance.position_ms(now_s):
+                return number, played_ms / 1000
+            else:
+                return None  # players play in order
+        return None

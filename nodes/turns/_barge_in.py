@@ -1,0 +1,240 @@
+"""When a barge-in is real: the strategy that is asked while the agent speaks or works.
+
+The rules, in the order in which they are tried; the first that knows an answer gives it:
+
+1. ``echo``: words that the agent is just saying are its own.
+2. ``interruption_phrases``: "stop" is an interruption, whatever else is said.
+3. ``acknowledgements``: words of assent alone are none.
+4. ``misheard_words``: a few words of what is surely a hum are what a recogniser makes of it.
+5. ``min_words``: enough other words are one; fewer are kept for later.
+6. ``words``: a sound without words was none.
+7. ``hint``: what the sound itself tells is enough to let the agent go on for now.
+8. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
+9. ``longest_hold_s`` and ``false_interruption_timeout_s``: the agent goes on for now.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from ._echo import similarity
+from ._phrases import words_of
+from ._sound import CLOSE_S, Sound, Verdict
+
+if TYPE_CHECKING:
+    from ._settings import TurnSettings
+
+Rule = Callable[[Sound, "TurnSettings"], Verdict | None]
+
+UNDECIDED = Verdict("undecided", final=False)
+
+
+@runtime_checkable
+class BargeIn(Protocol):
+    """Decides whether a sound interrupts an agent that speaks or works."""
+
+    def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
+        """Return what is to be made of a sound.
+
+        Asked whenever something new is known of it, and when the time comes that the last verdict
+        named.  It must not keep anything: it may be asked for many calls, and more than once for
+        the same moment.
+
+        Args:
+            sound: What was heard so far.
+            settings: As they are at this moment.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HoldThenDecide:
+    """Lets the voice hold the agent's speech at once, and finds out what it is."""
+
+    def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
+        """Return what the first rule that knows says.
+
+        Args:
+            sound: What was heard so far.
+            settings: As they are at this moment.
+        """
+        for rule in _RULES:
+            verdict = rule(sound, settings)
+            if verdict is not None:
+                return verdict if verdict.final else _for_now(verdict, sound, settings)
+        return _for_now(UNDECIDED, sound, settings)
+
+
+def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
+    """Return a verdict that something still to come may change, with the time to ask again.
+
+    What lets the agent go on for now does not outlast a voice that goes on; only words that the
+    agent is saying itself are no voice.
+    """
+    if verdict.decision != "echo" or verdict.rule == "hint":
+        lasting = _duration(sound, settings)
+        if lasting is not None:
+            return lasting
+    return replace(verdict, look_in_s=_next_look_s(sound, settings))
+
+
+def _echo(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    if not sound.text or not sound.saying:
+        return None
+    hinted = sound.seems("echo", settings.hint_above)
+    words = len(words_of(sound.text))
+    alike = similarity(sound.text, sound.saying)
+    if alike < settings.echo_similarity or not (hinted or words >= settings.echo_min_words):
+        return None
+    values = {"similarity": round(alike, 3), "echo_similarity": settings.echo_similarity}
+    return Verdict("echo", "echo_similarity", {**values, "words": words}, final=sound.is_over)
+
+
+def _phrase(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    if not settings.phrases.asks_to_stop(sound.text):
+        return None
+    return Verdict("interruption", "interruption_phrases", {"words": len(words_of(sound.text))})
+
+
+def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    if not settings.phrases.is_acknowledgement(sound.text):
+        return None
+    values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
+    return Verdict("acknowledgement", "acknowledgements", values, final=sound.is_over)
+
+
+def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    words = len(words_of(sound.text))
+    short = not sound.lasts(settings.acknowledgement_lasts_s)
+    surely = sound.seems("acknowledgement", max(SURE, settings.hint_above))
+    if not 0 < words <= settings.misheard_words or not (short and surely):
+        return None
+    values = {"words": words, "misheard_words": settings.misheard_words, "sure": SURE}
+    return Verdict("acknowledgement", "misheard_words", values, final=sound.is_over)
+
+
+def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    words = len(words_of(sound.text))
+    values = {"words": words, "min_words": settings.min_words}
+    if not sound.words_known and settings.phrases.may_become_acknowledgement(sound.text):
+        return None
+    if words and words >= settings.min_words:
+        return Verdict("interruption", "min_words", values)
+    if words and sound.is_over:
+        return Verdict("too_few_words", "min_words", values)
+    return None
+
+
+def _no_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    if sound.text or not sound.is_over:
+        return None
+    values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
+    return Verdict("noise", "words", {**values, "waited_s": round(sound.waited_s, 3)})
+
+
+def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    hint = sound.hint
+    if hint is None or hint.kind == "speech" or hint.probability < settings.hint_above:
+        return None
+    if sound.text and hint.kind != "acknowledgement":
+        return None  # words are no noise
+    values = {"probability": round(hint.probability, 3), "hint_above": settings.hint_above}
+    return Verdict(hint.kind, "hint", values, final=False)
+
+
+def _duration(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """A voice that lasts; sound alone does not count at first, nor if it seems to be none."""
+    limit_s = duration_that_counts(sound, settings)
+    if limit_s is None or not sound.lasts(limit_s) or _warms_for_s(sound, settings) > CLOSE_S:
+        return None
+    values = {"voiced_s": round(sound.voiced_s, 3), "min_duration_s": limit_s}
+    return Verdict("interruption", "min_duration_s", values)
+
+
+def _warms_for_s(sound: Sound, settings: TurnSettings) -> float:
+    """For how long sound alone did not count yet when the voice was last heard."""
+    if math.isinf(sound.agent.first_sound_s):
+        return 0.0
+    return sound.agent.first_sound_s + settings.echo_warm_up_s - (sound.now_s - sound.silent_s)
+
+
+def duration_that_counts(sound: Sound, settings: TurnSettings) -> float | None:
+    """Return for how long this sound has to last to be an interruption; None for never.
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
+    limit_s = settings.min_duration_s
+    if limit_s is None:
+        return None
+    unlike_speech = any(sound.seems(kind, settings.hint_above) for kind in ("noise", "echo"))
+    if unlike_speech and not sound.text:
+        return None
+    assent = sound.seems("acknowledgement", LIKELY)
+    if assent or settings.phrases.is_acknowledgement(sound.text):
+        return max(limit_s, settings.acknowledgement_lasts_s)
+    return limit_s
+
+
+def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """A sound that does not interrupt by lasting must not hold the agent's speech for long."""
+    kind = _short_hold(sound, settings)
+    if not kind or not sound.held_s or settings.longest_hold_s - sound.held_s > CLOSE_S:
+        return None
+    values = {"held_s": round(sound.held_s, 3), "longest_hold_s": settings.longest_hold_s}
+    return Verdict(kind, "longest_hold_s", values, final=False)
+
+
+def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledgement", "unclear"]:
+    """Return what makes the hold a short one; empty if nothing does."""
+    if sound.seems("acknowledgement", LIKELY):
+        return "acknowledgement"
+    by_length = duration_that_counts(sound, settings) is not None
+    return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
+
+
+def _fell_silent(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    limit_s = settings.false_interruption_timeout_s
+    if sound.is_voiced or sound.silent_s < limit_s - CLOSE_S:
+        return None
+    values = {"silent_s": round(sound.silent_s, 3), "false_interruption_timeout_s": limit_s}
+    return Verdict("silence", "false_interruption_timeout_s", values, final=False)
+
+
+def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
+    """In how many seconds a rule that knows nothing yet may know something."""
+    looks = []
+    limit_s = duration_that_counts(sound, settings)
+    if sound.is_voiced and limit_s is not None:
+        looks.append(max(limit_s - sound.voiced_s, _warms_for_s(sound, settings)))
+    if not sound.is_voiced:
+        looks.append(settings.false_interruption_timeout_s - sound.silent_s)
+    if _short_hold(sound, settings):
+        looks.append(settings.longest_hold_s - sound.held_s)
+    return min((look for look in looks if look > CLOSE_S), default=math.inf)
+
+
+LIKELY = 0.5
+"""From this probability on a hint at an acknowledgement is more likely right than wrong: the sound
+may then last longer, and holds the agent's speech for `longest_hold_s` at most."""
+
+SURE = 0.9
+"""From this probability on a hint at an acknowledgement outweighs a few words that say otherwise:
+of "mm-hmm" Whisper makes "Emma." and "And Amazon"."""
+
+_RULES: tuple[Rule, ...] = (
+    _echo,
+    _phrase,
+    _acknowledged,
+    _misheard,
+    _enough_words,
+    _no_words,
+    _hinted,
+    _duration,
+    _held_long,
+    _fell_silent,
+)

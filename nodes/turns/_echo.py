@@ -1,0 +1,35 @@
+"""Tells the agent's own words, heard by the caller's microphone, from words of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from ._phrases import words_of
+
+SHORTEST_RUN = 4
+"""So many characters in a row have to be the same to count: fewer are the same by chance in most
+pairs of sentences."""
+
+
+def similarity(heard: str, saying: str) -> float:
+    """Return which share of what was heard is being said, in that order, 0 to 1.
+
+    By words or by characters, whichever is more: recognisers split the words of an echo in other
+    places ("ware house").
+
+    Args:
+        heard: A transcript of the microphone.
+        saying: What the agent says around this moment.
+    """
+    words, said = words_of(heard), words_of(saying)
+    if not words or not said:
+        return 0.0
+    by_words = _share(words, said, 1)
+    return max(by_words, _share("".join(words), "".join(said), SHORTEST_RUN))
+
+
+def _share(heard: Sequence[str], said: Sequence[str], shortest: int) -> float:
+    matcher = SequenceMatcher(None, heard, said, autojunk=False)
+    sizes = (block.size for block in matcher.get_matching_blocks())
+    return sum(size for size in sizes if size >= shortest) / len(heard)

@@ -1,0 +1,175 @@
+"""Settings that hold at some times only: in a state, for an agent, for a route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, get_args
+
+from bridge.events import CallState
+from routes import Route, register
+
+from ._settings import TurnSettings, check_changes
+from ._view import AgentView
+
+STATES: tuple[str, ...] = get_args(CallState)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Changes of settings, and when they hold; made by ``when()``."""
+
+    states: tuple[str, ...]
+    """In which states of the call; empty for all."""
+    agents: tuple[str, ...]
+    """While which agents have the floor, by the names of their bridges; empty for all."""
+    routes: tuple[str, ...]
+    """While a run of which chains speaks or works: patterns of how they are written; empty for
+    all."""
+    changes: Mapping[str, Any]
+    """Names of settings and their values."""
+
+    def holds(self, view: AgentView) -> bool:
+        """Whether it holds at a moment.
+
+        Args:
+            view: The agent at that moment.
+        """
+        return (
+            (not self.states or view.state in self.states)
+            and (not self.agents or view.agent in self.agents)
+            and (not self.routes or any(fnmatchcase(view.route, p) for p in self.routes))
+        )
+
+
+def when(
+    *,
+    state: str | Iterable[str] | None = None,
+    agent: str | Iterable[str] | None = None,
+    route: str | Route | None = None,
+    **changes: Any,
+) -> Overlay:
+    """Change settings while something holds; of several that hold, the last one counts.
+
+    Args:
+        state: The state of the call, or several; None for all.
+        agent: The name of the agent that has the floor, or several; None for all.
+        route: The chain whose run speaks or works, as it was last written; or a pattern of how it
+            is written (``"*DTMFInput*"``); None for all.
+        **changes: Names of settings and their values, as for ``TurnSettings``.
+
+    Raises:
+        TypeError: There is no such setting, or a value is of a wrong type.
+        ValueError: A value is out of its bounds, there is no such state, or nothing is changed.
+    """
+    states = _names("state", state)
+    for name in states:
+        if name not in STATES:
+            near = get_close_matches(name, STATES, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"when(state={name!r}): the states are {', '.join(STATES)}{hint}")
+    if not changes:
+        raise ValueError("when() changes nothing; name a setting, such as min_words=3")
+    check_changes("when()", changes)
+    return Overlay(states, _names("agent", agent), _patterns(route), dict(changes))
+
+
+def _names(what: str, given: object) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Iterable):
+        raise TypeError(f"when({what}=) is a name, or several, not {given!r}")
+    names = tuple(names)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"when({what}=) is a name, or several, not {name!r}")
+    return names
+
+
+def _patterns(route: object) -> tuple[str, ...]:
+    if route is None:
+        return ()
+    if isinstance(route, Route):
+        # What a chain is written with means itself: "[", "*" and "?" are no pattern here.
+        return ("".join(f"[{c}]" if c in "*?[" else c for c in str(route)),)
+    if isinstance(route, str) and route:
+        return (route,)
+    raise TypeError(f"when(route=) is a chain, or a pattern of how it is written, not {route!r}")
+
+
+@register
+@dataclass(frozen=True, slots=True, init=False)
+class ChangeTurns:
+    """Changes settings of turn taking from now on; publish it in the call.
+
+    It counts more than all settings and overlays before it.
+    """
+
+    overlay: Overlay
+
+    def __init__(
+        self,
+        *,
+        state: str | Iterable[str] | None = None,
+        agent: str | Iterable[str] | None = None,
+        route: str | Route | None = None,
+        **changes: Any,
+    ) -> None:
+        """Change settings, always or while something holds.
+
+        Args:
+            state: As in ``when()``.
+            agent: As in ``when()``.
+            route: As in ``when()``.
+            **changes: As in ``when()``.
+
+        Raises:
+            TypeError: There is no such setting, or a value is of a wrong type.
+            ValueError: A value is out of its bounds, or nothing is changed.
+        """
+        object.__setattr__(self, "overlay", when(state=state, agent=agent, route=route, **changes))
+
+
+@dataclass(slots=True)
+class SettingsInForce:
+    """Finds the settings that hold at a moment."""
+
+    base: TurnSettings
+    overlays: tuple[Overlay, ...] = ()
+    _last: tuple[tuple[bool, ...], TurnSettings] | None = field(default=None)
+
+    def change(self, overlay: Overlay) -> None:
+        """Let an overlay count more than all before it.
+
+        Args:
+            overlay: It; one that held at the same times before it is forgotten, setting by setting.
+        """
+        self._last = None
+        kept = []
+        for old in self.overlays:
+            same = (old.states, old.agents, old.routes) == (
+                overlay.states,
+                overlay.agents,
+                overlay.routes,
+            )
+            rest = {k: v for k, v in old.changes.items() if not same or k not in overlay.changes}
+            if rest:
+                kept.append(Overlay(old.states, old.agents, old.routes, rest))
+        self.overlays = (*kept, overlay)
+
+    def at(self, view: AgentView) -> TurnSettings:
+        """Return the settings of a moment.
+
+        Args:
+            view: The agent at that moment.
+        """
+        held = tuple(overlay.holds(view) for overlay in self.overlays)
+        if self._last is None or self._last[0] != held:
+            settings = self.base
+            for overlay, holds in zip(self.overlays, held, strict=True):
+                settings = settings.but(overlay.changes) if holds else settings
+            self._last = (held, settings)
+        return self._last[1]

@@ -1,0 +1,102 @@
+"""The words of a sound, put together from transcripts that come in any order.
+
+Rules:
+1. Words of one segment replace each other; the text is its segments in order.
+2. What is final stays so: a shorter interim of the same segment is an old one that came late.
+3. Words are *known* once the newest of each segment is final, and one of them is newer than the
+   sound that is waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ._phrases import words_of
+
+
+@dataclass(slots=True)
+class _Segment:
+    content: str
+    final: bool
+    confidence: float | None
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What is known of the words of one sound, or of one turn."""
+
+    segments: dict[int, _Segment] = field(default_factory=dict)
+    fresh: bool = False
+    """Whether something final has come since the newest sound began."""
+
+    def put(
+        self, segment: int, content: str, *, final: bool, confidence: float | None = None
+    ) -> None:
+        """Take in words.
+
+        Args:
+            segment: Which part of the turn they are.
+            content: The words; may be empty.
+            final: Whether no better ones will come.
+            confidence: 0 to 1, or None.
+        """
+        known = self.segments.get(segment)
+        is_late = known is not None and known.final and not final
+        if known is not None and is_late and not _is_longer(content, known.content):
+            return
+        self.segments[segment] = _Segment(content.strip(), final, confidence)
+        self.fresh = self.fresh or final
+
+    def sound_began(self) -> None:
+        """Take note of a further sound: its words are not known yet."""
+        self.fresh = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether no better words are to be expected."""
+        return self.fresh and all(part.final for part in self.segments.values())
+
+    @property
+    def text(self) -> str:
+        """All words so far."""
+        parts = (self.segments[number].content for number in sorted(self.segments))
+        return " ".join(part for part in parts if part)
+
+    @property
+    def confidence(self) -> float | None:
+        """The lowest confidence of its parts; None if one of them has none."""
+        known = [part.confidence for part in self.segments.values() if part.content]
+        numbers = [number for number in known if number is not None]
+        return min(numbers) if numbers and len(numbers) == len(known) else None
+
+
+def _is_longer(content: str, known: str) -> bool:
+    return len(words_of(content)) > len(words_of(known))
+
+
+def is_old_news(content: str, told: str) -> bool:
+    """Whether words are the beginning of what was told already.
+
+    Args:
+        content: The words that came.
+        told: What was told.
+    """
+    words, known = words_of(content), words_of(told)
+    return known[: len(words)] == words
+
+
+def rest_of(content: str, told: str) -> str:
+    """Return the words of a late transcript that were not told already.
+
+    Args:
+        content: The words that came.
+        told: What was told of them before they were final.
+    """
+    known = words_of(told)
+    if not known or words_of(content)[: len(known)] != known:
+        return content
+    parts = content.split()
+    # Words as written may be several as compared ("mm-hmm"): leave out until all told are covered.
+    counts = range(len(parts) + 1)
+    covers = next(n for n in counts if len(words_of(" ".join(parts[:n]))) >= len(known))
+    return " ".join(parts[covers:])

@@ -1,0 +1,242 @@
+"""What a person at a console does to a call, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from bridge import App, Call, UserEntry
+from bridge.console._conversation import Conversation
+from bridge.console._lines import Line
+from bridge.console._narrator import Narrator
+from bridge.console._session import Session, earlier_lines
+from bridge.console._status import question_lines, queued_lines, status_line, tool_lines
+from bridge.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
+from nodes import ChatNode
+from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.tools import finish, tool
+
+
+class Shown:
+    """A display that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.text = ""
+
+    def show(self, line: Line) -> None:
+        self.end()
+        self.lines.append(line.prefix + line.text)
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def end(self) -> None:
+        if self.text:
+            self.lines.append(self.text)
+        self.text = ""
+
+    def refresh(self) -> None:
+        pass
+
+
+@tool(policy=finish(5.0))
+async def save(name: str) -> str:
+    """Save for two seconds."""
+    await trio.sleep(2)
+    return "saved"
+
+
+@tool(permission="ask")
+async def delete(name: str) -> str:
+    """Delete."""
+    return "deleted"
+
+
+class Obedient:
+    """A model that calls the tool that is named, and else repeats."""
+
+    async def stream(self, messages, *, tools=()):
+        last = messages[-1]
+        words = str(last["content"]).split()
+        if last["role"] == "user" and words[0] in ("save", "delete"):
+            arguments = {"name": words[-1]}
+            yield ToolCallRequest(id="", name=words[0], arguments=arguments, raw="")
+        else:
+            yield TextDelta(f"so: {words[0]}")
+        yield Usage()
+
+
+async def answer(call: Call) -> None:
+    """Answer."""
+    node = ChatNode(Obedient(), tools=[save, delete])
+    route = call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+    route.stream(node.generate).broadcast()
+
+
+@asynccontextmanager
+async def opened(
+    app: App | None = None, **options: bool
+) -> AsyncIterator[tuple[Call, Conversation, Shown]]:
+    """Open a conversation that runs."""
+    shown = Shown()
+    narrator = Narrator(shown, live=True)
+    told: list[Conversation] = []
+
+    def take(message):
+        narrator.take(message.event)
+        for conversation in told:
+            conversation.changed()
+
+    session = Session(app or App(answer), **options)
+    async with session.open(take, shown) as (call, conversation), trio.open_nursery() as nursery:
+        told.append(conversation)
+        nursery.start_soon(conversation.run)
+        yield call, conversation, shown
+        conversation.leave()
+
+
+async def test_entries_are_sent_in_turn(autojump_clock):
+    """What is entered while the agent works waits, and is then sent in order."""
+    async with opened() as (_, conversation, shown):
+        conversation.enter("save it")
+        await trio.sleep(0.5)
+        assert conversation.is_at_work
+        conversation.enter("one")
+        conversation.enter("two")
+        conversation.enter("   ")
+        assert list(conversation.queued) == ["one", "two"]
+        await trio.sleep(10)
+        assert not conversation.is_at_work
+    assert [line for line in shown.lines if "save(" not in line] == [
+        "> save it", "so: saved", "> one", "so: one", "> two", "so: two",
+    ]  # fmt: skip
+
+
+async def test_an_interrupt_tells_what_goes_on(autojump_clock):
+    """The line of an interrupt tells what still runs; a second one while it takes effect none."""
+    async with opened() as (_, conversation, shown):
+        assert not conversation.interrupt()
+        conversation.enter("save it")
+        await trio.sleep(0.5)
+        assert conversation.interrupt()
+        assert conversation.interrupt()
+        conversation.enter("and now?")
+        await trio.sleep(10)
+    assert shown.lines[:3] == [
+        "> save it",
+        "■ interrupted; still running: save (finish, at most 5.0 s)",
+        "> and now?",
+    ]
+    assert sorted(shown.lines[3:]) == [
+        "so: and",
+        '✓ save(name="it") · completed after the interrupt · 2.0 s',
+    ]
+
+
+async def test_a_question_is_answered_by_its_words_alone(autojump_clock):
+    """Only the words that answer do; what was queued before the question does not."""
+    async with opened() as (call, conversation, shown):
+        conversation.enter("save it")
+        await trio.sleep(0.5)
+        conversation.enter("delete it")
+        conversation.enter("yes")
+        await trio.sleep(10)
+        assert call.state == "waiting_permission"
+        assert list(conversation.queued) == ["yes"]
+        conversation.enter("perhaps")
+        assert call.state == "waiting_permission"
+        conversation.enter("Y")
+        await trio.sleep(10)
+        assert not conversation.queued
+    assert "> delete may run" in shown.lines
+    assert shown.lines[-4:] == ["> yes", "so: yes", "> perhaps", "so: perhaps"]
+
+
+async def test_a_refusal(autojump_clock):
+    """A no is a no."""
+    async with opened() as (_, conversation, shown):
+        conversation.enter("delete it")
+        await trio.sleep(1)
+        conversation.enter("n")
+        await trio.sleep(1)
+    assert shown.lines[1] == "> delete may not run"
+    assert shown.lines[2].startswith('✗ delete(name="it") · denied')
+
+
+async def test_words_wait_for_an_agent(autojump_clock):
+    """What is entered before the agent listens waits for it."""
+
+    async def late(call: Call) -> None:
+        await trio.sleep(3)
+        await answer(call)
+
+    async with opened(App(late)) as (_, conversation, shown):
+        conversation.enter("hello")
+        await trio.sleep(2)
+        assert shown.lines == []
+        await trio.sleep(2)
+    assert shown.lines == ["> hello", "so: hello"]
+
+
+async def test_no_more_waits_for_the_answer(autojump_clock):
+    """With no more to come, it is over once everything is answered, also by chains of stages."""
+
+    async def chain(call: Call) -> None:
+        bridge = call.bridge(name="chain")
+
+        async def slow(message):
+            await trio.sleep(5)
+            return AgentResponse(content="at last")
+
+        bridge.on(UserStoppedSpeaking).map(slow).broadcast()
+
+    async with opened(App(chain), by_pipe=True) as (_, conversation, shown):
+        conversation.enter("hello")
+        conversation.no_more()
+        await conversation.is_over.wait()
+        assert trio.current_time() == 5.0
+    assert shown.lines == ["> hello", "at last"]
+
+
+async def test_what_is_under_way_is_shown(autojump_clock):
+    """The status and the tools at work are told while they last, in rows that are cleaned."""
+    async with opened() as (call, conversation, _):
+        conversation.enter("delete \x1b[2Jit")
+        conversation.enter("next")
+        await trio.sleep(1.5)
+        now = call.snapshot()
+        assert status_line(now) == "waiting permission · step 2 · delete · 1.5 s"
+        assert [line.text for line in tool_lines(now, {})] == ["delete() · asks first"]
+        asked, how = question_lines(now.permissions)
+        assert asked.text == r'May delete(name="\u001b[2Jit") run?'
+        assert how.text == "y, n or always, then Enter; Esc interrupts"
+        assert [line.text for line in queued_lines(conversation.queued)] == ["queued: next"]
+        assert conversation.interrupt()
+
+
+def test_many_rows_are_bounded():
+    """Of many entries that wait only the first are shown."""
+    lines = queued_lines([f"entry {number}" for number in range(9)])
+    assert [line.text for line in lines][-2:] == ["queued: entry 2", "and 6 more"]
+
+
+def test_earlier_entries_are_bounded():
+    """Of a long conversation the last entries are shown, and how many came before."""
+    entries = tuple(UserEntry(0.0, f"said {number} \x1b[2J") for number in range(30))
+    lines = earlier_lines(entries)
+    assert lines[0].text == "20 earlier entries"
+    assert [line.text for line in lines[1:]] == [f"said {number}" for number in range(20, 30)]
+
+
+@pytest.mark.parametrize("word", ["/pause", "/resume", "/cancel", "/background", "/stop"])
+async def test_a_verb_that_does_nothing_says_why(autojump_clock, word):
+    """A verb with nothing to act on says so."""
+    async with opened() as (_, conversation, shown):
+        conversation.enter(word)
+        await trio.sleep(1)
+    [line] = shown.lines
+    assert "did nothing: nothing is" in line

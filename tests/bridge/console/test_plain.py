@@ -1,0 +1,205 @@
+"""The console by pipes and files: lines in, text out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+@pytest.fixture
+def run_chat(folder, environment):
+    """Run the console to its end, with lines as its input."""
+
+    def run(lines, *options, target="agent:app", code=0):
+        result = subprocess.run(
+            [sys.executable, "-m", "bridge", "chat", target, *options],
+            cwd=folder,
+            env={**os.environ, **environment},
+            input=lines,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert result.returncode == code, result.stderr
+        assert "\x1b" not in result.stdout + result.stderr
+        return result
+
+    return run
+
+
+def test_each_line_is_a_turn(run_chat):
+    """Lines are answered in order; what the agent says has a stream of its own."""
+    result = run_chat("hello\n\nbake\nlast without an end")
+    assert result.stdout == "You said: hello\nIt says: baked\nYou said: last without an end\n"
+    told = [line for line in result.stderr.splitlines() if "·" not in line]
+    assert told == [
+        "> hello",
+        "> bake",
+        "→ bake()",
+        "> last without an end",
+    ]
+    assert "✓ bake() · " in result.stderr
+
+
+def test_nothing_to_say(run_chat):
+    """Without a line there is nothing to do."""
+    assert run_chat("").stdout == ""
+
+
+def test_a_line_may_answer_a_question(run_chat):
+    """A line that is next answers a question of a tool."""
+    result = run_chat("delete a.txt\ny\ndelete b.txt\nn\n")
+    assert result.stdout.startswith("It says: a.txt is gone\nIt says: ")
+    assert "b.txt is gone" not in result.stdout
+
+
+def test_a_question_that_nobody_answers(run_chat):
+    """A question without an answer is withdrawn at the end of the input; that is no success."""
+    result = run_chat("delete a.txt\nhello\n", code=1)
+    assert "nobody answers whether delete may run" in result.stderr
+    assert "a.txt is gone" not in result.stdout
+    assert result.stdout.endswith("You said: hello\n")
+
+
+def test_commands_and_control_sequences(run_chat):
+    """Commands work by a pipe, and nothing of a model's is obeyed."""
+    result = run_chat("/nope\nhostile\n//usr\n/usr/bin is a path\n")
+    assert "there is no command /nope" in result.stderr
+    assert result.stdout == ("before after31mend\nYou said: /usr\nYou said: /usr/bin is a path\n")
+
+
+def test_the_background_is_waited_for(run_chat):
+    """The end of the input does not cut what goes on in the background."""
+    result = run_chat("bake\n/background\n")
+    assert "in the background" in result.stderr
+    assert "baked" in result.stdout
+
+
+def test_an_error_is_told(run_chat):
+    """An agent that cannot answer at all is an error; one wrong answer is not."""
+    assert "RuntimeError" in run_chat("hello\n", target="agent:broken", code=1).stderr
+    result = run_chat("crash\nhello\n")
+    assert "the answer failed" in result.stderr
+    assert result.stdout == "You said: hello\n"
+
+
+def test_json(run_chat):
+    """With --json each event of the call is an object on a line of its own."""
+    result = run_chat("hello\n", "--json")
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    said = [event["content"] for event in events if event["type"] == "agent.response"]
+    assert "".join(said) == "You said: hello"
+    ends = [event for event in events if event["type"] == "call.turn_ended"]
+    assert [(end["turn"], end["outcome"]) for end in ends] == [(1, "completed")]
+    assert all(isinstance(event["at_s"], float) and event["source"] for event in events)
+
+
+def test_what_tools_print_is_no_answer(run_chat):
+    """What Python code prints does not get among what the agent says."""
+    result = run_chat("chatter\n")
+    assert "printed by a tool" not in result.stdout
+    assert "printed by a tool" in result.stderr
+
+
+def test_threads(run_chat, tmp_path):
+    """A conversation goes on in a file of one's own, and its name is told at the end."""
+    run_chat("first\n", "--threads", "mine.db", "--thread", "notes")
+    result = run_chat("second\n", "--threads", "mine.db", "--thread", "notes")
+    assert "> first\nYou said: first\n" in result.stderr
+    assert (tmp_path / "mine.db").exists()
+    named = run_chat("x\n", "--threads", "mine.db").stderr.splitlines()[-1]
+    assert named.startswith("  --thread ")
+
+
+def test_where_logs_go(run_chat, tmp_path):
+    """Logs go to a file, by default one of the user's, without what was said."""
+    run_chat("secretly\nchatter\n")
+    run_chat("secretly\nchatter\n", "--log", "own.log")
+    for log in (tmp_path / "state" / "bargein" / "chat.log", tmp_path / "own.log"):
+        assert '"tool_settled"' in log.read_text()
+        assert "secretly" not in log.read_text()
+
+
+def test_a_log_that_cannot_be_written(run_chat):
+    """A log that was asked for and cannot be written to is an error."""
+    result = run_chat("", "--log", "/dev/null/chat.log", code=1)
+    assert "--log '/dev/null/chat.log' cannot be written to" in result.stderr
+
+
+def test_a_reader_that_stops(folder, environment):
+    """When nobody reads the answers any more, the console ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge", "chat", "agent:app"],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        process.stdout.close()
+        process.stdin.write(b"hello\n")
+        process.stdin.flush()
+        assert process.wait(60) == 1
+    finally:
+        process.kill()
+        process.stdin.close()
+        process.wait()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)])
+def test_signals(folder, environment, number, code):
+    """SIGTERM ends it; Ctrl+C interrupts, and leaves when it comes twice."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bridge", "chat", "agent:app"],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        process.stdin.write(b"count 1000\n")
+        process.stdin.flush()
+        assert process.stdout.read(3) == b"1 2"
+        process.send_signal(number)
+        if number == signal.SIGINT:
+            line = b""
+            while b"interrupted" not in line:
+                line = process.stderr.readline()
+            time.sleep(0.1)
+            process.send_signal(number)
+        assert process.wait(60) == code
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_terminal_that_cannot_be_drawn_on(open_tty):
+    """On a dumb terminal the conversation goes line by line, without a control sequence."""
+    tty = open_tty(sys.executable, "-m", "bridge", "chat", "agent:app", TERM="dumb")
+    time.sleep(1.0)
+    tty.type("hello\r")
+    tty.until("You said: hello")
+    tty.type("\x04")
+    assert tty.end() == 0
+    assert tty.screen.lines() == ["hello", "You said: hello"]
+    assert tty.is_restored()
+
+
+@pytest.mark.parametrize("stream", ["in", "out"])
+def test_half_a_terminal(open_tty, stream):
+    """With only one of its streams redirected, the conversation goes line by line."""
+    redirected = "< lines" if stream == "in" else "| cat"
+    command = f"printf 'hello\\n' > lines; {sys.executable} -m bridge chat agent:app {redirected}"
+    tty = open_tty("bash", "-c", command)
+    if stream == "out":
+        time.sleep(1.0)
+        tty.type("hello\r\x04")
+    tty.until("You said: hello")
+    assert tty.end() == 0
+    assert tty.is_restored()

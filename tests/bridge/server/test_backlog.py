@@ -1,0 +1,203 @@
+"""What is sent again over another connection, message by message."""
+
+import struct
+
+import trio
+import trio.testing
+
+from bridge.server._backlog import KEPT_BYTES, Backlog
+from bridge.server._line_messages import Resume
+from bridge.server._socket import Outbox
+
+
+class Wire:
+    """Keeps what is sent; `stuck` takes a message and never gets rid of it."""
+
+    def __init__(self, stuck=False):
+        self.got = []
+        self.stuck = stuck
+
+    async def send(self, message):
+        self.got.append(message)
+        if self.stuck:
+            await trio.sleep_forever()
+
+
+def audio(utterance, pcm):
+    return struct.pack("<I", utterance) + pcm
+
+
+def asks(received, utterance=None, audio_bytes=0):
+    return Resume(token="t", received=received, utterance=utterance, audio_bytes=audio_bytes)
+
+
+class Bench:
+    """A backlog whose outboxes are run by a nursery."""
+
+    def __init__(self, nursery, **options):
+        self.nursery = nursery
+        self.overflowed = []
+        self.backlog = Backlog(self.between, **options)
+
+    def between(self):
+        return Outbox(Wire(), max_bytes=2000, on_broken=self.overflowed.append)
+
+    async def run(self, wire, begin):
+        outbox = Outbox(wire)
+        begin(outbox)
+        self.nursery.start_soon(outbox.run)
+        await trio.testing.wait_all_tasks_blocked()
+        return wire
+
+    async def first(self, **options):
+        return await self.run(Wire(**options), self.backlog.begin)
+
+    async def again(self, asked):
+        return await self.run(
+            Wire(), lambda outbox: self.backlog.resume(outbox, asked, "the greeting")
+        )
+
+
+async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery):
+    """JSON from the first that is missing, audio from the very sample, then what waits."""
+    bench = Bench(nursery)
+    await bench.first()
+    put = bench.backlog.put
+    put("1")
+    put(audio(1, b"aabbcc"), utterance=1)
+    put("2")
+    put(audio(1, b"dd"), utterance=1)
+    put(audio(2, b"ee"), utterance=2)
+    put("3")
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    put("4")
+    put(audio(2, b"ff"), utterance=2)
+    wire = await bench.again(asks(1, utterance=1, audio_bytes=4))
+    assert wire.got == [
+        "the greeting",
+        audio(1, b"cc"),
+        "2",
+        audio(1, b"dd"),
+        audio(2, b"ee"),
+        "3",
+        "4",
+        audio(2, b"ff"),
+    ]
+
+
+async def test_it_can_drop_again_and_again(nursery):
+    """Counts and places hold over any number of connections."""
+    bench = Bench(nursery)
+    await bench.first()
+    for n in range(1, 6):
+        bench.backlog.put(str(n))
+        bench.backlog.put(audio(1, b"%d%d" % (n, n)), utterance=1)
+    await trio.testing.wait_all_tasks_blocked()
+    for got in range(1, 5):
+        bench.backlog.leave()
+        asked = asks(got, utterance=1, audio_bytes=2 * got)
+        assert bench.backlog.can_resume(asked)
+        wire = await bench.again(asked)
+        assert [m for m in wire.got if isinstance(m, str)][1:] == list("12345")[got:]
+        pcm = b"".join(m[4:] for m in wire.got if isinstance(m, bytes))
+        assert pcm == b"1122334455"[2 * got :]
+
+
+async def test_a_message_that_was_torn_comes_again(nursery):
+    """What was handed to a connection that never got rid of it is not lost."""
+    bench = Bench(nursery)
+    await bench.first(stuck=True)
+    bench.backlog.put("1")
+    bench.backlog.put("2")
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    wire = await bench.again(asks(0))
+    assert wire.got == ["the greeting", "1", "2"]
+
+
+async def test_the_greeting_is_first_also_before_what_is_urgent(nursery):
+    """Urgent messages of the gap come behind it, and in front of the rest."""
+    bench = Bench(nursery)
+    await bench.first()
+    bench.backlog.leave()
+    bench.backlog.put("1")
+    bench.backlog.put_first("clear")
+    wire = await bench.again(asks(0))
+    assert wire.got == ["the greeting", "clear", "1"]
+
+
+async def test_audio_that_was_cut_does_not_come_again(nursery):
+    """A fence takes away what waits and what was sent."""
+    bench = Bench(nursery)
+    await bench.first()
+    bench.backlog.put(audio(1, b"aa"), utterance=1)
+    bench.backlog.put(audio(2, b"bb"), utterance=2)
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    bench.backlog.put(audio(1, b"cc"), utterance=1)
+    assert bench.backlog.drop_audio(1) == 1
+    wire = await bench.again(asks(0))
+    assert wire.got == ["the greeting", audio(2, b"bb")]
+
+
+async def test_a_greeting_does_not_count(nursery):
+    """The first message of a connection is sent once, and is not sent again."""
+    bench = Bench(nursery)
+    await bench.first()
+    bench.backlog.greet("hello")
+    bench.backlog.put("1")
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    assert not bench.backlog.can_resume(asks(2))  # more than was ever sent
+    wire = await bench.again(asks(1))
+    assert wire.got == ["the greeting"]
+
+
+async def test_what_is_kept_is_bounded(nursery):
+    """Of very much that was sent the last is kept; who has missed more cannot go on."""
+    bench = Bench(nursery)
+    await bench.first()
+    for n in range(8):
+        bench.backlog.put(str(n) * (KEPT_BYTES // 6))
+        await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    assert not bench.backlog.can_resume(asks(1))
+    assert bench.backlog.can_resume(asks(2))
+    wire = await bench.again(asks(2))
+    assert [message[0] for message in wire.got[1:]] == list("234567")
+
+
+async def test_what_waits_in_a_gap_is_bounded(nursery):
+    """Too much for the gap is told, and nothing more is taken."""
+    bench = Bench(nursery)
+    await bench.first()
+    bench.backlog.leave()
+    for _ in range(3):
+        bench.backlog.put("x" * 900)
+    assert bench.overflowed == ["overflow"]
+
+
+async def test_a_client_keeps_no_audio(nursery):
+    """Where late audio is worth nothing only JSON is sent again."""
+    bench = Bench(nursery, keeps_audio=False)
+    await bench.first()
+    bench.backlog.put(b"frame")
+    bench.backlog.put("1")
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    wire = await bench.run(Wire(), lambda outbox: bench.backlog.send_again(outbox, 0))
+    assert wire.got == ["1"]
+
+
+async def test_what_is_forgotten_is_gone(nursery):
+    """What would end the next connection, too, is not sent again."""
+    bench = Bench(nursery)
+    await bench.first()
+    bench.backlog.put("too big")
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.leave()
+    bench.backlog.forget()
+    bench.backlog.put("next")
+    wire = await bench.run(Wire(), lambda outbox: bench.backlog.send_again(outbox, 0))
+    assert wire.got == ["next"]

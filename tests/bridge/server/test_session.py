@@ -1,0 +1,658 @@
+"""Calls whose line drops: what is kept, what goes on, and what ends; in virtual time."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+import structlog
+import trio
+from structlog.testing import capture_logs
+from websockets.trio.client import connect
+
+from bridge import Call
+from bridge.client import (
+    AgentFrame,
+    CallRefused,
+    Clear,
+    Cut,
+    ErrorMessage,
+    OtherEvent,
+    Resumed,
+    Spoken,
+    State,
+    Transcript,
+    UtteranceEnd,
+)
+from bridge.events import (
+    AgentResponse,
+    AgentSpeechHeld,
+    AgentSpeechReleased,
+    EndCall,
+    LogMetric,
+    UserAudio,
+    UserStartedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.server import Limits
+from bridge.server._greeting import Tokens
+from bridge.server._line_messages import Resume
+from bridge.server._native import Ended, TextInput, decode_server, encode
+from bridge.server._session import STALLED_S
+from bridge.server._socket import SafeClient
+
+STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."
+SAMPLES = [1 + n % 30_000 for n in range(len(STORY) * 60 * 24)]
+
+
+async def storyteller(call: Call) -> None:
+    """Tells a story when asked; the caller's words cut it."""
+    agent = call.bridge(name="storyteller")
+
+    async def tell(message):
+        yield AgentResponse(content=STORY)
+
+    agent.on(UserTranscriptionReceived, content="tell").interrupt_on(UserStartedSpeaking).stream(
+        tell
+    ).broadcast()
+
+
+class Kept:
+    """Keeps the calls that it answers, and tells the story in them."""
+
+    def __init__(self, answer=storyteller):
+        self.calls = []
+        self.answer = answer
+
+    async def __call__(self, call):
+        self.calls.append(call)
+        await self.answer(call)
+
+
+async def echo(call: Call) -> None:
+    """Answers each line with itself."""
+    agent = call.bridge(name="echo")
+    agent.on(UserTranscriptionReceived).map(
+        lambda m: AgentResponse(content=f"you said {m.event.content}")
+    ).broadcast()
+
+
+def samples(caller):
+    """All samples that a caller has heard, in order."""
+    return [s for span in caller.heard for s in memoryview(bytes(span.pcm)).cast("h")]
+
+
+def texts(caller, kind):
+    """The texts of all messages of a class, in order."""
+    return [r.message.text for r in caller.received if isinstance(r.message, kind)]
+
+
+async def told_all(caller):
+    """Wait until the story is over."""
+    with trio.fail_after(120):
+        await caller.wait_for(State, lambda m: m.state == "speaking")
+        await caller.wait_for(Spoken, lambda m: m.text.endswith("much."))
+        await caller.wait_for(State, lambda m: m.state == "idle", after=3)
+
+
+@pytest.mark.parametrize("down_s", [0.0, 0.7, 7.3])
+async def test_a_line_that_drops_in_mid_sentence_loses_nothing(serving, autojump_clock, down_s):
+    """After any gap the sentence goes on: each sample is heard once, each word is told once."""
+    kept = Kept()
+    async with serving(kept, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        cut_at_s = trio.current_time()
+        place.cut(down=down_s > 0)
+        await trio.sleep(down_s)
+        if down_s:
+            assert caller.is_connected is False
+            assert place.server.metrics.calls_waiting == 1
+        place.is_down = False
+        resumed = await caller.wait_for(Resumed)
+        assert resumed.at_s - cut_at_s <= down_s + 4
+        await told_all(caller)
+        assert samples(caller) == SAMPLES
+        first, second = caller.heard
+        assert first.at_s + len(first.pcm) / 48_000 == pytest.approx(cut_at_s, abs=1e-4)
+        assert second.at_s == pytest.approx(resumed.at_s, abs=0.01)
+        assert "".join(texts(caller, Spoken)) == STORY
+        assert texts(caller, Transcript) == ["tell", STORY]
+        [_, told] = kept.calls[0].history.entries
+        assert (told.generated, told.heard, told.interruption) == (STORY, STORY, None)
+        metrics = place.server.metrics
+        assert (metrics.lines_lost, metrics.reconnects, metrics.calls_waiting) == (1, 1, 0)
+
+
+async def test_what_was_in_flight_is_sent_again(serving, autojump_clock):
+    """Audio and messages that never arrived, though they were sent, come over the next line."""
+    async with serving(storyteller, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        place.freeze(to_server=False)
+        await trio.sleep(0.9)  # the player has run dry by now
+        place.cut()
+        await told_all(caller)
+        assert samples(caller) == SAMPLES
+        assert "".join(texts(caller, Spoken)) == STORY
+
+
+async def test_many_drops_in_one_sentence(serving, autojump_clock):
+    """A line that drops again and again costs time, and nothing else."""
+    async with serving(storyteller, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        for n in range(9):
+            await trio.sleep(0.31)
+            place.cut()
+            await caller.wait_for(Resumed, lambda m, n=n: caller.resumes == n + 1)
+        await told_all(caller)
+        assert samples(caller) == SAMPLES
+        assert "".join(texts(caller, Spoken)) == STORY
+        assert place.server.metrics.reconnects == 9
+
+
+async def test_the_voice_is_held_and_the_work_goes_on(serving, autojump_clock):
+    """In the gap the call is told of the hold, and what the agent generates waits."""
+    seen = []
+
+    async def answer(call: Call) -> None:
+        agent = call.bridge(name="slow")
+
+        async def tell(message):
+            yield AgentResponse(content="Wait. ")
+            await trio.sleep(3)
+            yield AgentResponse(content="Here it is.")
+
+        agent.on(UserTranscriptionReceived).stream(tell).broadcast()
+        agent.on([AgentSpeechHeld, AgentSpeechReleased]).map(lambda m: seen.append(m.event))
+
+    async with serving(answer, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("go")
+        await trio.sleep(0.2)
+        place.cut(down=True)
+        await trio.sleep(5)
+        place.is_down = False
+        await caller.wait_for(Resumed)
+        with trio.fail_after(30):
+            await caller.wait_for(Spoken, lambda m: m.text.endswith("is."))
+        held, released = seen
+        assert (held.reason, released.reason) == ("connection", "connection")
+        assert released.held_s >= 5
+        assert "".join(texts(caller, Spoken)) == "Wait. Here it is."
+
+
+async def test_a_resumed_call_can_be_cut_as_before(serving, autojump_clock):
+    """After the gap a barge-in silences the agent at once, and the heard text is right."""
+    async with serving(storyteller, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        place.cut()
+        resumed = await caller.wait_for(Resumed)
+        await trio.sleep(1.0)
+        caller.write("wait")
+        cleared = await caller.wait_for(Clear)
+        cut = await caller.wait_for(Cut)
+        assert cut.message.heard + cut.message.rest == STORY
+        # 1.44 s before the gap, and a second after it; the player needs no buffer anew.
+        assert cut.message.at_ms == pytest.approx(2440, abs=15)
+        assert cleared.at_s - resumed.at_s == pytest.approx(1.0, abs=0.02)
+        await trio.sleep(3)
+        last = caller.heard[-1]
+        assert last.at_s + len(last.pcm) / 48_000 <= cleared.at_s + 1e-9
+
+
+async def test_a_cut_in_the_gap_is_final(serving, autojump_clock):
+    """What is cut while nobody hears is not heard afterwards; the next answer is."""
+    kept = Kept()
+    async with serving(kept, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        place.cut(down=True)
+        await trio.sleep(2)
+        kept.calls[0].handle.cancel()
+        await trio.sleep(1)
+        place.is_down = False
+        await caller.wait_for(Resumed)
+        cut = await caller.wait_for(Cut)
+        assert cut.message.heard == "Once upon a time there"
+        before = len(samples(caller))
+        await trio.sleep(2)
+        assert len(samples(caller)) == before
+        assert kept.calls[0].speaking.is_held is False
+        after = len(caller.received)
+        caller.write("tell")
+        await caller.wait_for(Spoken, lambda m: m.text.endswith("much."), after=after)
+
+
+async def test_typed_words_arrive_once(serving, autojump_clock):
+    """Words typed in the gap, and words that were lost on the wire, are answered once each."""
+    async with serving(echo) as place, place.call(mode="text", redials=True) as caller:
+        caller.write("one")
+        await caller.wait_for(Spoken, lambda m: m.text == "you said one")
+        place.freeze()
+        caller.write("two")
+        await trio.sleep(0.1)
+        place.cut(down=True)
+        await trio.sleep(0.1)
+        caller.write("three")
+        await trio.sleep(3)
+        place.is_down = False
+        await caller.wait_for(Spoken, lambda m: m.text == "you said three")
+        await trio.sleep(1)
+        said = [t for t in texts(caller, Transcript) if not t.startswith("you said")]
+        assert said == ["one", "two", "three"]
+        assert texts(caller, Spoken) == [f"you said {word}" for word in said]
+
+
+async def test_what_is_told_in_the_gap_comes_once_and_in_order(serving, autojump_clock):
+    """Events of the gap follow `resumed`, after those that were lost on the wire."""
+
+    async def count(call: Call) -> None:
+        agent = call.bridge(name="counter")
+        for n in range(40):
+            agent.publish(LogMetric(name="n", value=n))
+            await trio.sleep(0.1)
+
+    async with serving(count) as place, place.call(mode="text", redials=True) as caller:
+        await trio.sleep(1.05)
+        place.freeze(to_server=False)
+        await trio.sleep(0.5)
+        place.cut(down=True)
+        await trio.sleep(1)
+        place.is_down = False
+        await trio.sleep(6)
+        numbers = [
+            r.message.data["value"]
+            for r in caller.received
+            if isinstance(r.message, OtherEvent) and r.message.name == "call.metric"
+        ]
+        assert numbers == list(range(40))
+
+
+async def test_resumed_tells_where_the_call_is(serving, autojump_clock):
+    """State, transcript with what was heard, and what runs: enough to draw the page anew."""
+    async with serving(storyteller, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        place.cut()
+        resumed = (await caller.wait_for(Resumed)).message
+        assert (resumed.state, resumed.call) == ("speaking", caller.hello.call)
+        assert resumed.snapshot.phase == "speaking"
+        user, agent = resumed.transcript
+        assert (user.role, user.text, user.heard) == ("user", "tell", None)
+        assert (agent.role, agent.text, agent.cut) == ("agent", STORY, False)
+        assert STORY.startswith(agent.heard)
+        assert agent.heard.strip() == "Once upon a time there"
+        assert resumed.resume != caller.hello.resume
+
+
+async def test_who_stays_away_is_let_go(serving, autojump_clock):
+    """After the time the call ends as disconnected; until then it takes a place."""
+    async with serving(echo, limits=Limits(max_calls=1)) as place:
+        async with place.call(mode="text", redials=True) as caller:
+            place.cut(down=True)
+            at_s = trio.current_time()
+            await trio.sleep(19.9)
+            assert place.server.calls == 1
+            place.is_down = False
+            with pytest.raises(CallRefused) as refused:
+                async with place.call(mode="text"):
+                    pass
+            assert refused.value.code == "server_full"
+            place.is_down = True
+            await trio.sleep(0.2)
+            assert place.server.calls == 0
+            assert place.server.metrics.calls["disconnected"] == 1
+            await caller.ended.wait()
+            assert caller.reason == "disconnected"
+            assert trio.current_time() - at_s == pytest.approx(20.1, abs=4)
+        place.is_down = False
+        async with place.call(mode="text"):
+            assert place.server.calls == 1
+
+
+async def test_without_time_to_come_back_the_line_is_the_call(serving, autojump_clock):
+    """With resume_s=0 there is no token, and a call ends with its line."""
+    limits = Limits(resume_s=0)
+    async with (
+        serving(echo, limits=limits) as place,
+        place.call(mode="text", redials=True) as caller,
+    ):
+        assert caller.hello.resume is None
+        place.cut()
+        await caller.ended.wait()
+        assert caller.reason == "disconnected"
+        assert place.server.calls == 0
+
+
+async def test_who_closes_the_line_has_left(serving, autojump_clock):
+    """A close frame of the client, as of a tab that is closed, ends the call at once."""
+    async with serving(echo) as place:
+        async with dialed(place) as connection:
+            await connection.recv()
+            assert place.server.calls == 1
+            await connection.aclose(1001, "the tab is closed")
+        await trio.testing.wait_all_tasks_blocked()
+        assert place.server.calls == 0
+        assert place.server.metrics.calls["disconnected"] == 1
+
+
+@asynccontextmanager
+async def dialed(place, path="?mode=text"):
+    """Open a bare connection."""
+    stream = await place.listener.dial()
+    async with connect(
+        f"ws://localhost/ws{path}",
+        stream=stream,
+        compression=None,
+        proxy=None,
+        create_connection=SafeClient,
+    ) as connection:
+        yield connection
+
+
+async def asked(place, message):
+    """Ask to go on over a new connection; returns the answer and how the line was closed."""
+    async with dialed(place, "?mode=text&resume=1") as connection:
+        await connection.send(message if isinstance(message, str) else encode(message))
+        answer = decode_server(await connection.recv())
+        if isinstance(answer, ErrorMessage):
+            await connection.wait_closed()
+        return answer, connection.close_code
+
+
+async def test_the_end_is_told_to_who_comes_back_in_time(serving, autojump_clock):
+    """A call that ended in the gap says so to its client, with all that was said before."""
+    kept = Kept(echo)
+    async with serving(kept) as place, place.call(mode="text", redials=True) as caller:
+        place.cut(down=True)
+        await trio.sleep(1)
+        kept.calls[0].publish(AgentResponse(content="Goodbye."), source="echo")
+        kept.calls[0].publish(EndCall(), source="echo")
+        await trio.sleep(1)
+        assert place.server.calls == 0
+        assert place.server.metrics.calls_waiting == 0
+        place.is_down = False
+        await caller.ended.wait()
+        assert caller.reason == "agent_ended"
+        assert "Goodbye." in texts(caller, Transcript)
+        assert (await caller.wait_for(Resumed)).message.state == "closed"
+
+
+async def test_the_end_is_told_to_nobody_after_the_time(serving, autojump_clock):
+    """The token of an ended call holds for the time of a gap, then for nothing."""
+    async with serving(echo) as place:
+        async with dialed(place) as connection:
+            hello = decode_server(await connection.recv())
+            place.freeze()
+            await connection.send('{"type":"hangup"}')
+            with trio.move_on_after(0.1):
+                await connection.recv()
+            await place.thaw()
+            place.freeze(to_server=False)
+            place.cut()
+            await trio.sleep(25)
+        answer, code = await asked(place, Resume(token=hello.resume, received=0))
+        assert (answer.code, code) == ("resume_expired", 1008)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda token: "",
+        lambda token: "nonsense",
+        lambda token: token[:-1],
+        lambda token: token + "x",
+        lambda token: token.partition(".")[0],
+        lambda token: "0" * 16 + "." + token.partition(".")[2],
+        lambda token: token.partition(".")[0] + "." + "é" * 20,
+    ],
+)
+async def test_a_wrong_token_opens_nothing(serving, autojump_clock, change):
+    """Whatever is wrong with it, the answer is the same, and the call goes on for its owner."""
+    async with serving(echo) as place, place.call(mode="text", redials=True) as caller:
+        token = change(caller.hello.resume)
+        answer, code = await asked(place, Resume(token=token, received=0))
+        assert (answer.code, answer.message) == (
+            "resume_expired",
+            "there is no such call any more",
+        )
+        assert code == 1008
+        caller.write("still me")
+        await caller.wait_for(Spoken, lambda m: m.text == "you said still me")
+        assert place.server.metrics.rejected["resume_expired"] == 1
+
+
+@pytest.mark.parametrize("text", ["{", '{"type":"ping"}', '{"type":"resume"}', "x" * 70_000])
+async def test_nothing_but_resume_begins_a_line_that_goes_on(serving, autojump_clock, text):
+    """Another first message gets the same typed error."""
+    async with serving(echo) as place:
+        answer, _ = await asked(place, text)
+        assert answer.code == "resume_expired"
+
+
+async def test_resume_in_the_middle_of_a_line_is_an_error(serving, autojump_clock):
+    """It is the first message or none."""
+    async with serving(echo) as place, place.call(mode="text") as caller:
+        caller.send_raw(encode(Resume(token=caller.hello.resume, received=0)))
+        error = await caller.wait_for(ErrorMessage)
+        assert error.message.code == "bad_message"
+
+
+async def test_who_asks_for_a_resume_and_says_nothing_is_let_go(serving, autojump_clock):
+    """The first message has the time of a handshake, and those who wait are bounded."""
+    limits = Limits(handshake_s=5, max_calls=1)
+    async with (
+        serving(echo, limits=limits) as place,
+        dialed(place, "?resume=1") as silent,
+    ):
+        await trio.testing.wait_all_tasks_blocked()
+        answer, _ = await asked(place, Resume(token="a.b", received=0))
+        assert answer.code == "server_full"
+        error = decode_server(await silent.recv())
+        assert error.code == "resume_expired"
+        assert trio.current_time() == pytest.approx(5, abs=0.1)
+
+
+async def test_a_second_line_takes_over_from_a_half_open_one(serving, autojump_clock):
+    """The old line is closed with a reason, and the call goes on over the new one."""
+    async with serving(echo) as place, dialed(place) as old:
+        hello = decode_server(await old.recv())
+        await old.send(encode(TextInput(text="one")))
+        count = 0
+        while True:
+            count += 1
+            if getattr(decode_server(await old.recv()), "type", "") == "spoken":
+                break
+        async with dialed(place, "?mode=text&resume=1") as new:
+            await new.send(encode(Resume(token=hello.resume, received=count)))
+            resumed = decode_server(await new.recv())
+            assert isinstance(resumed, Resumed)
+            assert resumed.received == 1
+            await new.send(encode(TextInput(text="two")))
+            while True:
+                message = decode_server(await new.recv())
+                if getattr(message, "type", "") == "spoken":
+                    break
+            assert message.text == "you said two"
+            await old.wait_closed()
+            assert (old.close_code, old.close_reason) == (4001, "another line has taken over")
+            assert place.server.calls == 1
+            # The old token is worth nothing once the client has shown that it has the new one.
+            answer, _ = await asked(place, Resume(token=hello.resume, received=count))
+            assert answer.code == "resume_expired"
+
+
+async def test_a_line_that_drops_before_its_first_message_has_arrived(serving, autojump_clock):
+    """The token before holds until the newest is known to have arrived."""
+    async with serving(storyteller, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        before = place.listener.dial
+
+        async def dial():
+            stream = await before()
+            place.listener.dial = before
+            place.freeze(to_server=False)
+            return stream
+
+        place.listener.dial = dial
+        # A handshake that never ends is given up when its line is cut.
+        place.cut()
+        await trio.sleep(1)
+        place.cut()
+        await told_all(caller)
+        assert samples(caller) == SAMPLES
+
+
+async def test_a_line_that_stalls_stops_the_voice_until_it_moves(serving, autojump_clock):
+    """A client that tells nothing any more is not spoken to for longer than a second."""
+    async with serving(storyteller, voice=True) as place, place.call() as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        place.freeze()
+        await trio.sleep(6)
+        assert place.server.metrics.calls_waiting == 0
+        await place.thaw()
+        with trio.fail_after(60):
+            await told_all(caller)
+        assert samples(caller) == SAMPLES
+        stalled_s = trio.current_time() - len(STORY) * 0.06
+        assert stalled_s == pytest.approx(6, abs=STALLED_S)
+
+
+@pytest.mark.parametrize("verb", [None, "pause"])
+async def test_a_line_that_stalls_and_is_replaced_goes_on(serving, autojump_clock, verb):
+    """A hold that was told to the dead line is not what the client is left with; one by a verb is
+    kept until the verb is taken back."""
+    kept = Kept()
+    async with serving(kept, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        place.freeze()
+        await trio.sleep(3)
+        if verb is not None:
+            kept.calls[0].handle.pause()
+        place.cut()
+        await caller.wait_for(Resumed)
+        if verb is not None:
+            await trio.sleep(3)
+            played_ms = caller.played_ms(1)
+            await trio.sleep(1)
+            assert caller.played_ms(1) == played_ms
+            kept.calls[0].handle.resume()
+        with trio.fail_after(60):
+            await caller.wait_for(Spoken, lambda m: m.text.endswith("much."))
+            await caller.wait_for(State, lambda m: m.state == "idle", after=20)
+        assert samples(caller) == SAMPLES
+
+
+async def test_frames_of_the_gap_are_missing_and_the_next_are_heard(serving, autojump_clock):
+    """The microphone of the gap is lost; nothing of it comes late."""
+    at_s = []
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="ear").on(UserAudio).map(lambda m: at_s.append(m.at_s))
+
+    async with serving(answer, voice=True) as place, place.call(redials=True) as caller:
+        await trio.sleep(1.0)
+        cut_at_s = trio.current_time()
+        place.cut(down=True)
+        await trio.sleep(3.0)
+        place.is_down = False
+        resumed = await caller.wait_for(Resumed)
+        await trio.sleep(1.0)
+    gap = [s for s in at_s if cut_at_s + 0.01 < s < resumed.at_s]
+    assert gap == []
+    after = [s for s in at_s if s >= resumed.at_s]
+    assert len(after) == pytest.approx(50, abs=2)
+
+
+async def test_draining_ends_a_call_that_waits(serving, autojump_clock):
+    """A server that stops does not wait for clients that are away."""
+    async with serving(echo) as place, place.call(mode="text", redials=True):
+        place.cut(down=True)
+        await trio.sleep(1)
+        started_s = trio.current_time()
+        await place.server.drain()
+        assert trio.current_time() - started_s < 1
+        assert place.server.metrics.calls["shutdown"] == 1
+
+
+async def test_a_verb_can_end_a_call_that_waits(serving, autojump_clock):
+    """A hang-up from the server's side holds in the gap, and is what the client hears."""
+    kept = Kept(echo)
+    async with serving(kept) as place, place.call(mode="text", redials=True) as caller:
+        place.cut(down=True)
+        await trio.sleep(1)
+        kept.calls[0].end("closing_time")
+        place.is_down = False
+        await caller.ended.wait()
+        assert caller.reason == "closing_time"
+
+
+async def test_a_client_with_an_empty_player_gets_the_rest(serving, autojump_clock):
+    """Who tells of no audio is given all that was not heard, under another number."""
+    async with serving(storyteller, voice=True) as place, dialed(place, "?mode=audio") as old:
+        hello = decode_server(await old.recv())
+        await old.send(encode(TextInput(text="tell")))
+        with trio.move_on_after(1.5):
+            while True:
+                await old.recv()
+        async with dialed(place, "?mode=audio&resume=1") as new:
+            await new.send(encode(Resume(token=hello.resume, received=0)))
+            frames, ends = [], []
+            with trio.move_on_after(10):
+                while True:
+                    message = decode_server(await new.recv())
+                    if isinstance(message, AgentFrame):
+                        frames.append(message)
+                    elif isinstance(message, UtteranceEnd):
+                        ends.append(message.utterance)
+            [number] = {frame.utterance for frame in frames}
+            assert number > 1
+            assert ends == [number]
+            again = memoryview(b"".join(frame.pcm for frame in frames)).cast("h").tolist()
+            assert again == SAMPLES[-len(again) :]
+            # From the last word that the clock took for heard: this client reports nothing.
+            assert len(SAMPLES) - len(again) == pytest.approx(1.5 * 24_000, abs=0.5 * 24_000)
+
+
+async def test_tokens_are_long_different_and_confirmed():
+    """Two hold at most: the newest, and the one before until the newest is confirmed."""
+    tokens = Tokens("call1")
+    first, second, third = tokens.renew(), tokens.renew(), tokens.renew()
+    assert len({first, second, third}) == 3
+    assert all(len(token) > 40 and token.startswith("call1.") for token in (first, second))
+    assert [tokens.fits(token) for token in (first, second, third)] == [False, True, True]
+    tokens.confirm()
+    assert [tokens.fits(token) for token in (first, second, third)] == [False, False, True]
+    tokens.revoke()
+    assert not tokens.fits(third)
+
+
+async def test_the_log_tells_of_lines_and_never_of_tokens(serving, autojump_clock):
+    """Losing and resuming are logged with the call's id; a token never is."""
+    with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logs:
+        async with serving(echo) as place, place.call(mode="text", redials=True) as caller:
+            place.cut()
+            resumed = await caller.wait_for(Resumed)
+            caller.hang_up()
+            await caller.ended.wait()
+    events = [entry for entry in logs if entry["event"] in ("line_lost", "line_resumed")]
+    assert [entry["event"] for entry in events] == ["line_lost", "line_resumed"]
+    assert {entry["call_id"] for entry in events} == {caller.hello.call}
+    [over] = [entry for entry in logs if entry["event"] == "call_over"]
+    assert (over["reason"], over["lines"]) == ("hangup", 2)
+    for token in (caller.hello.resume, resumed.message.resume):
+        assert token.partition(".")[2] not in str(logs)
+
+
+async def test_an_ended_message_is_the_last(serving, autojump_clock):
+    """A call that goes on and ends later ends as any other."""
+    async with serving(echo) as place, place.call(mode="text", redials=True) as caller:
+        place.cut()
+        await caller.wait_for(Resumed)
+        caller.hang_up()
+        await caller.ended.wait()
+        assert isinstance(caller.received[-1].message, Ended)
+        assert caller.reason == "hangup"
+    assert place.server.metrics.calls["hangup"] == 1

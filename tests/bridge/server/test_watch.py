@@ -1,0 +1,334 @@
+"""What a client sees of its call: over whole calls, and by the watcher alone when it is slow."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+import trio
+import trio.testing
+from structlog.testing import capture_logs
+
+from bridge import App, Call
+from bridge.client import Caller, Seen, Watching
+from bridge.events import (
+    AgentResponse,
+    DTMFInput,
+    LogMetric,
+    ToolCall,
+    TurnDecided,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.server import Limits, Metrics
+from bridge.server._socket import Outbox
+from bridge.server._transport import NativeTransport
+from bridge.server._watch import LAST_LIMIT, QUEUE_LIMIT
+from bridge.server._watch_messages import Watch
+
+
+@dataclass
+class Order:
+    """Routed, but no Event."""
+
+    type: ClassVar[str] = "watch.order"
+    extras: Any
+
+
+AGENT = "storyteller"
+SECRET = "my pin is 4321"
+
+
+async def storyteller(call: Call) -> None:
+    """Tells something long; the caller's voice cuts it once a second has passed."""
+    agent = call.bridge(name="storyteller")
+    began_s = trio.current_time()
+
+    async def tell(message):
+        for n in range(10):
+            yield AgentResponse(content=f"Chapter {n}. ")
+            await trio.sleep(0.3)
+
+    def late(message):
+        return message.at_s - began_s > 1.0
+
+    (
+        agent.on(UserStoppedSpeaking)
+        .interrupt_on(UserStartedSpeaking, condition=late)
+        .stream(tell)
+        .broadcast()
+    )
+
+
+def seen(caller: Caller, prefix: str = "") -> list[Seen]:
+    """What the caller was told, by the beginning of its name."""
+    told = [each.message for each in caller.received if isinstance(each.message, Seen)]
+    return [each for each in told if each.name.startswith(prefix)]
+
+
+async def watch(caller: Caller, on: bool = True) -> Watching:
+    """Ask, and return the answer."""
+    request = caller.watch(on)
+    answer = await caller.wait_for(Watching, lambda m: m.request == request)
+    return answer.message
+
+
+async def test_nothing_is_told_to_who_does_not_ask(serving, autojump_clock):
+    """Without the question, a call sends what it always sent."""
+    async with serving(storyteller) as place, place.call(mode="text") as caller:
+        caller.write("hello")
+        await trio.sleep(10)
+        assert seen(caller) == []
+        assert caller.hello.watch == "events"
+
+
+async def test_every_event_is_told_with_its_time(serving, autojump_clock):
+    """Who asks is told of each event, its source, its turn and when it was, in order."""
+    async with serving(storyteller) as place, place.call(mode="text") as caller:
+        await trio.sleep(2.0)
+        answer = await watch(caller)
+        assert (answer.on, answer.words) == (True, False)
+        assert answer.at_s == pytest.approx(2.0, abs=0.01)
+        caller.write("hello")
+        await trio.sleep(1.0)
+        told = seen(caller)
+        happened = [one.name for one in told if not one.name.startswith("route.")]
+        assert happened[:2] == ["user.started_speaking", "call.state_changed"]
+        spoken = [one for one in told if one.name == "agent.response"]
+        assert [one.at_s for one in spoken] == pytest.approx([2.0, 2.3, 2.6, 2.9], abs=0.01)
+        assert {(one.source, one.turn) for one in spoken} == {("storyteller", 1)}
+        # What an event causes may be told under a later time, never under an earlier one.
+        assert [one.at_s for one in told] == sorted(one.at_s for one in told)
+
+
+async def test_a_cut_is_explained(serving, autojump_clock):
+    """Why an event did or did not cut is told after that event, with the rule and the route."""
+    async with serving(storyteller) as place, place.call(mode="text") as caller:
+        await watch(caller)
+        caller.write("tell")  # nothing is running
+        await trio.sleep(0.5)
+        caller.write("too early")  # the condition says no
+        await trio.sleep(1.0)
+        caller.write("stop")
+        await trio.sleep(0.1)
+        told = seen(caller)
+        causes = {one.id: n for n, one in enumerate(told) if one.name == "user.started_speaking"}
+        asked = [one for one in seen(caller, "route.") if one.id in causes and one.source == AGENT]
+        assert [one.name for one in asked] == ["route.idle", "route.gated", "route.cut"]
+        idle, gated, cut = asked
+        assert "nothing was running" in idle.data["why"]
+        assert "the condition was False" in gated.data["why"]
+        assert "interrupt_on(UserStartedSpeaking" in cut.data["why"]
+        assert cut.data["event"] == "user.started_speaking"
+        assert "on(UserStoppedSpeaking)" in cut.data["route"]
+        assert all(told.index(one) > causes[one.id] for one in asked)
+
+
+async def test_no_words_unless_the_server_allows_them(serving, autojump_clock):
+    """By default nothing that was said, typed or given to a tool is in what is seen."""
+
+    async def answer(call: Call) -> None:
+        agent = call.bridge(name="clerk")
+        agent.on(UserTranscriptionReceived).map(
+            lambda m: ToolCall(name="pay", id="t1", arguments={"text": m.event.content})
+        ).broadcast()
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        await watch(caller)
+        caller.write(SECRET)
+        caller.press("4")
+        await trio.sleep(1.0)
+        told = seen(caller)
+        assert all(SECRET not in one.model_dump_json() for one in told)
+        by_name = {one.name: one for one in told}
+        assert by_name["agent.tool_call"].data == {"name": "pay", "id": "t1"}
+        assert by_name["agent.tool_call"].hidden == ("arguments",)
+        assert by_name["user.transcription"].hidden == ("content",)
+        assert by_name["user.dtmf"].data == {}
+
+
+async def test_words_where_the_server_allows_them(serving, autojump_clock):
+    """With ``watch="words"`` all fields are there."""
+    limits = Limits(watch="words")
+    async with serving(storyteller, limits=limits) as place, place.call(mode="text") as caller:
+        assert caller.hello.watch == "words"
+        answer = await watch(caller)
+        assert answer.words is True
+        caller.write(SECRET)
+        await trio.sleep(0.1)
+        [typed] = seen(caller, "user.transcription")
+        assert typed.data["content"] == SECRET
+        assert typed.hidden is None
+
+
+async def test_a_server_may_refuse(serving, autojump_clock):
+    """With ``watch="off"`` the answer is no, and nothing follows."""
+    limits = Limits(watch="off")
+    async with serving(storyteller, limits=limits) as place, place.call(mode="text") as caller:
+        answer = await watch(caller)
+        assert (answer.on, answer.words) == (False, False)
+        caller.write("hello")
+        await trio.sleep(5)
+        assert seen(caller) == []
+
+
+async def test_watching_can_end_and_begin_again(serving, autojump_clock):
+    """Nothing is told between an end and the next beginning, and nothing twice after it."""
+    async with serving(storyteller) as place, place.call(mode="text") as caller:
+        for _ in range(2):
+            await watch(caller)
+        assert (await watch(caller, on=False)).on is False
+        caller.write("hello")
+        await trio.sleep(1)
+        assert seen(caller) == []
+        await watch(caller)
+        caller.press("1")
+        await trio.sleep(1)
+        assert len(seen(caller, "user.dtmf")) == 1
+
+
+async def test_the_last_events_come_before_the_end(serving, autojump_clock):
+    """What happens as the call ends is told, and ``ended`` is still the last message."""
+    async with serving(storyteller) as place, place.call(mode="text") as caller:
+        await watch(caller)
+        caller.write("tell")
+        await trio.sleep(0.5)
+        caller.hang_up()
+        with trio.fail_after(60):
+            await caller.ended.wait()
+        names = [one.name for one in seen(caller)]
+        assert "call.turn_ended" in names
+        assert "call.ended" in names
+        assert caller.received[-1].message.type == "ended"
+
+
+async def test_audio_is_never_seen(serving, autojump_clock):
+    """Frames of the microphone and of the voice are no part of it."""
+    async with serving(storyteller, voice=True) as place, place.call() as caller:
+        await watch(caller)
+        caller.write("tell")
+        await trio.sleep(2.0)
+        assert seen(caller, "agent.response") != []
+        names = {one.name for one in seen(caller)}
+        assert names.isdisjoint({"user.audio", "agent.audio"})
+
+
+async def test_decisions_about_turns_and_numbers_are_seen(serving, autojump_clock):
+    """What a turn taker decides, and every metric, comes with its values."""
+    held: list[Call] = []
+
+    async def answer(call: Call) -> None:
+        held.append(call)
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        await watch(caller)
+        values = {"voiced_s": 0.21, "min_duration_s": 0.5}
+        held[0].publish(
+            TurnDecided(about="barge_in", decision="noise", rule="min_duration_s", values=values),
+            source="ears",
+        )
+        held[0].publish(LogMetric(name="listening.stt_s", value=0.2, unit="s"), source="ears")
+        await trio.sleep(0.1)
+        [decided] = seen(caller, "turn.decided")
+        assert decided.data["values"] == values
+        assert decided.source == "ears"
+        [metric] = seen(caller, "call.metric")
+        assert metric.data == {"name": "listening.stt_s", "value": 0.2, "unit": "s"}
+
+
+# --- slow clients -------------------------------------------------------------------------------
+
+
+class Clogged:
+    """A connection that takes a message only when it is let to."""
+
+    def __init__(self) -> None:
+        self.sent: list[str | bytes] = []
+        self.may_send = trio.Event()
+
+    async def send(self, data: str | bytes) -> None:
+        await self.may_send.wait()
+        self.sent.append(data)
+
+
+@pytest.fixture
+async def watched(autojump_clock):
+    """A call over a connection that takes nothing yet, with its transport and a watcher."""
+    line = Clogged()
+    outbox = Outbox(line, stall_s=None)
+    transport = NativeTransport(outbox, Metrics(), audio=False, watch="words")
+
+    async def answer(call: Call) -> None:
+        """Says nothing."""
+
+    async with trio.open_nursery() as nursery, App(answer).open_call(transport) as call:
+        nursery.start_soon(outbox.run)
+        await trio.testing.wait_all_tasks_blocked()
+        transport.receive(Watch(on=True), call)
+        yield call, transport, outbox, line
+        line.may_send.set()
+        outbox.close()
+        await outbox.finished.wait()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_slow_client_loses_the_oldest(watched):
+    """What a client does not take waits up to a bound; then the oldest is lost, and counted."""
+    call, _, outbox, line = watched
+    for n in range(QUEUE_LIMIT + 50):
+        call.publish(LogMetric(name="n", value=n))
+    assert outbox.waiting < QUEUE_LIMIT + 60  # the events' own messages; none for `seen`
+    line.may_send.set()
+    await trio.testing.wait_all_tasks_blocked()
+    told = [d for d in line.sent if isinstance(d, str) and '"seen"' in d]
+    first = Seen.model_validate_json(told[0])
+    assert len(told) == QUEUE_LIMIT
+    assert first.lost == 50
+    assert first.data["value"] == 50
+    assert all(Seen.model_validate_json(one).lost is None for one in told[1:])
+
+
+async def test_what_is_seen_waits_for_everything_else(watched):
+    """A message of the call that comes later goes before all that is only seen."""
+    call, _, _, line = watched
+    for n in range(20):
+        call.publish(DTMFInput(button="1"), source=f"s{n}")
+    call.publish(UserTranscriptionReceived(content="now"))
+    line.may_send.set()
+    await trio.testing.wait_all_tasks_blocked()
+    kinds = ["seen" if '"seen"' in d else "other" for d in line.sent if isinstance(d, str)]
+    assert kinds == sorted(kinds)  # "other" < "seen"
+
+
+async def test_the_end_takes_only_the_newest_with_it(watched):
+    """When the call is over, a client that has not kept up gets the newest events and the end."""
+    call, transport, _, line = watched
+    for n in range(500):
+        call.publish(LogMetric(name="n", value=n))
+    transport.finish("ended")
+    line.may_send.set()
+    await trio.testing.wait_all_tasks_blocked()
+    told = [Seen.model_validate_json(d) for d in line.sent if '"seen"' in d]
+    assert len(told) == LAST_LIMIT
+    assert [one.data["value"] for one in told] == list(range(500 - LAST_LIMIT, 500))
+    assert told[0].lost == 500 - LAST_LIMIT
+    assert '"ended"' in line.sent[-1]
+
+
+async def test_an_event_that_breaks_is_told_without_its_fields(watched):
+    """An event of a user's class that cannot be read is seen by its name, and harms nobody."""
+    call, _, _, line = watched
+
+    class Mean(dict):
+        """Raises when it is looked into."""
+
+        def items(self):
+            raise OSError("no")
+
+    call.publish(Order(extras=Mean()))
+    line.may_send.set()
+    with capture_logs() as logs:
+        await trio.testing.wait_all_tasks_blocked()
+    [told] = [Seen.model_validate_json(d) for d in line.sent if '"watch.order"' in d]
+    assert (told.data, told.hidden) == ({}, ("all",))
+    assert [entry["event"] for entry in logs] == ["event_not_shown"]

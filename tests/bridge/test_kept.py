@@ -1,0 +1,54 @@
+"""Audio that is kept for the case that it has to be given again."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge._kept import KeptAudio
+
+
+def test_what_was_added_is_given_back_from_a_position_on():
+    """The audio from any position on is the very audio that was added there."""
+    kept = KeptAudio()
+    for piece in (b"0123", b"4567", b"89"):
+        kept.add(piece, 100)
+    assert kept.take_from(6) == (6, [b"67", b"89"])
+    assert kept.take_from(0) == (0, [b"0123", b"45"])
+    assert kept.take_from(0) == (0, [])
+
+
+def test_nothing_behind_its_end_is_given_back():
+    """From a position that nothing was added behind, nothing comes, and the end is told."""
+    kept = KeptAudio()
+    kept.add(b"0123", 100)
+    assert kept.take_from(9) == (4, [])
+
+
+def test_what_is_forgotten_is_not_given_back():
+    """Audio from a position that is kept no more begins where the kept audio begins."""
+    kept = KeptAudio()
+    for piece in (b"0123", b"4567", b"89"):
+        kept.add(piece, 6)
+    assert kept.starts_at == 4
+    assert kept.take_from(1) == (4, [b"4567", b"89"])
+
+
+def test_a_cleared_one_counts_on():
+    """Positions after a clear go on where the audio had ended."""
+    kept = KeptAudio()
+    kept.add(b"0123", 100)
+    kept.clear()
+    kept.add(b"4567", 100)
+    assert kept.take_from(0) == (4, [b"4567"])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 30))
+def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
+    """At least the limit is kept, if so much was added, and less than one piece more."""
+    kept = KeptAudio()
+    for size in sizes:
+        kept.add(bytes(size), limit)
+    size = sum(sizes) - kept.starts_at
+    assert size >= min(limit, sum(sizes))
+    assert size < limit + max(sizes)

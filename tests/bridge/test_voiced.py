@@ -1,0 +1,193 @@
+"""The audio of voices, and of players that report; 10 characters are said in a second."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import structlog
+import trio
+
+from bridge import App, Call, Message
+from bridge.events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentError,
+    AgentResponse,
+    AgentSpeechCut,
+    AgentStoppedSpeaking,
+    EmergencyStop,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+
+VOICE_S = 10.0
+
+
+class Player:
+    """A caller's side that keeps what it is given and reports nothing by itself."""
+
+    audio = True
+    sample_rate_hz = 1000
+
+    def __init__(self) -> None:
+        self.events: list[object] = []
+        self.played_ms: dict[int, int] = {}
+        self.cleared: list[int] = []
+
+    def send(self, message: Message) -> None:
+        self.events.append(message.event)
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        self.played_ms[utterance] = self.played_ms.get(utterance, 0) + len(pcm) // 2
+
+    def clear(self, utterance: int, reason: str) -> None:
+        self.cleared.append(utterance)
+
+    def of(self, kind: type) -> list[object]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def agent(generate: object, **rule: object) -> object:
+    async def answer(call: Call) -> None:
+        chain = call.bridge(name="agent").on(UserStoppedSpeaking)
+        chain.interrupt_on(UserStartedSpeaking, **rule).stream(generate).broadcast()
+
+    return answer
+
+
+async def silent(call: Call) -> None:
+    """An agent that says nothing by itself."""
+    call.bridge(name="agent")
+
+
+class Voice:
+    """A voice whose every act a test decides."""
+
+    def __init__(self, speak: object) -> None:
+        self.speak = speak
+
+    def open(self) -> object:
+        raise AssertionError("open_call() of an app loads nothing")
+
+    def attach(self, call: Call) -> None:
+        call.bridge(name="voice", is_agent=False).on(AgentResponse).stream(self.speak).broadcast()
+
+
+async def run_voice(speak: object, until_s: float) -> tuple[Player, Call, bool]:
+    player = Player()
+    said = False
+    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
+        with trio.move_on_after(until_s):
+            said = await call.say("Hello there")
+        return player, call, said
+
+
+async def test_a_voice_that_fails_on_its_piece(autojump_clock):
+    """The failure is told, the text counts as unheard, and say() returns."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        raise RuntimeError("engine")
+        yield
+
+    player, call, said = await run_voice(speak, 60)
+    assert said is False
+    assert trio.current_time() == pytest.approx(VOICE_S)
+    messages = [e.message for e in player.of(AgentError)]
+    assert messages[0] == "RuntimeError in .stream(speak)"
+    assert "no audio for utterance 1" in messages[1]
+    assert call.history.entries[0].heard == ""
+
+
+async def test_a_voice_that_breaks_off(autojump_clock):
+    """What was played is heard, the rest is not, and the speech counts as cut short."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(1000), 1000, "Hello ", utterance=1)
+
+    player, call, said = await run_voice(speak, 60)
+    assert said is False
+    assert call.history.entries[0].heard == "Hello "
+    assert [e.cut for e in player.of(AgentStoppedSpeaking)] == [True]
+    assert player.of(AgentSpeechCut) == []
+
+
+async def test_audio_of_a_wrong_rate_is_refused_and_told_once(autojump_clock):
+    """The message names both rates; nothing of it is played."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        for _ in range(3):
+            yield AgentAudio(bytes(320), 16_000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    with structlog.testing.capture_logs() as logs:
+        player, _, said = await run_voice(speak, 60)
+    assert said is False
+    assert player.played_ms == {}
+    errors = [e.message for e in player.of(AgentError)]
+    assert errors == ["'voice' gave audio at 16000 Hz; this call plays 1000 Hz"]
+    (told, *_) = [entry for entry in logs if entry["event"] == "audio_of_wrong_rate"]
+    assert (told["got_hz"], told["needed_hz"]) == (16_000, 1000)
+
+
+async def test_an_agent_may_bring_its_own_audio(autojump_clock):
+    """Audio without a number belongs to the newest utterance of the run that gives it."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(200), 1000, "lost: no text was given yet")
+        yield AgentResponse(content="Ding dong")
+        yield AgentAudio(bytes(1800), 1000, "Ding dong")
+        yield AgentAudioComplete(utterance=1)
+        await trio.sleep(3)
+        yield AgentAudio(bytes(1800), 1000, "too late")
+
+    player = Player()
+    async with App(agent(generate)).open_call(player) as call:  # type: ignore[arg-type]
+        call.publish(UserStoppedSpeaking())
+        await trio.sleep(5)
+        assert player.played_ms == {1: 900}
+        assert call.history.entries[0].heard == "Ding dong"
+
+
+async def test_a_player_that_reports(autojump_clock):
+    """Through the call: the flush report decides what was heard, and the record is edited."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    player = Player()
+    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
+        call.nursery.start_soon(call.say, "Hello there")
+        await trio.sleep(0.1)
+        call.report_playback(1, 0, "start")
+        await trio.sleep(0.4)
+        call.report_playback(1, 380, "position")
+        await trio.sleep(0.2)
+        call.report_playback(1, 480, "position")
+        call.publish(UserStartedSpeaking())
+        assert player.cleared == [1]
+        assert call.history.interruptions[0].heard == ""
+        assert not player.of(AgentSpeechCut)
+        call.report_playback(1, 560, "flushed")
+        (record,) = call.history.interruptions
+        assert (record.heard, record.basis) == ("Hello", "reported")
+        (cut,) = player.of(AgentSpeechCut)
+        assert (cut.heard, cut.unheard, cut.at_ms) == ("Hello", " there", 560)
+        assert call.speaking.utterance(1) is None
+
+
+async def test_silence_waits_for_the_flush(autojump_clock):
+    """What was said is over once what was heard of it is settled."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    async with App(silent, speech=Voice(speak)).open_call(Player()) as call:  # type: ignore[arg-type]
+        call.nursery.start_soon(call.say, "Hello there")
+        await trio.sleep(0.1)
+        call.report_playback(1, 100, "position")
+        call.publish(EmergencyStop())
+        await call.speaking.silence()
+        assert trio.current_time() == pytest.approx(0.25)

@@ -1,0 +1,124 @@
+"""The agents that are called."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import trio
+
+from bridge import Call, UserEntry
+from bridge.events import AgentResponse, CallStarted, UserStartedSpeaking, UserStoppedSpeaking
+from nodes import ChatNode, ConversationContext, ReasoningNode
+from nodes.llm import TextDelta, ToolCallRequest
+from nodes.tools import tool
+
+STORY = (
+    "The lighthouse stands on a small island in the north. Nobody has lived there for many years, "
+    "but every evening the lamp is lit. Fishermen say that it was built by two brothers, who came "
+    "with a single boat and a load of white stone. They worked through three summers, and in the "
+    "winters they carved the stairs. When the tower was finished, one of them sailed away, and the "
+    "other one stayed to keep the light. He kept a garden behind the house, with beans and onions, "
+    "and he wrote down the weather of each day in a green book. The book is still there, on a "
+    "shelf beside the door, and whoever comes by boat writes a line of their own."
+)
+"""Some forty seconds without a word that callers say here."""
+
+
+class Teller(ReasoningNode):
+    """Tells the story, from the beginning each time it is asked."""
+
+    async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+        await trio.lowlevel.checkpoint()
+        yield AgentResponse(content=STORY)
+
+
+class Clerk(ReasoningNode):
+    """Repeats what was said, and then goes on for long, or not."""
+
+    def __init__(self, rest: str = "") -> None:
+        super().__init__()
+        self._rest = rest
+
+    async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+        await trio.lowlevel.checkpoint()
+        said = [entry.content for entry in context if isinstance(entry, UserEntry)]
+        yield AgentResponse(content=f"You said: {said[-1].strip() if said else 'nothing.'} ")
+        if self._rest:
+            yield AgentResponse(content=self._rest)
+
+
+async def tell(call: Call) -> None:
+    """Answer with the story, at once."""
+    teller = Teller()
+    (
+        call.bridge(teller)
+        .on([CallStarted, UserStoppedSpeaking])
+        .interrupt_on(UserStartedSpeaking)
+        .stream(teller.generate)
+        .broadcast()
+    )
+    await trio.lowlevel.checkpoint()
+
+
+def repeat(rest: str = "") -> Any:
+    """Return an answer that greets, repeats what is said, and goes on with `rest`."""
+
+    async def answer(call: Call) -> None:
+        clerk = Clerk(rest)
+        (
+            call.bridge(clerk)
+            .on(UserStoppedSpeaking)
+            .interrupt_on(UserStartedSpeaking)
+            .stream(clerk.generate)
+            .broadcast()
+        )
+        await call.say("Hello.")
+
+    return answer
+
+
+class Searching:
+    """A model that asks for the tool each time, and an answer that uses it in silence.
+
+    Attributes:
+        began_s: When each run of the tool began, in seconds of trio's clock.
+        ended_s: When it ended.
+    """
+
+    def __init__(self) -> None:
+        self.began_s: list[float] = []
+        self.ended_s: list[float] = []
+        self._asked = 0
+
+    async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
+        """Ask for the search first, and then say something each time."""
+        await trio.lowlevel.checkpoint()
+        self._asked += 1
+        if self._asked == 1:
+            yield ToolCallRequest(id="call_1", name="search", arguments={}, raw="")
+        else:
+            yield TextDelta("As you wish.")
+
+    async def answer(self, call: Call) -> None:
+        """Answer a call."""
+
+        @tool
+        async def search() -> str:
+            """Search for a long time, without a word."""
+            self.began_s.append(trio.current_time())
+            try:
+                await trio.sleep(30)
+            finally:
+                self.ended_s.append(trio.current_time())
+            return "nothing"
+
+        node = ChatNode(self, tools=[search])
+        (
+            call.bridge(node)
+            .on([CallStarted, UserStoppedSpeaking])
+            .interrupt_on(UserStartedSpeaking)
+            .stream(node.generate)
+            .broadcast()
+        )
+        await trio.lowlevel.checkpoint()

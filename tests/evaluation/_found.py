@@ -1,0 +1,276 @@
+"""What calls are judged by: rows made of what was found in them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from bridge.rehearsal import Answer, Aside, Cut, Decision, Parts
+from bridge.rehearsal._aside import gaps_of, held_in
+from bridge.rehearsal._recording import RATE_HZ
+from bridge.rehearsal._sound import first_audible, last_audible, samples
+
+from ._row import Row, decided
+from ._stage import Take
+
+GAP_MS = 300
+"""Longest gap that an acknowledgement may make (issue 4)."""
+
+DEAD_AIR_MS = 800
+"""Longest silence that a cough may make (issue 4)."""
+
+SILENT_MS = 300
+"""Longest time from the caller's first sound to the last of an agent that is interrupted."""
+
+
+@dataclass
+class Found:
+    """What a case has found."""
+
+    rows: list[Row] = field(default_factory=list)
+    takes: list[Take] = field(default_factory=list)
+
+    def add(self, take: Take, *rows: Row) -> None:
+        """Keep a call and the rows that were made of it; they tell its verdict."""
+        self.takes.append(take)
+        self.rows += rows
+        take.rows.extend(rows)
+
+
+def problems(take: Take) -> str:
+    """Return what went wrong in a call, for a person; empty if nothing did."""
+    return "; ".join(take.result.problems)
+
+
+# --- what is meant to leave the agent speaking ---------------------------------------------------
+
+
+def leaves_speaking(aside: Aside) -> bool:
+    """Whether a sound cost nothing but a gap."""
+    silent = aside.utterance is None or aside.is_cut
+    return not silent and not aside.lost_s and not aside.turns and not aside.model_calls
+
+
+def aside_row(case: str, take: Take, aside: Aside, *, dead_air: bool = False) -> Row:
+    """Return the row of one sound.
+
+    Args:
+        case: The case.
+        take: Its call.
+        aside: What the sound did.
+        dead_air: Whether the silence that the caller heard is judged, by the bound of a cough;
+            else the gap that was made, by that of an acknowledgement.
+    """
+    figure_s = aside.dead_air_s if dead_air else aside.gap_s
+    is_over = aside.utterance is None or aside.is_cut
+    return Row(
+        case,
+        aside.said.line.shown,
+        _became_of(aside),
+        figure=None if is_over else 1000 * figure_s,
+        bound=DEAD_AIR_MS if dead_air else GAP_MS,
+        decided=decided(aside.decisions),
+        holds=leaves_speaking(aside),
+        picture=take.name,
+    )
+
+
+def _became_of(aside: Aside) -> str:
+    made = f"turns {aside.turns}, model calls {aside.model_calls}"
+    if aside.utterance is None:
+        return f"the agent was silent when it began; {made}"
+    if aside.is_cut:
+        return f"the agent was cut; {made}"
+    lost = f", {1000 * aside.lost_s:.0f} ms lost" if aside.lost_s else ", nothing lost"
+    if aside.dry_s:
+        lost += f"; {1000 * aside.dry_s:.0f} ms without anything to play"
+    return f"the agent went on{lost}" + ("" if leaves_speaking(aside) else f"; {made}")
+
+
+def asides_rows(case: str, what: str, take: Take) -> list[Row]:
+    """Return a row for all sounds of a call, and one more for each that broke a bound."""
+    rows = [aside_row(case, take, aside) for aside in take.result.asides]
+    good = [row for row in rows if row.passed]
+    bad = [row for row in rows if not row.passed]
+    planned = len(rows) + (1 if problems(take) else 0)
+    worst = max(good, key=lambda row: row.figure or 0, default=None)
+    whole = Row(
+        case,
+        what,
+        f"{len(good)} of {planned} left the agent speaking, nothing lost, no model call"
+        + (f"; the longest gap after {worst.what}" if worst else "")
+        + (f"; {problems(take)}" if problems(take) else ""),
+        figure=worst.figure if worst else None,
+        bound=GAP_MS,
+        decided=worst.decided if worst else "",
+        holds=not bad and not problems(take),
+        picture=take.name,
+    )
+    return [whole, *bad]
+
+
+# --- what is meant to interrupt -------------------------------------------------------------------
+
+
+def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
+    """Return the row of an interruption, which must be understood by one of its words.
+
+    Its figure is the time from the caller's first sound to the agent's silence: it is held before
+    it is known what the caller wants, and may go on for a moment before it is cut.
+    """
+    heard = [text for at_s, text in take.result.transcripts if at_s > cut.said.from_s]
+    understood = any(word in text.lower() for text in heard)
+    if cut.latency_s is None:
+        happened = "the agent was silent when it began"
+    else:
+        happened = "cut" if cut.is_told else "not cut"
+        happened += f", understood “{heard[0].strip()}”" if heard else ", nothing understood"
+    silent_s = _silent_after_s(take, cut)
+    if silent_s is not None and cut.latency_s is not None and cut.latency_s > silent_s + 0.05:
+        happened += f"; held, and went on until {1000 * cut.latency_s:.0f} ms"
+    late = cut.late_s or cut.arrived_late_s
+    return Row(
+        case,
+        cut.said.line.shown,
+        happened + (f"; {problems(take)}" if problems(take) else ""),
+        figure=None if silent_s is None else 1000 * silent_s,
+        bound=SILENT_MS,
+        decided=decided(about(take, cut.said.from_s, cut.said.until_s + 1.5)),
+        holds=cut.is_told and understood and not late and not problems(take),
+        picture=take.name,
+    )
+
+
+def _silent_after_s(take: Take, cut: Cut) -> float | None:
+    """Return the time from the caller's first sound to the first silence that was made for it."""
+    if cut.latency_s is None or cut.utterance is None:
+        return None
+    recording, from_s = take.result.recording, cut.said.from_s
+    for gap in gaps_of(recording, cut.utterance, from_s):
+        if held_in(gap, take.notes.held):
+            last = last_audible(recording.agent, round(from_s * RATE_HZ), gap.start)
+            return min(cut.latency_s, 0.0 if last is None else last / RATE_HZ - from_s)
+    return cut.latency_s
+
+
+# --- what goes on beside the caller ---------------------------------------------------------------
+
+
+def stretch_row(
+    case: str, what: str, take: Take, from_s: float, until_s: float, bound_ms: float | None
+) -> Row:
+    """Return the row of a stretch of a call in which the agent speaks and nobody else does.
+
+    Its figure is for how long the agent was held, all in all.
+    """
+    recording = take.result.recording
+    numbers = {span.utterance for span in recording.spans}
+    stood = [gap for number in numbers for gap in gaps_of(recording, number, from_s, until_s)]
+    gaps = [gap for gap in stood if held_in(gap, take.notes.held)]
+    cuts = sum(from_s <= fence.at_s < until_s for fence in take.notes.fences)
+    calls = sum(from_s <= at_s < until_s for at_s, _ in take.notes.generations)
+    lost = "cut" if cuts else "held" if gaps else "went on"
+    happened = f"{lost} {cuts or len(gaps)} times" if cuts or gaps else "the agent went on"
+    if calls and cuts:
+        happened += f", model calls {calls}"
+    return Row(
+        case,
+        what,
+        happened,
+        figure=1000 * sum(held_in(gap, take.notes.held) for gap in gaps),
+        bound=bound_ms,
+        decided=decided(about(take, from_s, until_s)),
+        holds=bound_ms is None or not cuts,
+        picture=take.name,
+    )
+
+
+def about(take: Take, from_s: float, until_s: float) -> list[Decision]:
+    """Return what was decided of the agent's speech in a stretch of a call."""
+    return [
+        each
+        for each in take.result.decisions
+        if each.about in ("barge_in", "start")
+        and not each.is_open
+        and from_s <= each.at_s < until_s
+    ]
+
+
+# --- hesitations ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A pause of a caller who goes on after it."""
+
+    length_s: float
+    cut_in: bool
+    """Whether the agent was heard in it, or right behind it."""
+    line: str
+
+
+def pauses_of(
+    take: Take, plans: Sequence[tuple[float, Sequence[float]]], slack_s: float = 0.3
+) -> list[Pause]:
+    """Return what the agent did in each pause of each line that was said.
+
+    Args:
+        take: The call.
+        plans: Of each line the length of its pauses, and where in its sound they begin.
+        slack_s: How long after a pause the agent still counts as cutting in.
+    """
+    recording, found = take.result.recording, []
+    for said, (length_s, begins) in zip(take.result.said, plans, strict=False):
+        sound = samples(said.line.sound or b"")
+        start_s = said.from_s - (first_audible(sound) or 0) / 16_000
+        for begin_s in begins:
+            from_s = start_s + begin_s
+            until_s = from_s + length_s + slack_s
+            first = first_audible(
+                recording.agent, round(from_s * RATE_HZ), round(until_s * RATE_HZ)
+            )
+            found.append(Pause(length_s, first is not None, said.line.text))
+    return found
+
+
+# --- latency --------------------------------------------------------------------------------------
+
+
+def latency_rows(case: str, answers: Iterable[Answer], picture: str) -> list[Row]:
+    """Return the median and the 90th percentile of the time to the agent's first sound."""
+    measured = [each for each in answers if each.latency_s is not None and each.latency_s > 0]
+    latencies = sorted(1000 * (each.latency_s or 0) for each in measured)
+    what, count = "end of turn to first sound", f"{len(latencies)} turns"
+    if len(latencies) < 2:
+        return [Row(case, what, f"{count} were answered", holds=False, picture=picture)]
+    split = [each.parts for each in measured if each.parts is not None]
+    return [
+        Row(case, f"{what}: median", f"{count}; {_split(split, 0.5)}",
+            figure=quantile(latencies, 0.5), picture=picture),
+        Row(case, f"{what}: 90 %", f"{count}; {_split(split, 0.9)}",
+            figure=quantile(latencies, 0.9), picture=picture),
+    ]  # fmt: skip
+
+
+def _split(parts: Sequence[Parts], share: float) -> str:
+    if not parts:
+        return "the speech stack does not tell its parts"
+    names = {
+        "silence waited for": [each.silence_s for each in parts],
+        "speech to text": [each.transcription_s for each in parts],
+        "turn model beside it": [each.end_of_turn_s for each in parts],
+        "model": [each.first_text_s + each.first_clause_s for each in parts],
+        "voice": [each.first_piece_s for each in parts],
+        "line and player": [each.playback_s for each in parts],
+    }
+    return ", ".join(
+        f"{name} {1000 * quantile(sorted(values), share):.0f}" for name, values in names.items()
+    )
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value below which a share of ordered values lies; the middle one for a half."""
+    if share == 0.5:
+        return statistics.median(ordered)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

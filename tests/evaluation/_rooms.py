@@ -1,0 +1,206 @@
+"""What a microphone hears beside its caller, and what a telephone line leaves of it.
+
+Each is made for one call and takes its frames in order: 20 ms of PCM16 mono 16 kHz.  Levels are the
+root of the mean square, in dB of full scale (dBFS); the callers' speech lies near -22.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridge.rehearsal._microphone import Room
+
+RATE_HZ = 16_000
+Sound = NDArray[np.float64]
+"""Samples from -32768 to 32767."""
+
+
+class Hearable(Protocol):
+    """A stretch of the agent's audio, as a caller heard it."""
+
+    at_s: float
+    pcm: bytearray
+
+
+# --- sounds ---------------------------------------------------------------------------------------
+
+
+def level_db(sound: Sound) -> float:
+    """Return the level of a sound in dBFS; minus infinity for silence."""
+    power = float(np.mean(np.square(sound))) if len(sound) else 0.0
+    return 10 * math.log10(power / 32768**2) if power else -math.inf
+
+
+def at_level(sound: Sound, db: float) -> Sound:
+    """Return a sound at another level, in dBFS."""
+    return sound * 10 ** ((db - level_db(sound)) / 20)
+
+
+def pink_noise(seconds: float, seed: int = 1) -> Sound:
+    """Return noise whose power falls with its frequency, as that of rooms and streets does.
+
+    It lies between 50 Hz and 7 kHz and repeats without a seam.
+    """
+    length = round(seconds * RATE_HZ)
+    spectrum = np.fft.rfft(np.random.default_rng(seed).standard_normal(length))
+    hz = np.fft.rfftfreq(length, 1 / RATE_HZ)
+    shape = np.where((hz >= 50) & (hz <= 7_000), 1 / np.sqrt(np.maximum(hz, 1)), 0)
+    return at_level(np.fft.irfft(spectrum * shape, length), -30)
+
+
+def sound_of(pcm: bytes) -> Sound:
+    """Return PCM16 as samples."""
+    return np.frombuffer(pcm, "<i2").astype(np.float64)
+
+
+def talk(speakers: Sequence[bytes]) -> Sound:
+    """Return people who talk at the same time, each at the same level, over and over.
+
+    Args:
+        speakers: What each says: PCM16 mono 16 kHz.
+    """
+    sounds = [at_level(sound_of(pcm), -30) for pcm in speakers]
+    length = max(len(sound) for sound in sounds)
+    return at_level(np.sum([np.resize(sound, length) for sound in sounds], axis=0), -30)
+
+
+def _pcm(sound: Sound) -> bytes:
+    return np.clip(np.rint(sound), -32768, 32767).astype("<i2").tobytes()
+
+
+# --- rooms ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """From when on something is as loud as this."""
+
+    from_s: float
+    db: float
+    """A level, or for an echo the loss; minus infinity is nothing."""
+
+
+def _db_at(steps: Sequence[Step], at_s: float) -> float:
+    return next((step.db for step in reversed(steps) if step.from_s <= at_s), -math.inf)
+
+
+def beside(sound: Sound, steps: Sequence[Step]) -> Room:
+    """Return a room in which a sound goes on beside the caller, at a level that changes.
+
+    Args:
+        sound: It is repeated for as long as the call lasts.
+        steps: Its level in dBFS; their times count from the first frame.
+    """
+    sound = at_level(sound, 0)
+    heard = 0
+
+    def mix(frame: bytes, at_s: float) -> bytes:
+        nonlocal heard
+        voice = sound_of(frame)
+        gain = 10 ** (_db_at(steps, heard / RATE_HZ) / 20)
+        piece = np.take(sound, np.arange(heard, heard + len(voice)), mode="wrap")
+        heard += len(voice)
+        return _pcm(voice + gain * piece)
+
+    return mix
+
+
+def echo(
+    played: Callable[[], Sequence[Hearable]], steps: Sequence[Step], delay_s: float = 0.12
+) -> Room:
+    """Return a room in which the microphone hears the agent's voice again, later and softer.
+
+    Args:
+        played: What the caller's loudspeaker played until now: spans of PCM16 mono 24 kHz.
+        steps: How loud it comes back, in dB of how loud it was played; times count from the first
+            frame.
+        delay_s: How late, from the loudspeaker's clock to the microphone's: 20 ms at least.
+    """
+    began_s: float | None = None
+
+    def mix(frame: bytes, at_s: float) -> bytes:
+        nonlocal began_s
+        began_s = at_s if began_s is None else began_s
+        gain = 10 ** (_db_at(steps, at_s - began_s) / 20)
+        if not gain:
+            return frame
+        voice = sound_of(frame)
+        return _pcm(voice + gain * _heard_at(played(), at_s - delay_s, len(voice)))
+
+    return mix
+
+
+_MARGIN = 48
+"""Samples at 24 kHz that the filter below reaches to each side."""
+
+
+def _heard_at(spans: Sequence[Hearable], at_s: float, length: int) -> Sound:
+    """Return so many samples at 16 kHz of what was played from a moment on."""
+    count = round(length * 1.5)
+    window = np.zeros(count + 2 * _MARGIN)
+    first_s = at_s - _MARGIN / 24_000
+    for span in reversed(spans):
+        start = round((span.at_s - first_s) * 24_000)
+        piece = sound_of(bytes(span.pcm[max(0, -start) * 2 : (len(window) - start) * 2]))
+        if start < len(window) and len(piece):
+            at = max(0, start)
+            window[at : at + len(piece)] = piece[: len(window) - at]
+        if start <= 0:
+            break  # older ones were over by then
+    smooth = np.convolve(window, _low_pass(7_000, 24_000, _MARGIN), "valid")
+    return np.asarray(np.interp(np.arange(length) * 1.5, np.arange(len(smooth)), smooth))
+
+
+def _low_pass(cutoff_hz: float, rate_hz: float, reach: int) -> Sound:
+    n = np.arange(-reach, reach + 1)
+    kernel = np.sinc(2 * cutoff_hz / rate_hz * n) * np.hanning(len(n))
+    return np.asarray(kernel / np.sum(kernel))
+
+
+# --- the telephone --------------------------------------------------------------------------------
+
+
+def telephone() -> Room:
+    """Return a line of 8 kHz in mu-law (ITU-T G.711), between two filters of 3.4 kHz."""
+    reach = 32
+    kernel = _low_pass(3_400, RATE_HZ, reach)
+    before, after = np.zeros(2 * reach), np.zeros(2 * reach)
+
+    def carry(frame: bytes, at_s: float) -> bytes:
+        nonlocal before, after
+        voice = np.concatenate([before, sound_of(frame)])
+        before = voice[-2 * reach :]
+        narrow = np.convolve(voice, kernel, "valid")[::2]
+        coded = decode_mu_law(encode_mu_law(np.rint(narrow)))
+        wide = np.zeros(2 * len(coded))
+        wide[::2] = 2 * coded
+        wide = np.concatenate([after, wide])
+        after = wide[-2 * reach :]
+        return _pcm(np.convolve(wide, kernel, "valid"))
+
+    return carry
+
+
+_BIAS, _CLIP = 132, 32_635
+
+
+def encode_mu_law(samples: Sound) -> NDArray[np.uint8]:
+    """Return samples as bytes of mu-law."""
+    size = np.minimum(np.abs(samples), _CLIP).astype(np.int64) + _BIAS
+    exponent = np.floor(np.log2(size)).astype(np.int64) - 7
+    mantissa = (size >> (exponent + 3)) & 15
+    sign = np.where(samples < 0, 0x80, 0)
+    return np.asarray(~(sign | (exponent << 4) | mantissa) & 0xFF, np.uint8)
+
+
+def decode_mu_law(code: NDArray[np.uint8]) -> Sound:
+    """Return bytes of mu-law as samples."""
+    bits = ~code.astype(np.int64) & 0xFF
+    size = (((bits & 15) << 3) + _BIAS << ((bits >> 4) & 7)) - _BIAS
+    return np.where(bits & 0x80, -size, size).astype(np.float64)

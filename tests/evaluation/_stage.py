@@ -1,0 +1,143 @@
+"""Where the cases are played: one server, its models loaded once, and one call after another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+import trio
+
+from bridge import App, Call
+from bridge._app import Answer
+from bridge.client import Caller
+from bridge.rehearsal import Line, Rehearsal
+from bridge.rehearsal._call import Beside, make_call
+from bridge.rehearsal._caller import Conversation
+from bridge.rehearsal._ear import Ear, Messages
+from bridge.rehearsal._measure import Notes
+from bridge.rehearsal._microphone import Room
+from bridge.rehearsal._observer import Observer
+from bridge.server import open_server
+from nodes.speech import LocalSpeech
+
+from ._agents import STORY
+from ._row import Row
+from ._voices import Voices, open_voices
+
+HINT = "A large latte, a cappuccino, a blueberry muffin, an espresso, a croissant."
+
+
+class Silent:
+    """A watcher who tells nobody."""
+
+    def begin(self, start_s: float, conversation: Conversation) -> None:
+        """Hear that the call begins."""
+
+    def line(self, at_s: float, line: Line) -> None:
+        """Hear that a line begins."""
+
+    def messages(self, messages: Messages) -> None:
+        """Hear of messages."""
+
+    def tick(self, at_s: float, ear: Ear) -> None:
+        """Hear that time has passed."""
+
+
+@dataclass(frozen=True)
+class Take:
+    """One call of a case, as it was recorded."""
+
+    name: str
+    """Of its picture: letters, digits and dashes."""
+    result: Rehearsal
+    notes: Notes
+    title: str
+    """What stands above its picture."""
+    rows: list[Row] = field(default_factory=list)
+    """What was found in it; stands in its picture."""
+
+
+class Stage:
+    """Plays calls, one at a time.
+
+    Attributes:
+        voices: Who speaks for the callers.
+    """
+
+    def __init__(
+        self,
+        voices: Voices,
+        url: str,
+        plays: list[Answer],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Take a server that is open; see ``open_stage``."""
+        self.voices = voices
+        self._url = url
+        self._plays = plays
+        self._tell = tell
+
+    async def line(self, who: str, text: str, when: object, **options: object) -> Line:
+        """Return a line with its sound, spoken by somebody."""
+        sound = await self.voices.say(who, text)
+        return Line(text, when, sound=sound, **options)  # type: ignore[arg-type]  # as Line has them
+
+    async def call(
+        self,
+        name: str,
+        answer: Answer,
+        script: Sequence[Line],
+        *,
+        room: Callable[[Caller], Room] | None = None,
+        beside: Beside | None = None,
+        answer_s: float = 8.0,
+        title: str = "",
+    ) -> Take:
+        """Play a call and return what became of it.
+
+        Args:
+            name: Of its picture.
+            answer: Who answers.
+            script: What the caller says; each line has its sound.
+            room: What else the caller's microphone hears.
+            beside: What the caller does beside speaking.
+            answer_s: How long the call goes on after its last line, at most.
+            title: Stands above its picture; by default made of the name.
+        """
+        self._tell(name)
+        observer = Observer()
+        self._plays[:] = [observer.watching(answer)]
+        lines = [(line, line.sound or b"") for line in script]
+        result, notes = await make_call(
+            self._url,
+            lines,
+            observer=observer,
+            watcher=Silent(),
+            answer_s=answer_s,
+            room=room,
+            beside=beside,
+        )
+        return Take(name, result, notes, title or name.replace("-", ": ", 1).capitalize())
+
+
+@asynccontextmanager
+async def open_stage(tell: Callable[[str], None] = print) -> AsyncIterator[Stage]:
+    """Load everything once and serve on a free port of loopback.
+
+    Args:
+        tell: Is told the name of each call as it begins.
+    """
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    plays: list[Answer] = []
+
+    async def answer(call: Call) -> None:
+        await plays[0](call)
+
+    async with open_voices() as (voices, voice):
+        await voice.learn(STORY)
+        app = App(answer, speech=LocalSpeech(voice=voice, hint=HINT), name="the evaluation")
+        async with open_server(app, port=0) as server:
+            yield Stage(voices, server.url, plays, tell)
+            await trio.lowlevel.checkpoint()

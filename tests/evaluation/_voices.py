@@ -1,0 +1,113 @@
+"""The people who call, and what they say: synthesised before any call begins."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from itertools import pairwise
+
+from nodes.speech import EspeakVoice, PiperVoice, SpeechPiece, TextToSpeech, resample
+from nodes.speech._clauses import ClauseSplitter
+
+RATE_HZ = 16_000
+
+ESPEAK = {
+    "ann": EspeakVoice("en-us+f3", words_per_minute=150, word_gap=1),
+    "ben": EspeakVoice("en-us+m3", words_per_minute=160),
+    "eve": EspeakVoice("en-us", words_per_minute=160),
+}
+"""Callers with a voice of espeak-ng.  Joe has that of piper, which is the agent's too."""
+
+HESITATION = "..."
+"""Stands in a line where the caller stops to think."""
+
+
+class Voices:
+    """Speaks for all callers; what was said once is kept."""
+
+    def __init__(self, engines: Mapping[str, TextToSpeech]) -> None:
+        """Take engines that are open, by the name of who speaks."""
+        self._engines = engines
+        self._kept: dict[tuple[str, str], SpeechPiece] = {}
+
+    async def say(self, who: str, text: str) -> bytes:
+        """Return what somebody says, PCM16 mono 16 kHz."""
+        return (await self._speak(who, text)).pcm
+
+    async def hesitate(self, who: str, text: str, pause_s: float) -> tuple[bytes, list[float]]:
+        """Return a sentence in which somebody stops to think, and where.
+
+        The sentence is spoken as a whole and cut between two words, so that its melody does not
+        fall before the pause.
+
+        Args:
+            who: Who speaks.
+            text: With ``...`` at each pause.
+            pause_s: How long each is.
+
+        Returns:
+            PCM16 mono 16 kHz, and where in it each pause begins, in seconds.
+        """
+        parts = [part.split() for part in text.split(HESITATION)]
+        piece = await self._speak(who, " ".join(word for part in parts for word in part))
+        starts = [word.start_s for word in piece.words]
+        at = [sum(len(part) for part in parts[: n + 1]) for n in range(len(parts) - 1)]
+        edges = [0, *(2 * round(starts[word] * RATE_HZ) for word in at), len(piece.pcm)]
+        pcm, begins = b"", []
+        for left, right in pairwise(edges):
+            if pcm:
+                begins.append(len(pcm) / 2 / RATE_HZ)
+                pcm += bytes(2 * round(pause_s * RATE_HZ))
+            pcm += piece.pcm[left:right]
+        return pcm, begins
+
+    async def _speak(self, who: str, text: str) -> SpeechPiece:
+        if (who, text) not in self._kept:
+            engine = self._engines[who]
+            pieces = [piece async for piece in engine.synthesize(text)]
+            pcm = b"".join(piece.pcm for piece in pieces)
+            wide = resample(pcm, engine.sample_rate_hz, RATE_HZ)
+            self._kept[who, text] = SpeechPiece(wide, pieces[0].words)
+        return self._kept[who, text]
+
+
+class Rehearsed:
+    """A voice that has some texts by heart: they cost no time, as other texts do."""
+
+    def __init__(self, voice: TextToSpeech) -> None:
+        """Take a voice that is open by the time it speaks."""
+        self._voice = voice
+        self._kept: dict[str, list[SpeechPiece]] = {}
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the pieces."""
+        return self._voice.sample_rate_hz
+
+    async def learn(self, text: str) -> None:
+        """Learn a text by heart, clause by clause as a call would ask for it."""
+        splitter = ClauseSplitter()
+        for clause in [*splitter.feed(text), *splitter.flush()]:
+            said = clause.strip()
+            self._kept[said] = [piece async for piece in self._voice.synthesize(said)]
+
+    async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield the speech piece by piece."""
+        if text in self._kept:
+            for piece in self._kept[text]:
+                yield piece
+            return
+        async with aclosing(self._voice.synthesize(text)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+@asynccontextmanager
+async def open_voices() -> AsyncIterator[tuple[Voices, Rehearsed]]:
+    """Open every voice; yields those of the callers, and the agent's."""
+    piper = PiperVoice()
+    async with AsyncExitStack() as stack:
+        for voice in ESPEAK.values():
+            await stack.enter_async_context(voice.open())
+        await stack.enter_async_context(piper.open())
+        yield Voices({**ESPEAK, "joe": piper}), Rehearsed(piper)

@@ -1,0 +1,76 @@
+"""Hums of assent, told from beginnings of sentences by their sound."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from nodes.speech import EspeakVoice, SileroModel, SoundOfVoice, TextToSpeech
+from nodes.speech._assent import LOOKED_AT, SoundOfAssent, features
+from nodes.speech._ear import ListeningSettings
+
+Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
+FRAME = 1024
+
+
+def around_hint(pcm: bytes) -> bytes:
+    """Return what the ear shows the detector of a sound."""
+    vad, voiced, settings = SileroModel().new_call(), 0, ListeningSettings()
+    for start in range(0, len(pcm) - FRAME + 1, FRAME):
+        probability = vad.probability(pcm[start : start + FRAME])
+        voiced = voiced + 1 if probability >= settings.speech_above else 0
+        if voiced == settings.onset_windows:
+            stop = start + FRAME * (1 + settings.hint_windows)
+            return pcm[stop - 2 * LOOKED_AT : stop]
+    raise AssertionError("nobody heard a voice")
+
+
+def louder(pcm: bytes, decibels: float) -> bytes:
+    samples = np.frombuffer(pcm, "<i2") * 10 ** (decibels / 20)
+    return np.clip(samples, -32768, 32767).astype("<i2").tobytes()
+
+
+@pytest.mark.parametrize("text", ["mhm", "mm-hmm", "uh-huh"])
+@pytest.mark.parametrize("name", ["en-us+f3", "en-us+m3"])
+@pytest.mark.parametrize("decibels", [0, -15])
+async def test_a_hum_is_assent(speech_of: Say, text: str, name: str, decibels: float) -> None:
+    """A hum is known 0.2 s after the onset, loud or soft."""
+    sound = SoundOfAssent()
+    assert isinstance(sound, SoundOfVoice)
+    async with EspeakVoice(name, words_per_minute=150).open() as voice:
+        pcm = louder(await speech_of(voice, text), decibels)
+    assert sound.probability(around_hint(pcm)) >= 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No wait, I want a cappuccino.",
+        "Actually, can I have two?",
+        "Hold on.",
+        "What about the muffin?",
+        "Wait.",
+        "No.",
+    ],
+)
+@pytest.mark.parametrize("name", ["en-us+f3", "en-us+m3"])
+async def test_the_beginning_of_a_sentence_is_none(speech_of: Say, text: str, name: str) -> None:
+    """What begins as sentences do is not taken for assent."""
+    async with EspeakVoice(name, words_per_minute=150).open() as voice:
+        pcm = await speech_of(voice, text)
+    assert SoundOfAssent().probability(around_hint(pcm)) < 0.5
+
+
+def test_silence_and_scraps_have_a_probability() -> None:
+    """Whatever it is given, the answer is a probability."""
+    for pcm in (b"", bytes(10), bytes(2 * LOOKED_AT), b"\xff\x7f" * LOOKED_AT):
+        assert 0 <= SoundOfAssent().probability(pcm) <= 1
+
+
+def test_loudness_does_not_count() -> None:
+    """What the network sees of a sound is the same at half the loudness."""
+    rng = np.random.default_rng(1)
+    sound = rng.standard_normal((1, LOOKED_AT)).astype(np.float32) / 10
+    assert np.allclose(features(sound), features(sound / 2), atol=1e-3)

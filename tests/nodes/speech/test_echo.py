@@ -1,0 +1,125 @@
+"""The agent's voice in the caller's microphone: through a room, at any loudness, talked over."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodes.speech import EspeakVoice, TextToSpeech
+from nodes.speech._echo import EchoDetector
+
+Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
+Sound = NDArray[np.float64]
+FRAME = 512
+RATE_HZ = 16_000
+AGENT = "Of course, one large latte, and one blueberry muffin. We bake everything here."
+LOUD = 2_500
+"""Mean loudness of speech close to a microphone: -22 dB of full scale."""
+
+
+class Loudspeaker:
+    """Plays a sound, from a moment on."""
+
+    def __init__(self, sound: Sound, after_s: float = 0.0) -> None:
+        self.sound = np.concatenate([np.zeros(round(after_s * RATE_HZ)), sound]) / 32768
+        self.at = 0
+
+    def next(self, seconds: float) -> NDArray[np.float32]:
+        length = round(seconds * RATE_HZ)
+        found = self.sound[self.at : self.at + length]
+        self.at += length
+        return np.pad(found, (0, length - len(found))).astype(np.float32)
+
+
+def at_level(sound: Sound, level: float) -> Sound:
+    """Return a sound of this mean loudness where it is loud at all."""
+    return sound * level / np.sqrt(np.mean(sound[abs(sound) > 200] ** 2))
+
+
+def through_room(sound: Sound, delay_s: float, decibels: float, seed: int = 1) -> Sound:
+    """Return what a microphone gets of a loudspeaker: late, weaker, coloured, reverberating."""
+    rng = np.random.default_rng(seed)
+    spectrum = np.fft.rfft(np.tanh(sound / 20_000) * 20_000)
+    hertz = np.maximum(np.fft.rfftfreq(len(sound), 1 / RATE_HZ), 1.0)
+    small = np.fft.irfft(spectrum / np.sqrt(1 + (250 / hertz) ** 4), len(sound))
+    times = np.arange(round(0.35 * RATE_HZ)) / RATE_HZ
+    room = rng.standard_normal(len(times)) * 10 ** (-3 * times / 0.35)
+    room *= 0.63 / np.sqrt((room**2).sum())  # 4 dB weaker than what comes directly
+    room[0] = 1.0
+    late = np.concatenate([np.zeros(round(delay_s * RATE_HZ)), np.convolve(small, room)])
+    return at_level(late, LOUD) * 10 ** (decibels / 20)
+
+
+def over(heard: Sound, played: Sound) -> NDArray[np.float64]:
+    """Return the probability of each frame of a microphone."""
+    noise = np.random.default_rng(2).standard_normal(len(heard)) * 8
+    pcm = np.clip(heard + noise, -32768, 32767).astype("<i2")
+    detector = EchoDetector(Loudspeaker(played))
+    starts = range(0, len(pcm) - FRAME + 1, FRAME)
+    return np.array([detector.probability(pcm[s : s + FRAME].tobytes()) for s in starts])
+
+
+def loud(heard: Sound) -> NDArray[np.bool_]:
+    """Return in which frames there is something to hear."""
+    frames = heard[: len(heard) // FRAME * FRAME].reshape(-1, FRAME)
+    power = (frames**2).mean(1)
+    return np.asarray(power > power.max() / 300)
+
+
+@pytest.fixture
+async def agent(speech_of: Say) -> Sound:
+    """Return the agent's speech, at 16 kHz."""
+    async with EspeakVoice("en-us+m3").open() as voice:
+        return at_level(np.frombuffer(await speech_of(voice, AGENT), "<i2").astype(float), LOUD)
+
+
+@pytest.fixture
+async def caller(speech_of: Say) -> Sound:
+    """Return what the caller says, at 16 kHz."""
+    async with EspeakVoice("en-us+f2", words_per_minute=150, pitch=62).open() as voice:
+        pcm = await speech_of(voice, "No wait, I want a cappuccino instead.")
+        return at_level(np.frombuffer(pcm, "<i2").astype(float), LOUD)
+
+
+@pytest.mark.parametrize("decibels", [-6, -18, -30])
+@pytest.mark.parametrize("delay_s", [0.03, 0.24, 0.47])
+async def test_an_echo_is_known_at_every_loudness(
+    agent: Sound, decibels: float, delay_s: float
+) -> None:
+    """Nine frames in ten of an echo are known, at any delay up to half a second."""
+    echo = through_room(agent, delay_s, decibels)
+    scores = over(echo, agent)
+    assert (scores[loud(echo)] >= 0.5).mean() > 0.9
+
+
+async def test_a_caller_is_no_echo(agent: Sound, caller: Sound) -> None:
+    """Somebody who speaks while the agent does, and whose microphone gets nothing of it, is not."""
+    scores = over(caller, agent[: len(caller)])
+    assert (scores >= 0.5).mean() < 0.03
+
+
+@pytest.mark.parametrize("decibels", [-12, -20, -30])
+async def test_a_caller_who_talks_over_the_agent_is_heard(
+    agent: Sound, caller: Sound, decibels: float
+) -> None:
+    """Within half a second of a caller's words over an echo two frames in a row are no echo."""
+    begin = RATE_HZ
+    heard = through_room(agent, 0.15, decibels)
+    heard[begin : begin + len(caller)] += caller[: len(heard) - begin]
+    spoken = begin + int(np.argmax(abs(caller) > LOUD))
+    scores = over(heard, agent)[spoken // FRAME + 2 :]
+    pairs = (scores[:-1] < 0.5) & (scores[1:] < 0.5)
+    assert pairs.any()
+    assert int(np.argmax(pairs)) * FRAME / RATE_HZ <= 0.5
+
+
+async def test_an_agent_that_is_silent_has_no_echo(caller: Sound) -> None:
+    """While nothing was played for long nothing is an echo, and the next echo is known again."""
+    silence = np.zeros(64 * FRAME)
+    played = np.concatenate([silence, caller])
+    scores = over(np.concatenate([silence, at_level(caller, 400)]), played)
+    assert (scores[:62] == 0).all()
+    assert (scores[64:][loud(caller)] >= 0.5).mean() > 0.8

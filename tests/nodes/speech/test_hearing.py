@@ -1,0 +1,150 @@
+"""The ear with its real models: telephones, weak and clipped microphones, hums and noise."""
+
+from __future__ import annotations
+
+from contextlib import aclosing, asynccontextmanager
+
+import numpy as np
+import pytest
+import trio
+import trio.testing
+
+from bridge.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
+from bridge.testing import open_call
+from nodes.speech import (
+    EspeakVoice,
+    SoundOfAssent,
+    ListeningSettings,
+    SilenceOnly,
+    SileroModel,
+    Transcript,
+    WhisperTiny,
+    resample,
+)
+from nodes.speech._ear import Ear
+
+FRAME = 640
+QUESTION, ORDER = "Can I have two teas please?", "Can I get a large latte please?"
+TEXTS = {"en-us+m3": (QUESTION, ORDER), "en-us+f3": ("mhm", "mm-hmm", "uh-huh")}
+
+
+@pytest.fixture(scope="module")
+def sounds():
+    """Let callers speak, once and on a real clock: a worker process does not wait for another."""
+    return trio.run(speak_all)
+
+
+async def speak_all():
+    spoken = {}
+    for name, texts in TEXTS.items():
+        async with EspeakVoice(name, words_per_minute=150, word_gap=1).open() as voice:
+            for text in texts:
+                async with aclosing(voice.synthesize(text)) as pieces:
+                    pcm = b"".join([piece.pcm async for piece in pieces])
+                spoken[text] = bytes(6400) + resample(pcm, voice.sample_rate_hz, 16_000)
+    return spoken
+
+
+class NoWords:
+    """A recogniser that understands nothing, at once."""
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        await trio.lowlevel.checkpoint()
+        return Transcript("")
+
+
+@asynccontextmanager
+async def listening():
+    vad, sound = SileroModel(), SoundOfAssent()
+
+    async def answer(call):
+        ears = call.bridge(name="ears", is_agent=False)
+        settings = ListeningSettings()
+        Ear(ears, vad.new_call(), NoWords(), SilenceOnly(), settings, sounds=(sound,))
+
+    async with open_call(answer) as caller:
+        await trio.testing.wait_all_tasks_blocked()
+        yield caller
+
+
+async def send(caller, pcm: bytes) -> None:
+    """Give a sound in frames of 20 ms, on time."""
+    for start in range(0, len(pcm), FRAME):
+        caller.publish(UserAudio(pcm=pcm[start : start + FRAME]))
+        await trio.sleep(0.02)
+
+
+def samples(pcm: bytes):
+    return np.frombuffer(pcm, "<i2").astype(float)
+
+
+def pcm_of(values) -> bytes:
+    return np.clip(np.round(values), -32768, 32767).astype("<i2").tobytes()
+
+
+def over_telephone(pcm: bytes) -> bytes:
+    """Return a sound after 8 kHz and mu-law: G.711's segments of 16 steps."""
+    value = samples(resample(pcm, 16_000, 8000))
+    magnitude = np.minimum(abs(value) / 4, 8158) + 33  # 14 bits, with the bias
+    segment = np.maximum(np.floor(np.log2(magnitude)) - 5, 0)
+    step = 2.0 ** (segment + 1)
+    decoded = (np.floor(magnitude / step) * step + step / 2 - 33) * 4
+    return resample(pcm_of(np.sign(value) * np.maximum(decoded, 0)), 8000, 16_000)
+
+
+def hiss(seconds: float, level: float) -> bytes:
+    return pcm_of(np.random.default_rng(1).standard_normal(round(seconds * 16_000)) * level)
+
+
+def onset_s(caller) -> float:
+    return next(item.at_s for item in caller.received if isinstance(item.event, VoiceStarted))
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (over_telephone, "telephone"),
+        (lambda pcm: pcm_of(samples(pcm) / 30), "30 dB weaker"),
+        (lambda pcm: pcm_of(samples(pcm) * 20), "clipped"),
+        (lambda pcm: pcm_of(samples(pcm) + samples(hiss(len(pcm) / 32_000, 300))), "noisy"),
+    ],
+    ids=["telephone", "weak", "clipped", "noisy"],
+)
+async def test_every_microphone_is_heard(autojump_clock, sounds, change, name) -> None:
+    """A voice begins within 0.25 s of its first sound and stops after it, whatever the line."""
+    pcm = change(sounds[QUESTION])
+    loud = abs(samples(pcm)[6000:])
+    first_s = (6000 + int(np.argmax(loud > 0.2 * loud.max()))) / 16_000
+    async with listening() as caller:
+        await send(caller, pcm + bytes(32_000))
+        assert onset_s(caller) - first_s < 0.25, name
+        assert len(caller.events(VoiceStarted)) == len(caller.events(VoiceStopped)), name
+        assert caller.events(VoiceHint) == [], name
+
+
+@pytest.mark.parametrize("text", ["mhm", "mm-hmm", "uh-huh"])
+@pytest.mark.parametrize("line", [lambda pcm: pcm, over_telephone], ids=["wide", "telephone"])
+async def test_a_hum_gets_its_hint_in_time(autojump_clock, sounds, text, line) -> None:
+    """The hint comes 0.2 s after the start of the voice, also over a telephone."""
+    pcm = line(sounds[text])
+    async with listening() as caller:
+        await send(caller, pcm + bytes(32_000))
+        (hint,) = [item for item in caller.received if isinstance(item.event, VoiceHint)]
+        assert hint.event.kind == "acknowledgement"
+        assert hint.at_s - onset_s(caller) < 0.21  # in frames of 20 ms
+
+
+@pytest.mark.parametrize("pcm", [bytes(320_000), hiss(10, 100), hiss(10, 1000), hiss(10, 6000)])
+async def test_a_microphone_without_a_voice_begins_nothing(autojump_clock, pcm) -> None:
+    """Neither a muted microphone nor white noise, soft or loud, is a voice."""
+    async with listening() as caller:
+        await send(caller, pcm)
+        assert caller.events(VoiceStarted) == []
+
+
+async def test_a_telephone_is_understood(sounds) -> None:
+    """Whisper understands what comes over 8 kHz mu-law."""
+    with trio.fail_after(120):
+        async with WhisperTiny(hint="Latte, cappuccino.").open() as stt:
+            words = await stt.transcribe(over_telephone(sounds[ORDER]))
+    assert "large latte" in words.text.lower()

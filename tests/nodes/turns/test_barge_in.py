@@ -1,0 +1,132 @@
+"""What the default strategy makes of a sound, rule by rule."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from nodes.turns import AgentView, Hint, HoldThenDecide, Sound, TurnSettings
+
+AGENT = AgentView(is_audible=True, is_at_work=True, first_sound_s=-100.0, state="speaking")
+SAYING = "your parcel left the warehouse on monday"
+
+
+def judged(settings=None, **known):
+    known = {"now_s": 10.0, "agent": AGENT, "saying": SAYING, **known}
+    return HoldThenDecide().judge(Sound(**known), settings or TurnSettings())
+
+
+def over(text, **known):
+    return judged(is_voiced=False, silent_s=0.3, words_known=True, text=text, **known)
+
+
+@pytest.mark.parametrize(
+    ("known", "decision", "rule", "final"),
+    [
+        ({"voiced_s": 0.49}, "undecided", "", False),
+        ({"voiced_s": 0.5}, "interruption", "min_duration_s", True),
+        ({"is_voiced": False, "silent_s": 0.05}, "undecided", "", False),
+        (
+            {"is_voiced": False, "silent_s": 0.1},
+            "silence",
+            "false_interruption_timeout_s",
+            False,
+        ),
+        ({"text": "could"}, "interruption", "min_words", True),
+        ({"text": "okay"}, "acknowledgement", "acknowledgements", False),
+        ({"text": "okay", "voiced_s": 0.8}, "acknowledgement", "acknowledgements", False),
+        ({"text": "okay", "voiced_s": 0.9}, "interruption", "min_duration_s", True),
+        ({"text": "okay stop"}, "interruption", "interruption_phrases", True),
+        ({"text": "parcel left the warehouse"}, "echo", "echo_similarity", False),
+        (
+            {"text": "parcel left the warehouse", "voiced_s": 5.0},
+            "echo",
+            "echo_similarity",
+            False,
+        ),
+        ({"hint": Hint("noise", 0.8)}, "noise", "hint", False),
+        ({"hint": Hint("noise", 0.6)}, "undecided", "", False),
+        ({"hint": Hint("noise", 0.8), "voiced_s": 5.0}, "noise", "hint", False),
+        ({"hint": Hint("echo", 0.8), "voiced_s": 5.0}, "echo", "hint", False),
+        ({"hint": Hint("speech", 0.9)}, "undecided", "", False),
+        ({"hint": Hint("acknowledgement", 0.7)}, "acknowledgement", "hint", False),
+        (
+            {"hint": Hint("acknowledgement", 0.7), "voiced_s": 0.9},
+            "interruption",
+            "min_duration_s",
+            True,
+        ),
+        (
+            {"hint": Hint("acknowledgement", 0.5), "held_s": 0.3, "voiced_s": 0.3},
+            "acknowledgement",
+            "longest_hold_s",
+            False,
+        ),
+        ({"hint": Hint("noise", 0.9), "text": "excuse me"}, "interruption", None, True),
+    ],
+)
+def test_the_first_rule_that_knows_decides(known, decision, rule, final):
+    """Each rule decides what it knows, and names itself."""
+    verdict = judged(**known)
+    assert (verdict.decision, verdict.final) == (decision, final)
+    assert rule in (None, verdict.rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [
+        ("mhm", "acknowledgement"),
+        ("left the warehouse on monday", "echo"),
+        ("", "noise"),
+        ("no thanks", "interruption"),
+    ],
+)
+def test_a_sound_that_is_over_is_decided(text, decision):
+    """With its words known nothing is left open."""
+    verdict = over(text)
+    assert (verdict.decision, verdict.final) == (decision, True)
+
+
+def test_words_are_no_noise():
+    """A hint at noise does not count once there are words, however few."""
+    settings = TurnSettings(min_words=3)
+    assert judged(settings, hint=Hint("noise", 0.9), text="with milk").decision == "undecided"
+    last = judged(settings, hint=Hint("noise", 0.9), text="with milk", voiced_s=0.5)
+    assert last.rule == "min_duration_s"
+
+
+def test_too_few_words():
+    """Fewer than min_words neither interrupt nor are nothing."""
+    settings = TurnSettings(min_words=3)
+    assert over("with milk", settings=settings).decision == "too_few_words"
+    assert judged(settings, text="with milk").decision == "undecided"
+    assert over("with oat milk", settings=settings).decision == "interruption"
+    assert over("加燕麦奶", settings=settings).decision == "interruption"
+
+
+@pytest.mark.parametrize(
+    ("known", "look_in_s"),
+    [
+        ({"voiced_s": 0.2}, 0.3),
+        ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
+        ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.1),
+        ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.06),
+        ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
+    ],
+)
+def test_it_says_when_to_ask_again(known, look_in_s):
+    """What is undecided names the next time that matters."""
+    assert judged(**known).look_in_s == pytest.approx(look_in_s)
+
+
+def test_the_warm_up_moves_the_time_that_matters():
+    """Within it, sound alone is looked at again when it is over."""
+    early = AgentView(is_audible=True, is_at_work=True, first_sound_s=9.5)
+    verdict = judged(agent=early, voiced_s=0.6, held_s=0.1)
+    assert verdict.decision == "undecided"
+    assert verdict.look_in_s == pytest.approx(0.2), "a hold is a short one meanwhile"
+    assert judged(agent=early, voiced_s=0.6, held_s=0.4).rule == "longest_hold_s"
+    assert judged(agent=early, voiced_s=0.6, held_s=0.4).look_in_s == pytest.approx(0.5)
+    none = AgentView(is_at_work=True)
+    assert judged(agent=none, voiced_s=0.6).decision == "interruption", "nothing was heard yet"

@@ -1,0 +1,72 @@
+"""How long a silence has to last to end a turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.turns import DynamicEndpointing, FixedEndpointing, ModelEndpointing, Pause
+
+
+def test_fixed_waits_the_same_always():
+    """FixedEndpointing looks at nothing."""
+    assert FixedEndpointing(0.4).wait_s(Pause()) == 0.4
+    assert FixedEndpointing(0.4).wait_s(Pause(score=1.0, earlier_s=(2.0,))) == 0.4
+
+
+def test_dynamic_waits_the_least_at_first():
+    """Nothing is known of a caller who has not paused yet."""
+    assert DynamicEndpointing().wait_s(Pause()) == 0.4
+
+
+def test_dynamic_learns_the_pauses_of_a_caller():
+    """It waits a margin longer than the caller usually pauses; newer pauses count more."""
+    dynamic = DynamicEndpointing(min_s=0.2, max_s=2.0, margin=1.5, weight=0.5)
+    assert dynamic.wait_s(Pause(earlier_s=(0.6,))) == pytest.approx(0.9)
+    assert dynamic.wait_s(Pause(earlier_s=(0.6, 0.8))) == pytest.approx(1.05)
+    assert dynamic.wait_s(Pause(earlier_s=(0.8, 0.6))) == pytest.approx(1.05)
+    assert dynamic.wait_s(Pause(earlier_s=(0.1, 0.8, 0.8))) > 0.9
+
+
+def test_dynamic_keeps_its_bounds():
+    """Very short and very long pauses lead to the bounds."""
+    dynamic = DynamicEndpointing(min_s=0.3, max_s=1.0)
+    assert dynamic.wait_s(Pause(earlier_s=(0.05,))) == 0.3
+    assert dynamic.wait_s(Pause(earlier_s=(5.0,))) == 1.0
+
+
+def test_a_model_ends_what_is_complete_at_once():
+    """From complete_above on there is nothing to wait for."""
+    model = ModelEndpointing()
+    assert model.wait_s(Pause(score=0.5)) == 0.0
+    assert model.wait_s(Pause(score=1.0)) == 0.0
+
+
+def test_a_model_waits_the_longer_the_less_complete_a_turn_sounds():
+    """The wait shrinks with the probability; without a score it is the longest."""
+    model = ModelEndpointing(longest_pause_s=1.0, shortest_pause_s=0.2)
+    assert model.wait_s(Pause(score=0.0)) == 1.0
+    assert model.wait_s(Pause(score=0.25)) == pytest.approx(0.6)
+    assert model.wait_s(Pause(score=0.499)) == pytest.approx(0.2, abs=0.01)
+    assert model.wait_s(Pause()) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: FixedEndpointing(-0.1), r"silence_s=\) is seconds from 0, not -0.1"),
+        (lambda: FixedEndpointing("1"), "silence_s=\\) is seconds, as a number, not '1'"),
+        (lambda: FixedEndpointing(True), "not True"),
+        (lambda: FixedEndpointing(float("nan")), "not nan"),
+        (lambda: DynamicEndpointing(min_s=2.0), "is above max_s=1.2"),
+        (lambda: DynamicEndpointing(max_s=float("inf")), "max_s="),
+        (lambda: DynamicEndpointing(weight=0), "weight="),
+        (lambda: DynamicEndpointing(margin=0.5), "margin="),
+        (lambda: ModelEndpointing(complete_above=0), "complete_above="),
+        (lambda: ModelEndpointing(longest_pause_s=-1), "longest_pause_s="),
+        (lambda: ModelEndpointing(shortest_pause_s=None), "shortest_pause_s="),
+    ],
+)
+def test_wrong_numbers_fail_when_made(make, error):
+    """The error names the strategy, the number and its bounds."""
+    with pytest.raises((TypeError, ValueError), match=error):
+        make()

@@ -1,0 +1,275 @@
+"""Trains the ear for assent, and tells how well it does on voices it has never heard.
+
+    python -m tests.training.assent sounds FOLDER    # one voice of espeak-ng after the other
+    python -m tests.training.assent train FOLDER     # writes nodes/speech/_assent_weights.py
+
+Every voice says hums, other words of assent, and beginnings of sentences, at random speed, pitch,
+loudness and noise, a quarter of them over the telephone.  Three fifths of the voices are learned
+from, one fifth decides the threshold, one fifth tests.  espeak-ng is GPL software: it makes the
+sounds, and nothing of it is in the weights but numbers that were fitted to them.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from base64 import b85encode
+from pathlib import Path
+
+import numpy as np
+
+from nodes.speech import SileroModel, resample
+from nodes.speech._assent import HIDDEN, LOOKED_AT, levels, summary
+from nodes.speech._child_espeak import Espeak
+
+from .phrases import HUMS, UH_HUHS, WORDS, sentences
+
+TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_assent_weights.py"
+LEFT_OUT = {"Demonic", "UniRobot", "Storm", "whisper", "whisperf", "anikaRobot", "Tweaky", "croak"}
+"""Voices that nobody has."""
+ACCENTS = ("en-us", "en-us", "en-us", "en", "en-gb-x-rp", "en-us-nyc", "en-029")
+KINDS = ("hum", "uh-huh", "word", "sentence")
+RATE_HZ, WINDOW = 16_000, 512
+HINT_WINDOWS = 6
+EARLIER = 256
+"""Samples by which a sound may also begin earlier; how many more are kept for that."""
+FALSE_ALARMS = 0.05
+
+
+def voices() -> list[str]:
+    """Return the names of the voices, in an order that is always the same."""
+    import espeakng_loader
+
+    folder = Path(espeakng_loader.get_data_path()) / "voices" / "!v"
+    names = [path.name for path in sorted(folder.iterdir())]
+    wanted = [n for n in names if n not in LEFT_OUT and not n.startswith("robosoft")]
+    random.Random(7).shuffle(wanted)
+    return wanted
+
+
+# --- sounds -----------------------------------------------------------------------------------
+
+
+def make_sounds(folder: Path) -> None:
+    """Let every voice speak, each in a process of its own: some crash the library."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, voice in enumerate(voices()):
+        if (folder / f"{number}.npz").exists():
+            continue
+        command = [sys.executable, "-m", "tests.training.assent", "voice", str(folder), voice]
+        result = subprocess.run(command, check=False)
+        print(number, voice, "" if result.returncode == 0 else "crashed", flush=True)
+
+
+def let_speak(folder: Path, voice: str) -> None:
+    """Keep what is heard of one voice around the moment at which a hint is due."""
+    number = voices().index(voice)
+    rng, noise = random.Random(number), np.random.default_rng(number)
+    engine, vad = Espeak({"voice": "en-us"}), SileroModel()
+    kept, kinds = [], []
+    for kind, text in texts(rng):
+        engine._set(manner(rng, voice))
+        spoken = say(engine, text)
+        heard = as_heard(resample(spoken, engine.sample_rate_hz, RATE_HZ), rng, noise)
+        sound = around_hint(heard, vad) if heard is not None else None
+        if sound is not None:
+            kept.append(sound)
+            kinds.append(KINDS.index(kind))
+    np.savez_compressed(folder / f"{number}.npz", sounds=np.stack(kept), kinds=kinds)
+
+
+def say(engine: Espeak, text: str) -> bytes:
+    """Return the speech of a text, in which ``[[...]]`` stands for phonemes."""
+    engine._pcm.clear()
+    data = text.encode()
+    flags = 1 | 0x100 | 0x1000  # UTF-8, phonemes, a pause at the end: speak_lib.h
+    engine._lib.espeak_Synth(data, len(data) + 1, 0, 1, 0, flags, None, None)
+    return bytes(engine._pcm)
+
+
+def texts(rng: random.Random) -> list[tuple[str, str]]:
+    """Return what a voice says; hums often, as there are few."""
+    endings = ["", "", "?", "!", "."]
+    hums = [("hum", text + rng.choice(endings)) for text in HUMS for _ in range(3)]
+    uh_huhs = [("uh-huh", text + rng.choice(endings)) for text in UH_HUHS for _ in range(3)]
+    words = [("word", text) for text in WORDS]
+    return [*hums, *uh_huhs, *words, *(("sentence", t) for t in rng.sample(sentences(rng), 90))]
+
+
+def manner(rng: random.Random, voice: str) -> dict[str, object]:
+    """Return how a voice speaks this time."""
+    return {
+        "voice": f"{rng.choice(ACCENTS)}+{voice}",
+        "words_per_minute": rng.randint(120, 230),
+        "pitch": rng.randint(20, 85),
+        "pitch_range": rng.randint(25, 85),
+    }
+
+
+def as_heard(pcm: bytes, rng: random.Random, noise: np.random.Generator) -> np.ndarray | None:
+    """Return the first 1.2 s of a sound as a microphone gives it, behind half a second of noise."""
+    sound = np.frombuffer(pcm, "<i2").astype(float)
+    audible = np.nonzero(abs(sound) > 0.06 * abs(sound).max(initial=1.0))[0]
+    if not len(audible) or abs(sound).max() < 200:
+        return None
+    loud = np.sqrt(np.mean(sound[abs(sound) > 200] ** 2))
+    level = 32768 * 10 ** (rng.uniform(-36, -12) / 20)
+    sound = sound[max(0, audible[0] - 160) :][: int(1.2 * RATE_HZ)] * level / loud
+    heard = np.concatenate([np.zeros(rng.randint(6400, 8000)), sound, np.zeros(RATE_HZ)])
+    hiss = max(2.0, level * 10 ** (-rng.choice([60, 60, 40, 30, 20, 15]) / 20))
+    heard = np.clip(heard + hiss * noise.standard_normal(len(heard)), -32768, 32767)
+    return over_telephone(heard) if rng.random() < 0.25 else heard.astype("<i2")
+
+
+def over_telephone(heard: np.ndarray) -> np.ndarray:
+    """Return a sound as 8 kHz mu-law leaves it (G.711's curve; its steps are within 1 of these)."""
+    narrow = resample(heard.astype("<i2").tobytes(), RATE_HZ, 8000)
+    value = np.frombuffer(narrow, "<i2") / 32768
+    code = np.round(np.sign(value) * np.log1p(255 * abs(value)) / np.log(256) * 127) / 127
+    value = np.sign(code) * (256 ** abs(code) - 1) / 255
+    return np.frombuffer(resample((value * 32767).astype("<i2").tobytes(), 8000, RATE_HZ), "<i2")
+
+
+def around_hint(heard: np.ndarray, model: SileroModel) -> np.ndarray | None:
+    """Return what the detector gets of a sound, and a little before; None if nobody hears it."""
+    vad, voiced = model.new_call(), 0
+    for start in range(0, len(heard) - WINDOW + 1, WINDOW):
+        probability = vad.probability(heard[start : start + WINDOW].tobytes())
+        voiced = voiced + 1 if probability >= 0.5 else 0
+        if voiced == 2:
+            stop = start + (1 + HINT_WINDOWS) * WINDOW
+            return heard[max(0, stop - LOOKED_AT - EARLIER) : stop]
+    return None
+
+
+# --- training ---------------------------------------------------------------------------------
+
+
+def train(folder: Path) -> None:
+    """Fit the network, print how well it does, and write its weights."""
+    level, kinds, group = load(folder)
+    learned = np.nonzero(group > 1)[0]
+    network = fit(level, learned, (kinds != KINDS.index("sentence")).astype(np.float32))
+    inner, offsets, outer, _ = network
+    steps = [float(abs(part).max() / 127) for part in (inner, offsets, outer)]
+    inner, offsets, outer = (
+        np.round(part / step).astype(np.int8) for part, step in zip(network[:3], steps, strict=True)
+    )
+    hidden = np.tanh(summary(level[1]) @ (inner * steps[0]) + offsets * steps[1])
+    score = hidden.astype(float) @ (outer * steps[2])
+    sentences = score[(group == 1) & (kinds == KINDS.index("sentence"))]
+    offset = -float(np.quantile(sentences, 1 - FALSE_ALARMS))
+    report(score + offset, kinds, group)
+    write(np.concatenate([inner.ravel(), offsets, outer]), steps, offset)
+
+
+def load(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return levels (begun earlier or not), kinds and the fifth of the voices, 0 to 4."""
+    level, kinds, group = [], [], []
+    for path in sorted(folder.glob("*.npz"), key=lambda path: int(path.stem)):
+        file = np.load(path)
+        sounds = file["sounds"].astype(np.float32) / 32768
+        level.append(np.stack([levels(sounds[:, :-EARLIER]), levels(sounds)]))
+        kinds.append(file["kinds"])
+        group.append(np.full(len(sounds), int(path.stem) % 5))
+    return np.concatenate(level, 1), np.concatenate(kinds), np.concatenate(group)
+
+
+def fit(level: np.ndarray, learned: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
+    """Return a network of one hidden layer, fitted with Adam (Kingma and Ba, 2015).
+
+    Each round hears the sounds from throats of other lengths, some begun a little earlier, and
+    with noise on what it sees: so it learns no voice by heart.
+    """
+    rng, rounds = np.random.default_rng(0), 45
+    seen = summary(level[1][learned])
+    mean, spread = seen.mean(0), seen.std(0) + 1e-6
+    sizes = ((seen.shape[1], HIDDEN), (HIDDEN,), (HIDDEN,), (1,))
+    parts = [rng.standard_normal(size).astype(np.float32) / size[0] ** 0.5 for size in sizes]
+    parts[1][:], parts[3][:] = 0, 0
+    moments = [[np.zeros_like(part), np.zeros_like(part)] for part in parts]
+    step = 0
+    for number in range(rounds):
+        warped = seen if number >= rounds - 2 else summary(vary(level, learned, rng))
+        inputs = ((warped - mean) / spread).astype(np.float32)
+        for batch in np.array_split(rng.permutation(len(learned)), len(learned) // 256):
+            noisy = inputs[batch] + 0.2 * rng.standard_normal(inputs[batch].shape)
+            step += 1
+            rate = 5e-3 * (1 - number / rounds) + 1e-5
+            gradients = slopes(parts, noisy.astype(np.float32), wanted[learned[batch]])
+            for part, slope, moment in zip(parts, gradients, moments, strict=True):
+                moment[0] += 0.1 * (slope - moment[0])
+                moment[1] += 0.001 * (slope**2 - moment[1])
+                scale = np.sqrt(moment[1] / (1 - 0.999**step)) + 1e-8
+                part -= rate * moment[0] / (1 - 0.9**step) / scale
+    inner, offsets, outer, offset = parts
+    inner = inner / spread[:, None]
+    return [inner, offsets - mean @ inner, outer, offset]
+
+
+def vary(level: np.ndarray, learned: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the levels of the sounds, each with its bands moved, half of them begun earlier."""
+    chosen = level[rng.integers(0, 2, len(learned)), learned]
+    count = chosen.shape[2]
+    place = np.clip(np.arange(count) * rng.uniform(0.87, 1.15, (len(chosen), 1)), 0, count - 1)
+    low = place.astype(int)
+    share = (place - low)[:, None].astype(np.float32)
+    below = np.take_along_axis(chosen, low[:, None], 2)
+    above = np.take_along_axis(chosen, np.minimum(low + 1, count - 1)[:, None], 2)
+    return below * (1 - share) + above * share
+
+
+def slopes(parts: list[np.ndarray], inputs: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
+    """Return the gradient of the logistic loss, with a weight decay of 0.001."""
+    inner, offsets, outer, offset = parts
+    hidden = np.tanh(inputs @ inner + offsets)
+    error = (1 / (1 + np.exp(-(hidden @ outer + offset))) - wanted) / len(inputs)
+    back = error[:, None] * outer * (1 - hidden**2)
+    return [
+        inputs.T @ back + 1e-3 * inner,
+        back.sum(0),
+        hidden.T @ error + 1e-3 * outer,
+        error.sum(keepdims=True),
+    ]
+
+
+def report(score: np.ndarray, kinds: np.ndarray, group: np.ndarray) -> None:
+    """Print which share of each kind is taken for assent, by voices nothing was learned from."""
+    test = group == 0
+    sentences = score[test & (kinds == KINDS.index("sentence"))]
+    print("sentences taken for assent | hums | uh-huhs | words of assent recognised")
+    for share in (0.01, 0.02, 0.05, 0.1, 0.2):
+        above = np.quantile(sentences, 1 - share)
+        hits = [np.mean(score[test & (kinds == kind)] > above) for kind in range(3)]
+        print(f"{share:.2f} | " + " | ".join(f"{hit:.3f}" for hit in hits))
+    for probability in (0.5, 0.7):
+        above = np.log(probability / (1 - probability))
+        hits = [np.mean(score[test & (kinds == kind)] > above) for kind in range(4)]
+        shares = ", ".join(f"{k} {h:.3f}" for k, h in zip(KINDS, hits, strict=True))
+        print(f"at {probability}: {shares}")
+    counts = [int(np.sum(test & (kinds == kind))) for kind in range(4)]
+    print("tested on", dict(zip(KINDS, counts, strict=True)))
+
+
+def write(values: np.ndarray, steps: list[float], offset: float) -> None:
+    """Write the weights as a module."""
+    text = b85encode(values.astype(np.int8).tobytes()).decode()
+    lines = "\n".join(text[start : start + 96] for start in range(0, len(text), 96))
+    TARGET.write_text(
+        '"""Weights of `SoundOfAssent`; written by ``tests/training/assent.py``, not by hand."""\n\n'
+        f'VALUES = r"""\n{lines}\n"""\n'
+        '"""Signed bytes in base 85: inner weights by feature, inner offsets, outer weights."""\n\n'
+        f"INNER_STEP = {steps[0]:.6g}\nOFFSET_STEP = {steps[1]:.6g}\nOUTER_STEP = {steps[2]:.6g}\n"
+        f"OFFSET = {offset:.6g}\n"
+    )
+
+
+if __name__ == "__main__":
+    command, where = sys.argv[1], Path(sys.argv[2])
+    if command == "sounds":
+        make_sounds(where)
+    elif command == "voice":
+        let_speak(where, sys.argv[3])
+    else:
+        train(where)
