@@ -20,7 +20,7 @@ talk: $(VENV)/demo-installed
 
 test: $(VENV)/dev-installed
 	$(BIN)/python -m bridge models --fetch
-	$(BIN)/python -m pytest tests -m "not proof"
+	$(BIN)/python -m pytest tests -m "not proof" -n 2 --dist loadfile
 
 # What takes long: any conversation, processes that are killed, mutations, the local model at work.
 proofs: $(VENV)/dev-installed

@@ -1,4 +1,4 @@
-"""Weights of `SoundOfAssent`; written by ``tests/training/assent.py``, not by hand."""
+"""Weights of `SoundOfAssent`, written by ``tests/training/assent.py``, not by hand."""
 
 VALUES = r"""
 3?KXH0QwUE^!ED#+5p=B{1+1d6aDM}00Har9^L=|;syTz00R2-68q8{3=IVb`~U#t{s!m`_5j}i`Qi=$AO9~1?Ee!W`1&R90

@@ -55,6 +55,10 @@ MICROPHONE_LOST_S = 1.0
 ECHO_ABOVE = 0.5
 """A window is the agent's own voice from this probability on."""
 
+LONGEST_DOUBT = 20
+"""For how many windows, 0.64 s, a caller may be taken for the agent's echo; what sounds like speech
+for longer before a voice begins was something else."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListeningSettings:
@@ -154,6 +158,8 @@ class Ear:
         self._paused = False  # the models were asked, and nobody went on since
         self._owes_words = self._settles = False  # words are awaited; and then all is settled
         self._voiced = self._silent = self._age = 0  # windows: in a row, in a row, since the onset
+        self._sounding = 0  # windows in a row that sound like speech, whoever's it is
+        self._beginning = b""  # what the detectors of sounds look at, of that speech
         self._last_voice_s = self._last_frame_s = 0.0
         bridge.on(UserAudio, source="caller").map(self.hear)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
@@ -181,12 +187,15 @@ class Ear:
         probability = self._vad.probability(window)
         echo = self._echo.probability(window) if self._echo is not None else 0.0
         self._recent.append(window)
+        self._sounding = self._sounding + 1 if probability >= self._settings.speech_above else 0
+        if self._sounding == self._settings.onset_windows + self._settings.hint_windows:
+            self._beginning = b"".join(self._recent)
         if self._recording is not None:
             self._recording.add(window)
         if self._on:
             self._age += 1
             if self._age == self._settings.hint_windows:
-                self._hint()
+                self._hint(b"".join(self._recent))
         if echo >= ECHO_ABOVE:
             self._hear_echo(echo)
         elif probability >= self._settings.speech_above:
@@ -205,7 +214,10 @@ class Ear:
             self._begin()
 
     def _begin(self) -> None:
-        self._on, self._silent, self._age = True, 0, 0
+        self._on, self._silent = True, 0
+        # A voice that was taken for an echo for a moment began a moment ago.
+        late = self._sounding - self._settings.onset_windows
+        self._age = late if late < LONGEST_DOUBT else 0
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             self._recording = _Recording(bytearray(b"".join(self._recent)))
@@ -214,6 +226,8 @@ class Ear:
             self._publish(SpeechResumed())
         self._publish(VoiceStarted())
         self._publish(SpeechBegan())
+        if self._age >= self._settings.hint_windows:
+            self._hint(self._beginning)
 
     def _hear_silence(self) -> None:
         if not self._on:
@@ -268,9 +282,8 @@ class Ear:
             if self._recording is not None:
                 self._pause()
 
-    def _hint(self) -> None:
+    def _hint(self, pcm: bytes) -> None:
         """Tell what the voice seems to be by its sound."""
-        pcm = b"".join(self._recent)
         for sound in self._sounds:
             probability = sound.probability(pcm)
             if probability >= 0.5:

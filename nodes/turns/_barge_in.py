@@ -110,7 +110,9 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     short = not sound.lasts(settings.acknowledgement_lasts_s)
     surely = sound.seems("acknowledgement", max(SURE, settings.hint_above))
-    if not 0 < words <= settings.misheard_words or not (short and surely):
+    too_fast = words > FASTEST_WORDS_S * max(sound.voiced_s, 0.1)
+    few = words <= settings.misheard_words or (too_fast and settings.misheard_words > 0)
+    if not words or not (few and short and surely):
         return None
     values = {"words": words, "misheard_words": settings.misheard_words, "sure": SURE}
     return Verdict("acknowledgement", "misheard_words", values, final=sound.is_over)
@@ -221,6 +223,9 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
 LIKELY = 0.5
 """From this probability on a hint at an acknowledgement is more likely right than wrong: the sound
 may then last longer, and holds the agent's speech for `longest_hold_s` at most."""
+
+FASTEST_WORDS_S = 8.0
+"""Words a second that nobody says; auctioneers reach 6.  Recognisers fill a hum with more."""
 
 SURE = 0.9
 """From this probability on a hint at an acknowledgement outweighs a few words that say otherwise:

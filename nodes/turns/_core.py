@@ -183,7 +183,9 @@ class TurnCore:
             doubt.transcript.sound_began()
         if voice.silent_s(book.now_s) >= book.settings.false_interruption_timeout_s - CLOSE_S:
             voice.began_s = book.now_s
-            doubt.hint, doubt.let_go, doubt.blocked = None, "", ""
+            doubt.blocked = ""
+            if doubt.hint is None or doubt.hint.kind != "acknowledgement":
+                doubt.hint, doubt.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
         voice.start(book.now_s)
 
     def _voice_stopped(self) -> None:

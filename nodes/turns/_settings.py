@@ -44,16 +44,16 @@ class TurnSettings:
     interruption_phrases: tuple[str, ...] = ()
     """Further words that always interrupt."""
     misheard_words: int = 3
-    """Up to so many words of a sound that is surely an acknowledgement, and short, are one, whatever
-    the recogniser makes of it; an interruption phrase still interrupts.  0: its words always count.
-    """
+    """Up to so many words of a sound that is surely an acknowledgement, and short, are one,
+    whatever the recogniser makes of it; an interruption phrase still interrupts.  0: its words
+    always count."""
     false_interruption_timeout_s: float = 0.1
     """Silence after which a sound that was too short lets the agent go on; with a voice detector
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
-    than not, or does not interrupt by lasting: with the way to the player the gap stays below 0.3 s,
-    and a longer one is heard as a fault."""
+    than not, or does not interrupt by lasting: with the way to the player the gap stays below
+    0.3 s, and a longer one is heard as a fault."""
     hint_above: float = 0.7
     """From this probability on a hint at what a sound is lets the agent go on."""
     answer_within_s: float = 0.5

@@ -14,6 +14,8 @@ from ._row import Row, decided
 from ._stage import Stage, Take
 
 ASSENTS = ("mm-hmm", "uh-huh", "okay", "yeah", "right")
+HUMLESS = ASSENTS[1:]
+"""Piper cannot hum: of "mm-hmm" it says the letters."""
 EVERY_S = 2.4
 """Speech between two sounds: what is decided by words takes up to two seconds."""
 
@@ -27,12 +29,13 @@ async def acknowledgement(stage: Stage) -> Found:
     """The caller agrees while the agent speaks: five words in each of four voices."""
     found = Found()
     for who in ("ann", "ben", "eve", "joe"):
+        assents = HUMLESS if who == "joe" else ASSENTS
         script = [
             await stage.line(who, text, agent_has_spoken(1.2 + number * EVERY_S), longest_gap_s=0.3)
-            for number, text in enumerate(ASSENTS)
+            for number, text in enumerate(assents)
         ]
         take = await stage.call(f"acknowledgement-{who}", tell, script, answer_s=2.0)
-        found.add(take, *asides_rows("acknowledgement", f"{', '.join(ASSENTS)} ({who})", take))
+        found.add(take, *asides_rows("acknowledgement", f"{', '.join(assents)} ({who})", take))
     return found
 
 

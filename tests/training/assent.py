@@ -257,7 +257,8 @@ def write(values: np.ndarray, steps: list[float], offset: float) -> None:
     text = b85encode(values.astype(np.int8).tobytes()).decode()
     lines = "\n".join(text[start : start + 96] for start in range(0, len(text), 96))
     TARGET.write_text(
-        '"""Weights of `SoundOfAssent`; written by ``tests/training/assent.py``, not by hand."""\n\n'
+        '"""Weights of `SoundOfAssent`, written by ``tests/training/assent.py``, not by hand."""'
+        "\n\n"
         f'VALUES = r"""\n{lines}\n"""\n'
         '"""Signed bytes in base 85: inner weights by feature, inner offsets, outer weights."""\n\n'
         f"INNER_STEP = {steps[0]:.6g}\nOFFSET_STEP = {steps[1]:.6g}\nOUTER_STEP = {steps[2]:.6g}\n"

@@ -110,7 +110,7 @@ def test_too_few_words():
     [
         ({"voiced_s": 0.2}, 0.3),
         ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
-        ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.1),
+        ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.05),
         ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.06),
         ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
     ],
@@ -125,8 +125,32 @@ def test_the_warm_up_moves_the_time_that_matters():
     early = AgentView(is_audible=True, is_at_work=True, first_sound_s=9.5)
     verdict = judged(agent=early, voiced_s=0.6, held_s=0.1)
     assert verdict.decision == "undecided"
-    assert verdict.look_in_s == pytest.approx(0.2), "a hold is a short one meanwhile"
+    assert verdict.look_in_s == pytest.approx(0.15), "a hold is a short one meanwhile"
     assert judged(agent=early, voiced_s=0.6, held_s=0.4).rule == "longest_hold_s"
     assert judged(agent=early, voiced_s=0.6, held_s=0.4).look_in_s == pytest.approx(0.5)
     none = AgentView(is_at_work=True)
     assert judged(agent=none, voiced_s=0.6).decision == "interruption", "nothing was heard yet"
+
+
+@pytest.mark.parametrize(
+    ("text", "probability", "voiced_s", "decision"),
+    [
+        ("Emma.", 0.95, 0.6, "acknowledgement"),
+        ("And Amazon.", 0.9, 0.6, "acknowledgement"),
+        ("Emma.", 0.8, 0.6, "interruption"),
+        ("Emma.", 0.95, 1.0, "interruption"),
+        ("I want a tea.", 0.95, 0.6, "interruption"),
+        ("I want to go to the next one.", 0.95, 0.6, "acknowledgement"),
+        ("Stop.", 0.99, 0.4, "interruption"),
+    ],
+)
+def test_a_hum_is_no_name(text, probability, voiced_s, decision):
+    """What a recogniser makes of a sure, short hum does not interrupt; "stop" always does."""
+    hint = Hint("acknowledgement", probability)
+    assert over(text, hint=hint, voiced_s=voiced_s).decision == decision
+
+
+def test_misheard_words_can_be_turned_off():
+    """With 0, the words of a hum count."""
+    hint, settings = Hint("acknowledgement", 0.99), TurnSettings(misheard_words=0)
+    assert over("Emma.", hint=hint, settings=settings).decision == "interruption"

@@ -389,7 +389,7 @@ def test_an_unsure_hint_bounds_the_hold(bench, speaking):
     b.take(VoiceHint(kind="acknowledgement", probability=0.6))
     assert b.is_held
     b.wait(0.2)
-    assert b.at(Release) == 0.3
+    assert b.at(Release) == 0.25
     assert b.decisions[-1] == "acknowledgement: longest_hold_s"
 
 
@@ -436,7 +436,7 @@ def test_too_few_words_are_answered_later(bench, speaking, idle):
 def test_words_alone_interrupt_where_sound_does_not(bench, speaking):
     """min_duration_s=None: a voice that lasts holds for a moment, and only words interrupt."""
     b = bench(speaking, TurnSettings(min_duration_s=None)).take(VoiceStarted()).wait(3.0)
-    assert b.at(Release) == 0.3
+    assert b.at(Release) == 0.25
     assert b.turns == []
     b.take(says("excuse me"))
     assert b.turns == ["start"]
@@ -473,7 +473,7 @@ def test_a_word_of_the_agents_is_no_echo(bench, speaking):
 def test_sound_alone_does_not_interrupt_at_first(bench, speaking):
     """Within the warm-up of the echo canceller only words interrupt."""
     b = bench(replace(speaking, first_sound_s=-0.2)).take(VoiceStarted()).wait(0.79)
-    assert b.at(Release) == 0.3
+    assert b.at(Release) == 0.25
     assert b.turns == []
     b.wait(0.01)
     assert b.at(UserStartedSpeaking) == 0.8
