@@ -59,7 +59,10 @@ const permissions = new Permissions({
   answer: (id, allow, remember) => call.answer(id, allow, remember),
   note: (text) => transcript.note(text),
 });
-const settings = new Settings({ microphone: (id) => call?.openMicrophone(id) });
+const settings = new Settings({
+  microphone: (id) => call?.openMicrophone(id),
+  key: (button) => call?.press(button),
+});
 const composer = new RedirectComposer({ redirect: (text) => call.handle.use("redirect", text) });
 const talkKey = new TalkKey({ open: () => call.mute(false), close: () => call.mute(true) });
 const view = new HandleView({

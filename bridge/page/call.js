@@ -113,6 +113,13 @@ export class Call {
     return true;
   }
 
+  /** Presses a key of the telephone: a digit, star or hash. */
+  press(button) {
+    if (!this.#socket?.isOpen) return;
+    this.#send("dtmf", { button });
+    this.#transcript.note(`You pressed ${button}`);
+  }
+
   mute(on) {
     this.#audio?.mute(on);
     this.#send("mute", { on });

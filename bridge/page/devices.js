@@ -8,7 +8,7 @@ export class Settings {
   #on;
   #kept = read();
 
-  /** `on` has microphone(deviceId). */
+  /** `on` has microphone(deviceId) and key(button). */
   constructor(on) {
     this.#on = on;
     byId("microphone").addEventListener("change", ({ target }) => {
@@ -17,6 +17,9 @@ export class Settings {
     });
     byId("letters").checked = this.lettersOn;
     byId("letters").addEventListener("change", ({ target }) => this.#keep({ letters: target.checked }));
+    byId("keypad").addEventListener("click", ({ target }) => {
+      if (target.value) on.key(target.value);
+    });
     byId("settings-toggle").addEventListener("click", () => this.#open(byId("settings").hidden));
     byId("settings").addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
