@@ -22,10 +22,11 @@ test: $(VENV)/dev-installed
 	$(BIN)/python -m bridge models --fetch
 	$(BIN)/python -m pytest tests -m "not proof" -n 2 --dist loadfile
 
-# What takes long: any conversation, processes that are killed, mutations, the local model at work.
+# What takes long: the browser, terminals, any conversation, processes that are killed, mutations, the
+# local model.  They run in real time, two beside each other: what fails gets a second chance.
 proofs: $(VENV)/dev-installed
 	$(BIN)/python -m bridge models --fetch
-	$(BIN)/python -m pytest tests -m proof
+	$(BIN)/python -m pytest tests -m proof -n 2 --dist loadfile --reruns 1
 
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .

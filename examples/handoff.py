@@ -32,7 +32,7 @@ class Colleague(ReasoningNode):
         super().__init__()
         self.call = call
         self.looks_up = False
-        self.known = trio.Event()  # set once it has looked up what there is to know
+        self.known = trio.Event()  # set once it has looked up what it could
         place = call.bridge(self)
         speaks = place.on(UserStoppedSpeaking, where=lambda message: place.has_floor)
         arrives = place.on(AgentHandoff, target=self.name)
@@ -48,8 +48,10 @@ class Colleague(ReasoningNode):
     async def look_up(self, message: Message) -> None:
         """Work in the background, whoever has the floor."""
         self.looks_up = True
-        await trio.sleep(self.looks_up_s)
-        self.known.set()
+        try:
+            await trio.sleep(self.looks_up_s)
+        finally:
+            self.known.set()  # cancelled, too: nobody is to wait for ever
 
     async def pass_on(self, name: str, words: str) -> AsyncIterator[Any]:
         """Hand the caller over, unless they object to it in time."""
