@@ -23,10 +23,10 @@ test: $(VENV)/dev-installed
 	$(BIN)/python -m pytest tests -m "not proof" -n 2 --dist loadfile
 
 # What takes long: the browser, terminals, any conversation, processes that are killed, mutations, the
-# local model.  They run in real time, two beside each other: what fails gets a second chance.
+# local model.  They run in real time, so one after the other.
 proofs: $(VENV)/dev-installed
 	$(BIN)/python -m bridge models --fetch
-	$(BIN)/python -m pytest tests -m proof -n 2 --dist loadfile --reruns 1
+	$(BIN)/python -m pytest tests -m proof
 
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .
