@@ -112,9 +112,14 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     surely = sound.seems("acknowledgement", max(SURE, settings.hint_above))
     too_fast = words > FASTEST_WORDS_S * max(sound.voiced_s, 0.1)
     few = words <= settings.misheard_words or (too_fast and settings.misheard_words > 0)
-    if not words or not (few and short and surely):
+    if not words or sound.hint is None or not (few and short and surely):
         return None
-    values = {"words": words, "misheard_words": settings.misheard_words, "sure": SURE}
+    values = {
+        "words": words,
+        "misheard_words": settings.misheard_words,
+        "voiced_s": round(sound.voiced_s, 3),
+        "probability": round(sound.hint.probability, 3),
+    }
     return Verdict("acknowledgement", "misheard_words", values, final=sound.is_over)
 
 
