@@ -24,10 +24,12 @@ from ..events import (
     DTMFInput,
     EmergencyStop,
     StateChanged,
+    TurnLikelyOver,
     UserAudio,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
+    VoiceWords,
 )
 from ._backlog import Backlog
 from ._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
@@ -309,6 +311,8 @@ def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMes
     match event:
         case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
             return None  # audio goes by play(); the others are between the call and its voice
+        case VoiceWords() | TurnLikelyOver():
+            return None  # words that may be nobody's turn; who may see them asks with `watch`
         case CallEnded():
             return None  # `ended` is the last message: whoever runs the call says it
         case AgentResponse(content=text):

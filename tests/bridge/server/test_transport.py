@@ -23,10 +23,12 @@ from bridge.events import (
     StateChanged,
     ToolCall,
     TransferCall,
+    TurnLikelyOver,
     UserAudio,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
+    VoiceWords,
 )
 from bridge.server import Metrics
 from bridge.server._native import (
@@ -207,6 +209,8 @@ async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_
     [
         UserAudio(pcm=b"12"),
         AgentTextComplete(utterance=1),
+        VoiceWords(content="the neighbours"),
+        TurnLikelyOver(content="the neighbours"),
         CallEnded(),
         Inner(drink="tea"),
         Level(db=3, raw=b"x"),
@@ -214,7 +218,7 @@ async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_
     ids=repr,
 )
 async def test_what_is_not_for_the_caller_is_not_told(event):
-    """Audio, and what the call and its voice tell each other, stays inside."""
+    """Audio, and what the call, its ears and its voice tell each other, stays inside."""
     line = Line()
     line.transport.send(Message(event))
     assert await line.flush() == []
