@@ -31,6 +31,23 @@ class KeptAudio:
             self._size -= first
             self.starts_at += first
 
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return self._size
+
+    def forget_before(self, position: int) -> None:
+        """Forget pieces that end before a position.
+
+        Args:
+            position: What is at it and behind it stays.
+        """
+        pieces = self._pieces
+        while pieces and self.starts_at + len(pieces[0]) <= position:
+            first = len(pieces.popleft())
+            self._size -= first
+            self.starts_at += first
+
     def take_from(self, position: int) -> tuple[int, list[bytes]]:
         """Give back the audio from a position on, and keep it no longer.
 

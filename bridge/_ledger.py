@@ -75,6 +75,8 @@ class Utterance:
     """The number under which the player has it; 0 for its own."""
     kept: KeptAudio = field(default_factory=KeptAudio)
     """The last of what was sent."""
+    tidy_at_bytes: int = 0
+    """From which size on of `kept` it is looked at what of it is needed no more."""
     played_once_ms: float = 0.0
     """How far it had been played when it was given again."""
     _starts_ms: float = 0.0

@@ -47,6 +47,10 @@ FLUSH_REPORT_S = 0.15
 LONGEST_WORD_S = 2.0
 """How long a word may be that is said again whole: 30 letters, at 15 a second."""
 
+TIDY_EVERY_S = 0.1
+"""After so much more audio what will not be said again is forgotten: it is most of a call's
+memory."""
+
 
 class Playout:
     """The queue between synthesised audio and the caller's ear."""
@@ -66,6 +70,7 @@ class Playout:
         self._looks_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self._kept_bytes = 2 * int(transport.sample_rate_hz * (LEAD_S + LONGEST_WORD_S))
+        self._tidy_bytes = 2 * int(transport.sample_rate_hz * TIDY_EVERY_S)
         self._held = False
         self._recalled_at_s = math.inf
         self._is_lost = False
@@ -223,12 +228,15 @@ class Playout:
             return False  # what the player had was cut meanwhile
         for utterance in self._utterances:
             played_ms = utterance.known_position_ms(now_s, lost=lost)
-            at = 2 * round(utterance.again_from_ms(played_ms) / 2000 / self._seconds_per_byte)
-            begins, audio = utterance.kept.take_from(at)
+            again_from_ms = utterance.again_from_ms(played_ms)
+            begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
             utterance.waiting.extendleft(reversed(audio))
             from_ms = begins * self._seconds_per_byte * 1000
             utterance.give_again(self.new_number(), from_ms, played_ms, now_s)
         return True
+
+    def _byte_of(self, position_ms: float) -> int:
+        return 2 * round(position_ms / 2000 / self._seconds_per_byte)
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports; positions of utterances that are over are ignored."""
@@ -401,10 +409,20 @@ class Playout:
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        utterance.kept.add(pcm, self._kept_bytes)
+        self._keep(utterance, pcm, now_s)
         self._transport.play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)
+
+    def _keep(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
+        """Keep what may have to be given again: what is behind the start of the last heard word."""
+        kept = utterance.kept
+        kept.add(pcm, self._kept_bytes)
+        if kept.size < utterance.tidy_at_bytes:
+            return
+        played_ms = utterance.known_position_ms(now_s, lost=True)
+        kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms)))
+        utterance.tidy_at_bytes = kept.size + self._tidy_bytes
 
     def _tell_queued(self) -> None:
         if not (self._utterances and self._utterances[0].audio_complete):

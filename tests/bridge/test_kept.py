@@ -52,3 +52,17 @@ def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
     size = sum(sizes) - kept.starts_at
     assert size >= min(limit, sum(sizes))
     assert size < limit + max(sizes)
+
+
+def test_what_is_needed_no_more_is_forgotten():
+    """Whole pieces before a position go; what is at it and behind it stays."""
+    kept = KeptAudio()
+    for piece in (b"0123", b"4567", b"89"):
+        kept.add(piece, 100)
+    kept.forget_before(3)
+    assert (kept.starts_at, kept.size) == (0, 10)
+    kept.forget_before(6)
+    assert (kept.starts_at, kept.size) == (4, 6)
+    assert kept.take_from(0) == (4, [b"4567", b"89"])
+    kept.forget_before(100)
+    assert (kept.starts_at, kept.size) == (4, 0)
