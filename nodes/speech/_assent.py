@@ -1,9 +1,11 @@
 """Knows "mhm" and "okay" by their sound, before they are over.
 
-A small network looks at 12 bands of the spectrum in 7 stretches of the first 0.26 s of a voice: a
-hum has all its strength below 800 Hz, and a breath in its middle; "okay", "yeah" and "right" begin
-like few sentences do.  It was trained on synthetic voices alone: `tests/training/assent.py` makes
-them, trains it and writes `_assent_weights.py`; docs/speech.md tells how well it does.
+A small network looks at 12 bands of the spectrum in 7 stretches of the last 0.35 s: a hum has all
+its strength below 800 Hz, and a breath in its middle; "okay", "yeah" and "right" begin like few
+sentences do.  It looks early, 0.26 s after the first sound, when a hum is known, and another one
+late, after 0.32 s, when most short words are over.  They were trained on synthetic voices alone:
+`tests/training/assent.py` makes them, trains and writes `_assent_weights.py`; docs/speech.md tells
+how well they do.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ SAMPLE_RATE_HZ = 16_000
 LOOKED_AT = 5632
 """Samples that count: 0.352 s."""
 
+AFTER_S = {"early": 0.192, "late": 0.256}
+"""When each look is due, after the onset: 6 and 8 windows of 0.032 s."""
+
 STRETCHES = 7
 BANDS = 12
 HIDDEN = 96
@@ -42,25 +47,28 @@ class SoundOfAssent:
 
     kind: Literal["acknowledgement"] = "acknowledgement"
 
-    def __init__(self) -> None:
+    def __init__(self, look: Literal["early", "late"] = "early") -> None:
         """Read the weights.
+
+        Args:
+            look: Which of the two networks; the late one knows more, and less is left to gain.
 
         Raises:
             SpeechExtraError: numpy is not installed.
         """
         need("SoundOfAssent", "numpy", "local")
-        self._weights = _weights()
+        self.after_s = AFTER_S[look]
+        self._weights = _weights(getattr(_assent_weights, look.upper()))
 
     def probability(self, pcm: bytes) -> float:
         """Return how likely it is that the voice which has just begun is assent.
 
         Args:
-            pcm: The last 0.352 s, PCM16 little-endian mono, 16 kHz, of which the voice has been
-                sounding for about 0.26 s; what is shorter is taken to begin with silence.
+            pcm: The last 0.352 s at `after_s`, PCM16 little-endian mono, 16 kHz; what is shorter is
+                taken to begin with silence.
 
         Returns:
-            0 to 1; from 0.5 on 1 beginning of a sentence in 20 is taken for one, of those it was
-            tested with.
+            0 to 1; docs/speech.md tells how many beginnings of sentences reach 0.5.
         """
         import numpy as np
 
@@ -124,17 +132,14 @@ def _filters() -> NDArray[np.float32]:
     return np.asarray(triangles / np.maximum(triangles.sum(0), 1e-9), np.float32)
 
 
-def _weights() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], float]:
-    """Return the network: inner weights and offsets, outer weights and offset."""
+def _weights(
+    packed: _assent_weights.Packed,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], float]:
+    """Return a network: inner weights and offsets, outer weights and offset."""
     import numpy as np
 
-    eighths = np.frombuffer(b85decode("".join(_assent_weights.VALUES.split())), np.int8)
+    eighths = np.frombuffer(b85decode("".join(packed.values.split())), np.int8)
     values = eighths.astype(np.float32)
-    inner = values[: -2 * HIDDEN].reshape(-1, HIDDEN) * _assent_weights.INNER_STEP
+    inner = values[: -2 * HIDDEN].reshape(-1, HIDDEN) * packed.inner_step
     offsets, outer = values[-2 * HIDDEN :].reshape(2, HIDDEN)
-    return (
-        inner,
-        offsets * _assent_weights.OFFSET_STEP,
-        outer * _assent_weights.OUTER_STEP,
-        _assent_weights.OFFSET,
-    )
+    return inner, offsets * packed.offset_step, outer * packed.outer_step, packed.offset

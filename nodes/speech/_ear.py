@@ -3,7 +3,7 @@
 Rules:
 1. A voice begins with two voiced windows in a row (64 ms): fast enough to hold the agent's speech,
    too long for a click.  It stops with two silent ones.
-2. A little later its sound is looked at: a hum of assent, a burst of noise, or speech.
+2. A little later its sound is looked at (`Looks`): a hum of assent, a burst of noise, or speech.
 3. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
    that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
    by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
@@ -16,6 +16,7 @@ Whether a voice is a turn, and when that turn ends, is not decided here.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from bridge.events import (
     VoiceWords,
 )
 
+from ._looks import Looks
 from ._protocols import EchoProbability, EndOfTurn, SoundOfVoice, SpeechToText, VoiceActivity
 
 if TYPE_CHECKING:
@@ -55,26 +57,22 @@ MICROPHONE_LOST_S = 1.0
 ECHO_ABOVE = 0.5
 """A window is the agent's own voice from this probability on."""
 
-LONGEST_DOUBT = 20
-"""For how many windows, 0.64 s, a caller may be taken for the agent's echo; what sounds like speech
-for longer before a voice begins was something else."""
-
 
 @dataclass(frozen=True, slots=True)
 class ListeningSettings:
-    """When a voice begins and stops, and when it is looked at."""
+    """When a voice begins and stops."""
 
     speech_above: float = 0.5
     """A window is voiced from this probability on (Silero VAD's own default)."""
     silence_below: float = 0.35
     """A window is silent below this one (Silero's default: 0.15 under the other)."""
+    quietest_peak_dbfs: float = -45.0
+    """A window whose highest sample is lower is no voice, in dB of full scale: speech of -57 dBFS,
+    35 dB below what callers usually send.  So soft are echoes, and people in the next room."""
     onset_windows: int = 2
     """Voiced windows in a row, 32 ms each, that begin a voice."""
     stop_windows: int = 2
     """Silent windows in a row after which a voice has stopped."""
-    hint_windows: int = 6
-    """Windows after the onset at which the sound is looked at: early enough for an answer within
-    0.3 s, late enough to have heard something."""
     pause_s: float = 0.2
     """Silence after which recogniser and end-of-turn model begin."""
     pre_roll_s: float = 0.35
@@ -137,8 +135,7 @@ class Ear:
             stt: The recogniser, shared by all calls.
             end_of_turn: The end-of-turn model, shared by all calls.
             settings: When a voice begins and stops.
-            sounds: Detectors of what a voice is by its sound, shared by all calls; the first that
-                is sure gives the hint.
+            sounds: Detectors of what a voice is by its sound, shared by all calls.
             echo: This call's own detector of the agent's echo; None means that nothing is taken
                 for an echo.
         """
@@ -147,19 +144,18 @@ class Ear:
         self._stt = stt
         self._end_of_turn = end_of_turn
         self._settings = settings
-        self._sounds = sounds
         self._echo = echo
+        self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._waiting = bytearray()
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
+        self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._recent))
         self._recording: _Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
         self._paused = False  # the models were asked, and nobody went on since
         self._owes_words = self._settles = False  # words are awaited; and then all is settled
-        self._voiced = self._silent = self._age = 0  # windows: in a row, in a row, since the onset
-        self._sounding = 0  # windows in a row that sound like speech, whoever's it is
-        self._beginning = b""  # what the detectors of sounds look at, of that speech
+        self._voiced = self._silent = 0  # windows in a row
         self._last_voice_s = self._last_frame_s = 0.0
         bridge.on(UserAudio, source="caller").map(self.hear)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
@@ -187,21 +183,24 @@ class Ear:
         probability = self._vad.probability(window)
         echo = self._echo.probability(window) if self._echo is not None else 0.0
         self._recent.append(window)
-        self._sounding = self._sounding + 1 if probability >= self._settings.speech_above else 0
-        if self._sounding == self._settings.onset_windows + self._settings.hint_windows:
-            self._beginning = b"".join(self._recent)
         if self._recording is not None:
             self._recording.add(window)
-        if self._on:
-            self._age += 1
-            if self._age == self._settings.hint_windows:
-                self._hint(b"".join(self._recent))
+        if probability >= self._settings.silence_below and not self._is_loud(window):
+            probability = 0.0
+        speechlike = probability >= self._settings.speech_above
+        onset, in_voice = self._settings.onset_windows, self._on or self._voiced > 0
+        for hint in self._looks.hear(speechlike, onset, in_voice):
+            self._publish(hint)
         if echo >= ECHO_ABOVE:
             self._hear_echo(echo)
-        elif probability >= self._settings.speech_above:
+        elif speechlike:
             self._hear_voice()
         elif probability < self._settings.silence_below or self._silent or not self._on:
             self._hear_silence()
+
+    def _is_loud(self, window: bytes) -> bool:
+        samples = array("h", window)
+        return max(max(samples), -min(samples)) >= self._quietest
 
     # --- a voice begins and stops ---------------------------------------------------------------
 
@@ -215,9 +214,6 @@ class Ear:
 
     def _begin(self) -> None:
         self._on, self._silent = True, 0
-        # A voice that was taken for an echo for a moment began a moment ago.
-        late = self._sounding - self._settings.onset_windows
-        self._age = late if late < LONGEST_DOUBT else 0
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             self._recording = _Recording(bytearray(b"".join(self._recent)))
@@ -226,8 +222,8 @@ class Ear:
             self._publish(SpeechResumed())
         self._publish(VoiceStarted())
         self._publish(SpeechBegan())
-        if self._age >= self._settings.hint_windows:
-            self._hint(self._beginning)
+        for hint in self._looks.begin(self._settings.onset_windows):
+            self._publish(hint)
 
     def _hear_silence(self) -> None:
         if not self._on:
@@ -281,15 +277,6 @@ class Ear:
                 self._stop()
             if self._recording is not None:
                 self._pause()
-
-    def _hint(self, pcm: bytes) -> None:
-        """Tell what the voice seems to be by its sound."""
-        for sound in self._sounds:
-            probability = sound.probability(pcm)
-            if probability >= 0.5:
-                hint = VoiceHint(kind=sound.kind, probability=round(probability, 3))
-                self._publish(hint)
-                return
 
     # --- what was said --------------------------------------------------------------------------
 

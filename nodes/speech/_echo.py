@@ -4,7 +4,8 @@ A voice that is played and comes back keeps the fine structure of its spectrum: 
 pitch, from moment to moment.  Loudness, the loudspeaker's colour and the room change the rest.  So
 the last 0.14 s of the microphone are compared with what was played, at every delay up to 0.58 s, by
 that structure alone: the logarithm of each spectrum less its own smoothed course.  Somebody who
-talks over the agent has harmonics elsewhere, and takes most of the bins that are compared.
+talks over the agent has harmonics elsewhere, and takes most of the bins that are compared.  What is
+louder than the echo of this call was until now has to be more alike.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import cache
 from math import exp
 from typing import TYPE_CHECKING, Protocol
 
+from ._echo_path import EchoPath
 from ._features import samples_of
 
 if TYPE_CHECKING:
@@ -50,11 +52,18 @@ LOOKAHEAD_S = 0.064
 
 ALIKE = 0.22
 """Correlation at which it is as likely as not an echo; docs/speech.md tells how well it does.
-By chance 98 windows in 100 of a caller have less than 0.2, of an echo 5 have."""
+By chance 93 windows in 100 of a caller have less, of an echo 1 to 10 have."""
 
-SURE = 0.33
-"""Correlation that counts for `LINGERS` windows: in the closure of a "t" and in hisses there is no
-pitch to compare, and 0.13 s bridge them."""
+ALIKE_TOO_LOUD = 0.4
+"""The same for what is louder than the echo of this call can be (`EchoPath`): more than half of an
+echo's windows have it, and hardly any of a caller's, not even of one who has the agent's voice."""
+
+_TOO_LOUD_DB = 6.0
+"""Over so many dB the one goes over into the other."""
+
+SURE = 0.11
+"""By this much more than `ALIKE` it counts for `LINGERS` windows: in the closure of a "t" and in
+hisses there is no pitch to compare, and 0.13 s bridge them."""
 
 LINGERS = 4
 
@@ -92,6 +101,7 @@ class EchoDetector:
         self._our_tail = self._their_tail = np.zeros(0, np.float32)
         self._silent_hops = len(self._ours)
         self._recent: deque[float] = deque(maxlen=LINGERS)
+        self._path = EchoPath(len(self._ours))
         self._window = cache(np.hanning)
 
     def probability(self, frame: bytes) -> float:
@@ -114,15 +124,18 @@ class EchoDetector:
             return 0.0
         self._our_tail = self._add(self._ours, self._our_tail, ours, hops)
         self._their_tail = self._add(self._theirs, self._their_tail, theirs, hops)
-        likeness = self._likeness()
-        self._recent.append(likeness)
-        likeness = max(likeness, *(each for each in self._recent if each >= SURE), 0.0)
-        return 1 / (1 + exp(-_STEEPNESS * (likeness - ALIKE)))
+        self._path.add(ours, theirs, hops)
+        too_loud = min(max(self._path.excess_db() / _TOO_LOUD_DB, 0.0), 1.0)
+        more = self._likeness() - ALIKE - too_loud * (ALIKE_TOO_LOUD - ALIKE)
+        self._recent.append(more)
+        more = max(more, *(each if each >= SURE else -1.0 for each in self._recent))
+        return 1 / (1 + exp(-_STEEPNESS * more))
 
     def _forget(self) -> None:
         self._ours[:] = self._theirs[:] = 0
         self._our_tail = self._our_tail[:0]
         self._recent.clear()
+        self._path.agent_is_silent()
 
     def _add(
         self,

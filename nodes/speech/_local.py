@@ -80,7 +80,8 @@ class LocalSpeech:
         if vad is None:
             self._needed.append("silero-vad")
         self._new_vad = vad
-        self._sounds = (SoundOfAssent(),) if sounds is None else tuple(sounds)
+        both = (SoundOfAssent("early"), SoundOfAssent("late"))
+        self._sounds = both if sounds is None else tuple(sounds)
         self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
         self._fetch = fetch

@@ -64,12 +64,17 @@ class SoundOfVoice(Protocol):
         """What it listens for."""
         ...
 
+    @property
+    def after_s(self) -> float:
+        """When it is asked: seconds after the onset, which is told 0.064 s after the first sound.
+        0.25 is late if the answer is to come within 0.3 s."""
+        ...
+
     def probability(self, pcm: bytes) -> float:
         """Return how likely it is that the voice is of this kind.
 
         Args:
-            pcm: The sound around its beginning, PCM16 little-endian mono, 16 kHz: the last 0.35 s,
-                of which it has been sounding for about 0.26 s.
+            pcm: The sound around its beginning, PCM16 little-endian mono, 16 kHz: the last 0.35 s.
 
         Returns:
             0 to 1, within two milliseconds; from 0.5 on it is of this kind.

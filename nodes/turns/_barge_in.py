@@ -5,7 +5,8 @@ The rules, in the order in which they are tried; the first that knows an answer 
 1. ``echo``: words that the agent is just saying are its own.
 2. ``interruption_phrases``: "stop" is an interruption, whatever else is said.
 3. ``acknowledgements``: words of assent alone are none.
-4. ``misheard_words``: a few words of what is surely a hum are what a recogniser makes of it.
+4. ``misheard_words``: a few words of what is surely a hum, or an echo, are what a recogniser makes
+   of it.
 5. ``min_words``: enough other words are one; fewer are kept for later.
 6. ``words``: a sound without words was none.
 7. ``hint``: what the sound itself tells is enough to let the agent go on for now.
@@ -109,10 +110,10 @@ def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
 def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     short = not sound.lasts(settings.acknowledgement_lasts_s)
-    surely = sound.seems("acknowledgement", max(SURE, settings.hint_above))
+    kind = next((k for k in _MISHEARD if sound.seems(k, max(SURE, settings.hint_above))), None)
     too_fast = words > FASTEST_WORDS_S * max(sound.voiced_s, 0.1)
     few = words <= settings.misheard_words or (too_fast and settings.misheard_words > 0)
-    if not words or sound.hint is None or not (few and short and surely):
+    if not words or sound.hint is None or kind is None or not (few and short):
         return None
     values = {
         "words": words,
@@ -120,7 +121,7 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
         "voiced_s": round(sound.voiced_s, 3),
         "probability": round(sound.hint.probability, 3),
     }
-    return Verdict("acknowledgement", "misheard_words", values, final=sound.is_over)
+    return Verdict(kind, "misheard_words", values, final=sound.is_over)
 
 
 def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -188,7 +189,7 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> float | None:
 
 
 def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """A sound that does not interrupt by lasting must not hold the agent's speech for long."""
+    """What has stopped, or does not interrupt by lasting, must not hold the agent for long."""
     kind = _short_hold(sound, settings)
     if not kind or not sound.held_s or settings.longest_hold_s - sound.held_s > CLOSE_S:
         return None
@@ -196,10 +197,14 @@ def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
     return Verdict(kind, "longest_hold_s", values, final=False)
 
 
-def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledgement", "unclear"]:
+def _short_hold(
+    sound: Sound, settings: TurnSettings
+) -> Literal["", "acknowledgement", "silence", "unclear"]:
     """Return what makes the hold a short one; empty if nothing does."""
     if sound.seems("acknowledgement", LIKELY):
         return "acknowledgement"
+    if not sound.is_voiced:
+        return "silence"
     by_length = duration_that_counts(sound, settings) is not None
     return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
 
@@ -233,8 +238,10 @@ FASTEST_WORDS_S = 8.0
 """Words a second that nobody says; auctioneers reach 6.  Recognisers fill a hum with more."""
 
 SURE = 0.9
-"""From this probability on a hint at an acknowledgement outweighs a few words that say otherwise:
-of "mm-hmm" Whisper makes "Emma." and "And Amazon"."""
+"""From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
+otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon"."""
+
+_MISHEARD: tuple[Literal["acknowledgement", "echo"], ...] = ("acknowledgement", "echo")
 
 _RULES: tuple[Rule, ...] = (
     _echo,

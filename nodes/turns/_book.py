@@ -24,6 +24,10 @@ T = TypeVar("T")
 PAUSES_KEPT = 16
 """How many silences of a caller an endpointing strategy is shown."""
 
+CUT_OFF_S = 1.0
+"""Who interrupts an answer this soon after their own last word was not done: so little of it was
+heard that it cannot be what they object to."""
+
 PAUSE_AFTER_END_S = 2.0
 """A caller who goes on this soon after the end of a turn, and before the agent says anything, had
 not ended it."""
@@ -100,12 +104,16 @@ class Book:
     def begin_turn(self, doubt: Doubt) -> None:
         """Make a doubt a turn: from now on the agent is cut."""
         pause_s = doubt.voice.began_s - self.last_silence_s
-        if 0 < pause_s <= PAUSE_AFTER_END_S and not doubt.saying:
+        longest_s = CUT_OFF_S if doubt.saying else PAUSE_AFTER_END_S
+        goes_on = 0 < pause_s <= longest_s
+        if goes_on:
             self.pauses_s.append(pause_s)
         before, self.kept = " ".join(self.kept), []
         self.kept_until_idle = False
         self.doubt = None
         self.turn = UserTurn(self.now_s, doubt.voice, doubt.transcript, before, doubt.score)
+        if goes_on:
+            self.turn.pauses_s.append(pause_s)
         self.publish(UserStartedSpeaking())
         self.release(doubt)
 

@@ -168,6 +168,7 @@ class TurnCore:
         book = self._book
         if turn.voice.was_started:
             book.pauses_s.append(book.now_s - turn.voice.since_s)
+            turn.pauses_s.append(book.now_s - turn.voice.since_s)
             turn.transcript.sound_began()
         if turn.told_likely:
             turn.told_likely = ""

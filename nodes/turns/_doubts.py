@@ -203,9 +203,8 @@ def _go_on(book: Book, doubt: Doubt, sound: Sound, verdict: Verdict) -> None:
 
 def _let_go(book: Book, doubt: Doubt, verdict: Verdict) -> None:
     """Let the agent go on for now; what is still to come may make it an interruption."""
-    why = f"{verdict.decision} {verdict.rule}"
-    if doubt.let_go != why:
-        doubt.let_go = why
+    if doubt.let_go != verdict.decision:
+        doubt.let_go = verdict.decision
         book.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
     book.release(doubt)
 

@@ -29,7 +29,8 @@ def look_at_turn(book: Book, turn: UserTurn) -> None:
                 content=turn.text, final=False, confidence=turn.transcript.confidence
             )
         )
-    if not turn.voice.is_on and turn.transcript.is_known and turn.text != turn.told_likely:
+    is_told = turn.text == turn.told_likely or book.settings.phrases.is_unfinished(turn.text)
+    if not turn.voice.is_on and turn.transcript.is_known and not is_told:
         turn.told_likely = turn.text
         book.publish(TurnLikelyOver(content=turn.text))
 
@@ -65,7 +66,14 @@ def _is_over(book: Book, turn: UserTurn) -> bool:
         return False
     settings, strategy = book.settings, book.settings.endpointing
     silent_s = turn.voice.silent_s(book.now_s)
-    pause = Pause(turn.score, turn.text, book.now_s - turn.began_s, tuple(book.pauses_s))
+    pause = Pause(
+        score=turn.score,
+        text=turn.text,
+        turn_s=book.now_s - turn.began_s,
+        earlier_s=tuple(book.pauses_s),
+        earlier_in_turn_s=tuple(turn.pauses_s),
+        unfinished=settings.phrases.is_unfinished(turn.text),
+    )
     wait_s = ask(
         "endpointing",
         lambda: _bounded(strategy.wait_s(pause)),
@@ -82,7 +90,9 @@ def _is_over(book: Book, turn: UserTurn) -> bool:
     if silent_s < wait_s - CLOSE_S:
         book.look_at(turn.voice.since_s + wait_s)
         return False
-    values = {"silent_s": round(silent_s, 3), "wait_s": round(wait_s, 3)}
+    values: dict[str, float | bool] = {"silent_s": round(silent_s, 3), "wait_s": round(wait_s, 3)}
+    if pause.unfinished:
+        values["unfinished"] = True
     if turn.score is not None:
         values["score"] = round(turn.score, 3)
     _end(book, turn, "complete", type(strategy).__name__, values)

@@ -24,6 +24,10 @@ class Pause:
     """For how long the turn lasts, in seconds."""
     earlier_s: tuple[float, ...] = ()
     """The silences of this caller that turned out not to be an end, in seconds, oldest first."""
+    earlier_in_turn_s: tuple[float, ...] = ()
+    """Those of this turn."""
+    unfinished: bool = False
+    """Whether the words end where no sentence does: "I would like a"."""
 
 
 @runtime_checkable
@@ -87,15 +91,16 @@ class DynamicEndpointing:
             )
         if not 0 < self.weight <= 1:
             raise ValueError(f"DynamicEndpointing(weight=) is above 0, at most 1: {self.weight!r}")
-        if not 1 <= self.margin <= 10:
-            raise ValueError(f"DynamicEndpointing(margin=) is 1 to 10, not {self.margin!r}")
+        _check_margin("DynamicEndpointing", self.margin)
 
     def wait_s(self, pause: Pause) -> float:
         """Return the caller's usual pause and the margin, within the bounds.
 
         Args:
-            pause: Its `earlier_s` are learned from.
+            pause: Its `earlier_s` are learned from; in mid-sentence the longest wait is right.
         """
+        if pause.unfinished:
+            return self.max_s
         usual_s = 0.0
         for number, earlier_s in enumerate(pause.earlier_s):
             weight = self.weight if number else 1.0
@@ -105,7 +110,12 @@ class DynamicEndpointing:
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpointing:
-    """Asks an end-of-turn model whether the turn sounds complete."""
+    """Asks an end-of-turn model whether the turn sounds complete, and looks at its words.
+
+    The model hears the melody; it is wrong most often about the first words of a sentence.  Words
+    that no sentence ends with ("I would like a") outweigh it, and so does a caller who has stopped
+    to think in this turn before: who does so once does it again.
+    """
 
     longest_pause_s: float = 1.0
     """Silence in seconds that ends a turn which the model is sure is not complete, or says nothing
@@ -116,6 +126,11 @@ class ModelEndpointing:
     threshold of Smart Turn's authors."""
     shortest_pause_s: float = 0.2
     """Silence in seconds that ends a turn which just fails to sound complete."""
+    unfinished_pause_s: float = 1.5
+    """Silence in seconds that ends a turn in mid-sentence.  People who look for a word mostly find
+    it within a second and a half; a caller who gave up waits no longer than that."""
+    margin: float = 1.3
+    """How many times the longest pause of this turn is waited for, up to `unfinished_pause_s`."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -125,20 +140,34 @@ class ModelEndpointing:
         """
         check_seconds("ModelEndpointing(longest_pause_s=)", self.longest_pause_s)
         check_seconds("ModelEndpointing(shortest_pause_s=)", self.shortest_pause_s)
+        check_seconds("ModelEndpointing(unfinished_pause_s=)", self.unfinished_pause_s)
+        _check_margin("ModelEndpointing", self.margin)
         if not 0 < self.complete_above <= 1:
             raise ValueError(
                 f"ModelEndpointing(complete_above=) is above 0, at most 1: {self.complete_above!r}"
             )
 
     def wait_s(self, pause: Pause) -> float:
-        """Return 0 for a complete turn, else the longer a wait the less complete it sounds.
+        """Return 0 for a complete turn, else the longer a wait the less complete it seems.
 
         Args:
-            pause: Its `score` is looked at.
+            pause: Its `score`, `unfinished` and `earlier_in_turn_s` are looked at.
         """
-        if pause.score is None:
+        by_sound_s = self._by_sound_s(pause.score)
+        if pause.unfinished:
+            return max(by_sound_s, self.unfinished_pause_s)
+        usual_s = self.margin * max(pause.earlier_in_turn_s, default=0.0)
+        return max(by_sound_s, min(usual_s, self.unfinished_pause_s))
+
+    def _by_sound_s(self, score: float | None) -> float:
+        if score is None:
             return self.longest_pause_s
-        if pause.score >= self.complete_above:
+        if score >= self.complete_above:
             return 0.0
-        missing = 1 - pause.score / self.complete_above
+        missing = 1 - score / self.complete_above
         return self.shortest_pause_s + (self.longest_pause_s - self.shortest_pause_s) * missing
+
+
+def _check_margin(strategy: str, margin: float) -> None:
+    if not 1 <= margin <= 10:
+        raise ValueError(f"{strategy}(margin=) is 1 to 10, not {margin!r}")

@@ -119,6 +119,8 @@ class UserTurn:
     before: str = ""
     """What was said before it, and kept until now."""
     score: float | None = None
+    pauses_s: list[float] = field(default_factory=list)
+    """Its silences that were no end, in seconds."""
     told: str = ""
     """The words that were told last."""
     told_likely: str = ""

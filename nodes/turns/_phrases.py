@@ -5,6 +5,8 @@ Rules:
 2. A script that is written without spaces has no words to compare: there a phrase counts wherever
    its characters stand.
 3. Text is acknowledgement alone if acknowledgements cover all of it, in any order and number.
+4. A sentence is unfinished if it ends with a phrase with which none ends, or as recognisers write
+   what breaks off: with an ellipsis, a dash or a comma.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ _UNSPACED = re.compile(
 
 _MARKS_KEPT = "\u3099\u309a"
 """The voicing marks of kana are no accents: without them these are other sounds."""
+
+_BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c")
+"""How a transcript ends of a sentence that breaks off: three points, dashes, commas."""
 
 
 def normalized(text: str) -> str:
@@ -57,17 +62,30 @@ def words_of(text: str) -> list[str]:
 
 
 class Phrases:
-    """What counts as an acknowledgement, and what as an interruption."""
+    """What counts as an acknowledgement, as an interruption, and as an unfinished sentence."""
 
-    def __init__(self, acknowledgements: Iterable[str], interruptions: Iterable[str]) -> None:
+    def __init__(
+        self,
+        acknowledgements: Iterable[str],
+        interruptions: Iterable[str],
+        unfinished: Iterable[str] = (),
+        unfinished_statements: Iterable[str] = (),
+        question_words: Iterable[str] = (),
+    ) -> None:
         """Take the phrases.
 
         Args:
             acknowledgements: Words that never interrupt.
             interruptions: Words that always do.
+            unfinished: Words with which no sentence ends.
+            unfinished_statements: Words with which none ends that has no question word.
+            question_words: The question words.
         """
         self._acknowledgements = _by_length(acknowledgements)
         self._interruptions = _by_length(interruptions)
+        self._unfinished = _by_length(unfinished)
+        self._unfinished_statements = _by_length(unfinished_statements)
+        self._question_words = _by_length(question_words)
 
     @classmethod
     def of(
@@ -75,6 +93,7 @@ class Phrases:
         packs: Iterable[LanguagePack],
         acknowledgements: Iterable[str] = (),
         interruptions: Iterable[str] = (),
+        unfinished: Iterable[str] = (),
     ) -> Phrases:
         """Return the phrases of packs, and further ones.
 
@@ -82,11 +101,15 @@ class Phrases:
             packs: Language packs.
             acknowledgements: Further acknowledgements.
             interruptions: Further interruption phrases.
+            unfinished: Further words with which no sentence ends.
         """
         packs = tuple(packs)
         return cls(
             [*acknowledgements, *(p for pack in packs for p in pack.acknowledgements)],
             [*interruptions, *(p for pack in packs for p in pack.interruptions)],
+            [*unfinished, *(p for pack in packs for p in pack.unfinished)],
+            [p for pack in packs for p in pack.unfinished_statements],
+            [p for pack in packs for p in pack.question_words],
         )
 
     def is_acknowledgement(self, text: str) -> bool:
@@ -129,12 +152,34 @@ class Phrases:
         Args:
             text: What was heard.
         """
+        return _has(words_of(text), self._interruptions)
+
+    def is_unfinished(self, text: str) -> bool:
+        """Whether a text ends where no sentence does, so that more is to come.
+
+        Args:
+            text: What was heard so far.
+        """
         words = words_of(text)
-        return any(
-            tuple(words[at : at + len(phrase)]) == phrase
-            for at in range(len(words))
-            for phrase in self._interruptions
+        if not words:
+            return False
+        if text.rstrip().endswith(_BREAKS_OFF) or _ends_with(words, self._unfinished):
+            return True
+        return _ends_with(words, self._unfinished_statements) and not _has(
+            words, self._question_words
         )
+
+
+def _has(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+    return any(
+        tuple(words[at : at + len(phrase)]) == phrase
+        for at in range(len(words))
+        for phrase in phrases
+    )
+
+
+def _ends_with(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+    return any(tuple(words[-len(phrase) :]) == phrase for phrase in phrases)
 
 
 def _by_length(phrases: Iterable[str]) -> tuple[tuple[str, ...], ...]:

@@ -36,24 +36,25 @@ class TurnSettings:
     """So many words interrupt, if they are no acknowledgement; characters where a script has no
     spaces.  Fewer are kept, and answered once the agent is done."""
     languages: tuple[str | LanguagePack, ...] = ("en",)
-    """Whose acknowledgements and interruption phrases count: names of packs (``en, de, fr, es, zh,
-    ja``) or packs of your own.  English, as the recogniser of `LocalSpeech` hears English; words of
-    one language are other words in another, so name only those that are spoken."""
+    """Whose acknowledgements, interruption phrases and unfinished sentences count: names of packs
+    (``en, de, fr, es, zh, ja``) or packs of your own.  English, as the recogniser of `LocalSpeech`
+    hears English; words of one language are other words in another, so name only those that are
+    spoken."""
     acknowledgements: tuple[str, ...] = ()
     """Further words that alone never interrupt."""
     interruption_phrases: tuple[str, ...] = ()
     """Further words that always interrupt."""
     misheard_words: int = 3
-    """Up to so many words of a sound that is surely an acknowledgement, and short, are one,
-    whatever the recogniser makes of it; an interruption phrase still interrupts.  0: its words
+    """Up to so many words of a sound that is surely an acknowledgement or an echo, and short, are
+    one, whatever the recogniser makes of it; an interruption phrase still interrupts.  0: its words
     always count."""
     false_interruption_timeout_s: float = 0.1
     """Silence after which a sound that was too short lets the agent go on; with a voice detector
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
-    than not, or does not interrupt by lasting: with the way to the player the gap stays below
-    0.3 s, and a longer one is heard as a fault."""
+    than not, has stopped, or does not interrupt by lasting: with the way to the player the gap
+    stays below 0.3 s, and a longer one is heard as a fault."""
     hint_above: float = 0.7
     """From this probability on a hint at what a sound is lets the agent go on."""
     answer_within_s: float = 0.5
@@ -84,6 +85,8 @@ class TurnSettings:
     """Decides when a turn begins while the agent neither says nor does anything."""
     endpointing: Endpointing = field(default_factory=ModelEndpointing)
     """Decides which silence ends a turn."""
+    unfinished_phrases: tuple[str, ...] = ()
+    """Further words with which no sentence of a caller ends: "my order number is"."""
     longest_turn_s: float | None = 60.0
     """A turn that lasts longer is ended by force; None: never.  A minute holds 150 words; what goes
     on for longer is mostly no caller but a radio."""
@@ -134,9 +137,12 @@ class TurnSettings:
             _check_strategy(name, getattr(self, name), protocol)
         check_phrases(_named("acknowledgements"), self.acknowledgements)
         check_phrases(_named("interruption_phrases"), self.interruption_phrases)
+        check_phrases(_named("unfinished_phrases"), self.unfinished_phrases)
         _check_mute(self.mute)
         packs = [_pack(language) for language in _languages(self.languages)]
-        phrases = Phrases.of(packs, self.acknowledgements, self.interruption_phrases)
+        phrases = Phrases.of(
+            packs, self.acknowledgements, self.interruption_phrases, self.unfinished_phrases
+        )
         object.__setattr__(self, "phrases", phrases)
 
     def but(self, changes: Mapping[str, Any]) -> TurnSettings:

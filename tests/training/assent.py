@@ -32,9 +32,13 @@ ACCENTS = ("en-us", "en-us", "en-us", "en", "en-gb-x-rp", "en-us-nyc", "en-029")
 KINDS = ("hum", "uh-huh", "word", "sentence")
 RATE_HZ, WINDOW = 16_000, 512
 HINT_WINDOWS = 6
+LATER = 2
+"""Windows of which more are kept, for a second look."""
 EARLIER = 256
 """Samples by which a sound may also begin earlier; how many more are kept for that."""
-FALSE_ALARMS = 0.05
+FALSE_ALARMS = {"early": 0.05, "late": 0.06}
+"""Share of the beginnings of sentences that each look may take for assent."""
+TIMES = 4
 
 
 def voices() -> list[str]:
@@ -89,12 +93,13 @@ def say(engine: Espeak, text: str) -> bytes:
 
 
 def texts(rng: random.Random) -> list[tuple[str, str]]:
-    """Return what a voice says; hums often, as there are few."""
+    """Return what a voice says; assents often, as there are few."""
     endings = ["", "", "?", "!", "."]
-    hums = [("hum", text + rng.choice(endings)) for text in HUMS for _ in range(3)]
-    uh_huhs = [("uh-huh", text + rng.choice(endings)) for text in UH_HUHS for _ in range(3)]
-    words = [("word", text) for text in WORDS]
-    return [*hums, *uh_huhs, *words, *(("sentence", t) for t in rng.sample(sentences(rng), 90))]
+    few = (("hum", HUMS), ("uh-huh", UH_HUHS), ("word", WORDS))
+    assents = [
+        (k, t + rng.choice(endings)) for k, found in few for t in found for _ in range(TIMES)
+    ]
+    return [*assents, *(("sentence", text) for text in sentences(rng))]
 
 
 def manner(rng: random.Random, voice: str) -> dict[str, object]:
@@ -139,7 +144,7 @@ def around_hint(heard: np.ndarray, model: SileroModel) -> np.ndarray | None:
         voiced = voiced + 1 if probability >= 0.5 else 0
         if voiced == 2:
             stop = start + (1 + HINT_WINDOWS) * WINDOW
-            return heard[max(0, stop - LOOKED_AT - EARLIER) : stop]
+            return heard[max(0, stop - LOOKED_AT - EARLIER) : stop + LATER * WINDOW]
     return None
 
 
@@ -147,29 +152,39 @@ def around_hint(heard: np.ndarray, model: SileroModel) -> np.ndarray | None:
 
 
 def train(folder: Path) -> None:
-    """Fit the network, print how well it does, and write its weights."""
-    level, kinds, group = load(folder)
-    learned = np.nonzero(group > 1)[0]
-    network = fit(level, learned, (kinds != KINDS.index("sentence")).astype(np.float32))
-    inner, offsets, outer, _ = network
-    steps = [float(abs(part).max() / 127) for part in (inner, offsets, outer)]
-    inner, offsets, outer = (
-        np.round(part / step).astype(np.int8) for part, step in zip(network[:3], steps, strict=True)
-    )
-    hidden = np.tanh(summary(level[1]) @ (inner * steps[0]) + offsets * steps[1])
-    score = hidden.astype(float) @ (outer * steps[2])
-    sentences = score[(group == 1) & (kinds == KINDS.index("sentence"))]
-    offset = -float(np.quantile(sentences, 1 - FALSE_ALARMS))
-    report(score + offset, kinds, group)
-    write(np.concatenate([inner.ravel(), offsets, outer]), steps, offset)
+    """Fit both networks, print how well each does, and write their weights."""
+    packed = {}
+    for look, windows in (("early", 0), ("late", LATER)):
+        level, kinds, group = load(folder, windows)
+        learned = np.nonzero(group > 1)[0]
+        network = fit(level, learned, (kinds != KINDS.index("sentence")).astype(np.float32))
+        steps = [float(abs(part).max() / 127) for part in network[:3]]
+        inner, offsets, outer = (
+            np.round(part / step).astype(np.int8)
+            for part, step in zip(network[:3], steps, strict=True)
+        )
+        hidden = np.tanh(summary(level[1]) @ (inner * steps[0]) + offsets * steps[1])
+        score = hidden.astype(float) @ (outer * steps[2])
+        sentences = score[(group == 1) & (kinds == KINDS.index("sentence"))]
+        offset = -float(np.quantile(sentences, 1 - FALSE_ALARMS[look]))
+        print(look)
+        report(score + offset, kinds, group)
+        packed[look] = (np.concatenate([inner.ravel(), offsets, outer]), steps, offset)
+    write(packed)
 
 
-def load(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return levels (begun earlier or not), kinds and the fifth of the voices, 0 to 4."""
+def load(folder: Path, windows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return levels (begun earlier or not), kinds and the fifth of the voices, 0 to 4.
+
+    Args:
+        folder: Where the sounds are.
+        windows: By how many the look comes later than the early one.
+    """
     level, kinds, group = [], [], []
     for path in sorted(folder.glob("*.npz"), key=lambda path: int(path.stem)):
         file = np.load(path)
-        sounds = file["sounds"].astype(np.float32) / 32768
+        stop = file["sounds"].shape[1] - (LATER - windows) * WINDOW
+        sounds = file["sounds"][:, stop - LOOKED_AT - EARLIER : stop].astype(np.float32) / 32768
         level.append(np.stack([levels(sounds[:, :-EARLIER]), levels(sounds)]))
         kinds.append(file["kinds"])
         group.append(np.full(len(sounds), int(path.stem) % 5))
@@ -252,18 +267,37 @@ def report(score: np.ndarray, kinds: np.ndarray, group: np.ndarray) -> None:
     print("tested on", dict(zip(KINDS, counts, strict=True)))
 
 
-def write(values: np.ndarray, steps: list[float], offset: float) -> None:
+HEAD = '''"""Weights of `SoundOfAssent`, written by ``tests/training/assent.py``, not by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A network in signed bytes."""
+
+    values: str
+    """In base 85: inner weights by feature, inner offsets, outer weights."""
+    inner_step: float
+    offset_step: float
+    outer_step: float
+    offset: float
+'''
+
+
+def write(packed: dict[str, tuple[np.ndarray, list[float], float]]) -> None:
     """Write the weights as a module."""
-    text = b85encode(values.astype(np.int8).tobytes()).decode()
-    lines = "\n".join(text[start : start + 96] for start in range(0, len(text), 96))
-    TARGET.write_text(
-        '"""Weights of `SoundOfAssent`, written by ``tests/training/assent.py``, not by hand."""'
-        "\n\n"
-        f'VALUES = r"""\n{lines}\n"""\n'
-        '"""Signed bytes in base 85: inner weights by feature, inner offsets, outer weights."""\n\n'
-        f"INNER_STEP = {steps[0]:.6g}\nOFFSET_STEP = {steps[1]:.6g}\nOUTER_STEP = {steps[2]:.6g}\n"
-        f"OFFSET = {offset:.6g}\n"
-    )
+    text = HEAD
+    for look, (values, steps, offset) in packed.items():
+        data = b85encode(values.astype(np.int8).tobytes()).decode()
+        lines = "\n".join(data[start : start + 96] for start in range(0, len(data), 96))
+        numbers = zip(("inner", "offset", "outer"), steps, strict=True)
+        text += f'\n{look.upper()} = Packed(\n    values=r"""\n{lines}\n""",\n'
+        text += "".join(f"    {name}_step={step:.6g},\n" for name, step in numbers)
+        text += f"    offset={offset:.6g},\n)\n"
+    TARGET.write_text(text)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,14 +16,17 @@ Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 FRAME = 1024
 
 
-def around_hint(pcm: bytes) -> bytes:
+LOOKS: list[Literal["early", "late"]] = ["early", "late"]
+
+
+def around_look(pcm: bytes, sound: SoundOfAssent) -> bytes:
     """Return what the ear shows the detector of a sound."""
     vad, voiced, settings = SileroModel().new_call(), 0, ListeningSettings()
     for start in range(0, len(pcm) - FRAME + 1, FRAME):
         probability = vad.probability(pcm[start : start + FRAME])
         voiced = voiced + 1 if probability >= settings.speech_above else 0
         if voiced == settings.onset_windows:
-            stop = start + FRAME * (1 + settings.hint_windows)
+            stop = start + FRAME * (1 + round(sound.after_s / 0.032))
             return pcm[stop - 2 * LOOKED_AT : stop]
     raise AssertionError("nobody heard a voice")
 
@@ -35,13 +39,16 @@ def louder(pcm: bytes, decibels: float) -> bytes:
 @pytest.mark.parametrize("text", ["mhm", "mm-hmm", "uh-huh"])
 @pytest.mark.parametrize("name", ["en-us+f3", "en-us+m3"])
 @pytest.mark.parametrize("decibels", [0, -15])
-async def test_a_hum_is_assent(speech_of: Say, text: str, name: str, decibels: float) -> None:
-    """A hum is known 0.2 s after the onset, loud or soft."""
-    sound = SoundOfAssent()
+@pytest.mark.parametrize("look", LOOKS)
+async def test_a_hum_is_assent(
+    speech_of: Say, text: str, name: str, decibels: float, look: Literal["early", "late"]
+) -> None:
+    """A hum is known at both looks, loud or soft."""
+    sound = SoundOfAssent(look)
     assert isinstance(sound, SoundOfVoice)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = louder(await speech_of(voice, text), decibels)
-    assert sound.probability(around_hint(pcm)) >= 0.5
+    assert sound.probability(around_look(pcm, sound)) >= 0.5
 
 
 @pytest.mark.parametrize(
@@ -56,11 +63,15 @@ async def test_a_hum_is_assent(speech_of: Say, text: str, name: str, decibels: f
     ],
 )
 @pytest.mark.parametrize("name", ["en-us+f3", "en-us+m3"])
-async def test_the_beginning_of_a_sentence_is_none(speech_of: Say, text: str, name: str) -> None:
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_beginning_of_a_sentence_is_none(
+    speech_of: Say, text: str, name: str, look: Literal["early", "late"]
+) -> None:
     """What begins as sentences do is not taken for assent."""
+    sound = SoundOfAssent(look)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = await speech_of(voice, text)
-    assert SoundOfAssent().probability(around_hint(pcm)) < 0.5
+    assert sound.probability(around_look(pcm, sound)) < 0.5
 
 
 def test_silence_and_scraps_have_a_probability() -> None:

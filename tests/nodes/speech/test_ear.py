@@ -22,7 +22,8 @@ from nodes.speech import ListeningSettings, SilenceOnly, Transcript
 from nodes.speech._ear import Ear
 
 FRAME_S = 0.032
-VOICE, ECHO, SILENCE = b"\x01\x00" * 512, b"\x02\x00" * 512, b"\x00\x00" * 512
+VOICE, ECHO, SILENCE = b"\x01\x10" * 512, b"\x02\x10" * 512, b"\x00\x00" * 512
+FAINT = b"\x01\x00" * 512
 
 
 class LoudIsSpeech:
@@ -63,6 +64,8 @@ class Engines:
 
 class Says:
     """A sound detector that is of one opinion."""
+
+    after_s = 0.192
 
     def __init__(self, kind, probability):
         self.kind, self.says, self.heard = kind, probability, []
@@ -363,7 +366,7 @@ async def test_silence_only_takes_every_pause_for_the_end(autojump_clock):
         assert [event.complete for event in caller.events(TurnScored)] == [1.0]
 
 
-async def test_the_sound_of_a_voice_is_looked_at_once(autojump_clock):
+async def test_the_sound_of_a_voice_is_looked_at(autojump_clock):
     """0.2 s after the onset the detector that is sure gives the hint, from the last 0.35 s."""
     unsure, sure = Says("acknowledgement", 0.4), Says("noise", 0.8)
     async with listening(Engines(), sounds=(unsure, sure)) as caller:
@@ -377,6 +380,19 @@ async def test_the_sound_of_a_voice_is_looked_at_once(autojump_clock):
     assert len(sure.heard[0]) / 32_000 == pytest.approx(0.352)
 
 
+async def test_a_closure_in_a_word_does_not_put_off_the_look(autojump_clock):
+    """The "k" of "okay" is silent for 0.1 s: the sound is still looked at 0.2 s after its onset."""
+    sound = Says("acknowledgement", 0.9)
+    async with listening(Engines(), sounds=(sound,)) as caller:
+        await send(caller, SILENCE, 0.32)
+        await send(caller, VOICE, 0.064)
+        await send(caller, SILENCE, 0.096)
+        await send(caller, VOICE, 0.32)
+        assert len(caller.events(VoiceStarted)) == 2
+        (started, _), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
+        assert hinted - started == pytest.approx(0.192)
+
+
 async def test_a_voice_that_stopped_before_needs_no_hint(autojump_clock):
     """What is over by itself is not looked at."""
     sound = Says("acknowledgement", 0.9)
@@ -384,6 +400,19 @@ async def test_a_voice_that_stopped_before_needs_no_hint(autojump_clock):
         await send(caller, VOICE, 0.128)
         await send(caller, SILENCE, 0.64)
         assert caller.events(VoiceHint) == sound.heard == []
+
+
+async def test_what_is_very_faint_is_no_voice(autojump_clock):
+    """Whoever speaks in the next room begins nothing; a voice that fades to that has stopped."""
+    async with listening(Engines()) as caller:
+        await send(caller, FAINT, 1.28)
+        assert times(caller, VoiceStarted) == []
+        await send(caller, VOICE, 0.64)
+        await send(caller, FAINT, 1.28)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
+    async with listening(Engines(), quietest_peak_dbfs=-100.0) as caller:
+        await send(caller, FAINT, 1.28)
+        assert len(times(caller, VoiceStarted)) == 1
 
 
 async def test_an_echo_is_no_voice(autojump_clock):

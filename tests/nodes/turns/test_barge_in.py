@@ -150,6 +150,14 @@ def test_a_hum_is_no_name(text, probability, voiced_s, decision):
     assert over(text, hint=hint, voiced_s=voiced_s).decision == decision
 
 
+def test_a_scrap_of_a_sure_echo_is_no_interruption():
+    """So little of an echo is misheard that its words are not the agent's; a sentence counts."""
+    hint = Hint("echo", 0.98)
+    assert over("Rain day.", hint=hint, voiced_s=0.3).decision == "echo"
+    assert over("Stop.", hint=hint, voiced_s=0.3).decision == "interruption"
+    assert over("I want a tea.", hint=hint, voiced_s=0.7).decision == "interruption"
+
+
 def test_misheard_words_can_be_turned_off():
     """With 0, the words of a hum count."""
     hint, settings = Hint("acknowledgement", 0.99), TurnSettings(misheard_words=0)

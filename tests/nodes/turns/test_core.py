@@ -114,14 +114,14 @@ def test_the_lowest_confidence_is_that_of_the_turn(bench):
 
 def test_a_pause_that_goes_on_is_told(bench):
     """The likely end is told once, and withdrawn when the caller goes on."""
-    b = bench(settings=FIXED).take(VoiceStarted()).take(VoiceStopped()).take(says("I would like"))
-    assert [e.content for e in b.events(TurnLikelyOver)] == ["I would like"]
+    b = bench(settings=FIXED).take(VoiceStarted()).take(VoiceStopped()).take(says("a large"))
+    assert [e.content for e in b.events(TurnLikelyOver)] == ["a large"]
     b.wait(0.3).take(VoiceStarted())
     assert len(b.events(TurnWentOn)) == 1
     b.wait(1.0).take(VoiceStopped()).wait(0.6)
     assert b.turns == ["start"], "the words of the second sound are not known yet"
-    b.take(says("I would like a tea"))
-    assert b.turns == ["start", "I would like a tea", "stop"]
+    b.take(says("a large tea"))
+    assert b.turns == ["start", "a large tea", "stop"]
     assert len(b.events(TurnLikelyOver)) == 1, "it ended at once"
 
 
@@ -165,10 +165,66 @@ def test_a_complete_turn_ends_at_once(bench):
 def test_an_incomplete_turn_waits(bench):
     """A score of 0 waits for the longest pause; a new sound forgets the score."""
     b = bench().take(VoiceStarted()).wait(1.0).take(VoiceStopped()).take(TurnScored(complete=0.0))
-    b.take(says("I would like")).wait(0.99)
+    b.take(says("a large latte")).wait(0.99)
     assert b.turns == ["start"]
     b.wait(0.01)
     assert b.turns[-1] == "stop"
+
+
+def test_an_unfinished_sentence_waits_though_it_sounds_complete(bench):
+    """Words that no sentence ends with outweigh the model; the decision says so."""
+    b = bench().take(VoiceStarted()).wait(1.0).take(VoiceStopped()).take(TurnScored(complete=0.97))
+    b.take(says("I would like a")).wait(1.49)
+    assert b.turns == ["start"]
+    assert not b.events(TurnLikelyOver)
+    b.wait(0.01)
+    assert b.turns[-1] == "stop"
+    assert b.events(TurnDecided)[-1].values == {
+        "silent_s": 1.5,
+        "wait_s": 1.5,
+        "unfinished": True,
+        "score": 0.97,
+    }
+
+
+def test_who_stopped_to_think_once_is_waited_for_again(bench):
+    """After a pause of 0.6 s a turn's end takes 1.3 times as long; the next turn's does not."""
+    b = bench().take(VoiceStarted()).wait(1.0).take(VoiceStopped())
+    b.take(says("I would like")).wait(0.6).take(VoiceStarted()).wait(1.0).take(VoiceStopped())
+    b.take(says("I would like a large latte")).take(TurnScored(complete=0.9)).wait(0.76)
+    assert b.turns == ["start"]
+    b.wait(0.03)
+    assert b.turns[-1] == "stop"
+    b.wait(5.0).take(VoiceStarted()).wait(1.0).take(VoiceStopped())
+    b.take(says("that is all")).take(TurnScored(complete=0.9))
+    assert b.turns[-1] == "stop"
+
+
+def test_who_was_cut_off_is_waited_for_longer(bench):
+    """A turn that goes on half a second after it was ended was ended too early."""
+    b = bench().take(VoiceStarted()).wait(1.0).take(VoiceStopped())
+    b.take(says("my sister")).take(TurnScored(complete=0.9))
+    assert b.turns == ["start", "my sister", "stop"]
+    b.wait(0.5).take(VoiceStarted()).wait(1.0).take(VoiceStopped())
+    b.take(says("and her husband")).take(TurnScored(complete=0.9)).wait(0.64)
+    assert b.turns[3:] == ["start"]
+    b.wait(0.01)
+    assert b.turns[-1] == "stop"
+
+
+def test_who_interrupts_the_first_words_of_an_answer_was_cut_off(bench, speaking):
+    """So little of the answer was heard that the caller just goes on; not so a second later."""
+    for pause_s, wait_s in ((0.7, 0.91), (1.1, 0.0)):
+        b = bench().take(VoiceStarted()).wait(1.0).take(VoiceStopped())
+        b.take(says("my sister")).take(TurnScored(complete=0.9)).wait(pause_s - 0.2)
+        b.agent(speaking)
+        b.wait(0.2).take(VoiceStarted()).wait(1.0)
+        assert b.turns[3:] == ["start"]
+        b.take(VoiceStopped()).take(says("and her husband")).take(TurnScored(complete=0.9))
+        b.wait(max(0.0, wait_s - 0.01))
+        assert (b.turns[-1] == "stop") == (not wait_s)
+        b.wait(0.03)
+        assert b.turns[-1] == "stop"
 
 
 def test_a_turn_is_ended_by_force(bench, speaking, idle):
@@ -327,8 +383,8 @@ def test_a_voice_that_lasts_interrupts(bench, speaking):
 
 def test_an_acknowledgement_changes_nothing(bench, speaking):
     """A short sound lets go after the time-out; its words then say that it was nothing."""
-    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.1)
-    assert b.at(Release) == 0.4
+    b = bench(speaking).take(VoiceStarted()).wait(0.1).take(VoiceStopped()).wait(0.1)
+    assert b.at(Release) == 0.2
     b.wait(0.3).take(says("Mm-hmm.")).rest()
     assert b.turns == []
     assert b.decisions == [
@@ -337,6 +393,15 @@ def test_an_acknowledgement_changes_nothing(bench, speaking):
         "acknowledgement: acknowledgements",
     ]
     assert len(b.events(VoiceSettled)) == 1
+
+
+def test_a_sound_that_held_for_long_lets_go_when_it_stops(bench, speaking):
+    """After `longest_hold_s` there is no more to wait for: the gap of a short word stays short."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.27).take(VoiceStopped())
+    assert b.at(Release) == 0.27
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
+    assert b.at(Release) == 0.25
+    assert b.decisions == ["held: voice", "silence: longest_hold_s"]
 
 
 def test_words_after_the_release_interrupt_after_all(bench, speaking):

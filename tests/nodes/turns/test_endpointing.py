@@ -50,6 +50,23 @@ def test_a_model_waits_the_longer_the_less_complete_a_turn_sounds():
     assert model.wait_s(Pause()) == 1.0
 
 
+def test_a_model_does_not_end_an_unfinished_sentence():
+    """Words that no sentence ends with outweigh a melody that falls."""
+    model = ModelEndpointing(unfinished_pause_s=1.2)
+    assert model.wait_s(Pause(score=1.0, unfinished=True)) == 1.2
+    assert ModelEndpointing(longest_pause_s=2.0).wait_s(Pause(unfinished=True)) == 2.0
+    assert DynamicEndpointing(max_s=1.1).wait_s(Pause(unfinished=True)) == 1.1
+
+
+def test_a_model_waits_for_who_paused_before_in_this_turn():
+    """The longest pause of the turn counts, with a margin and a limit; those of others do not."""
+    model = ModelEndpointing(margin=1.5, unfinished_pause_s=1.2)
+    assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(0.6, 0.3))) == pytest.approx(0.9)
+    assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(2.0,))) == 1.2
+    assert model.wait_s(Pause(score=1.0, earlier_s=(0.6,))) == 0.0
+    assert model.wait_s(Pause(score=0.0, earlier_in_turn_s=(0.3,))) == 1.0
+
+
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -64,6 +81,8 @@ def test_a_model_waits_the_longer_the_less_complete_a_turn_sounds():
         (lambda: ModelEndpointing(complete_above=0), "complete_above="),
         (lambda: ModelEndpointing(longest_pause_s=-1), "longest_pause_s="),
         (lambda: ModelEndpointing(shortest_pause_s=None), "shortest_pause_s="),
+        (lambda: ModelEndpointing(unfinished_pause_s=-1), "unfinished_pause_s="),
+        (lambda: ModelEndpointing(margin=0.5), r"ModelEndpointing\(margin=\) is 1 to 10"),
     ],
 )
 def test_wrong_numbers_fail_when_made(make, error):

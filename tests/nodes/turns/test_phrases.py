@@ -142,6 +142,65 @@ def test_further_phrases():
 
 
 @pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "I would like a"),
+        ("en", "Can I get?"),
+        ("en", "Could you tell me what?"),
+        ("en", "We need..."),
+        ("en", "The thing is"),
+        ("en", "A large latte, um"),
+        ("en", "A large latte and"),
+        ("en", "I come from"),
+        ("en", "Two croissants \N{EM DASH}"),
+        ("de", "Ich möchte gern"),
+        ("de", "Einen großen Kaffee und"),
+        ("fr", "Je voudrais un"),
+        ("es", "Quisiera un"),
+        ("zh", "请给我"),
+        ("zh", "我想要一杯咖啡,因为"),
+        ("ja", "コーヒーを"),
+        ("ja", "えっと"),
+    ],
+)
+def test_a_sentence_that_goes_on_is_unfinished(language, text):
+    """It ends with words that no sentence ends with, or breaks off."""
+    assert phrases(language).is_unfinished(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", ""),
+        ("en", "..."),
+        ("en", "A large latte, please."),
+        ("en", "Where are you from?"),
+        ("en", "What do you have?"),
+        ("en", "Yes, it is."),
+        ("en", "Two croissants to go."),
+        ("en", "No"),
+        ("en", "I want to change my order."),
+        ("de", "Ich rufe später an."),
+        ("de", "Was haben Sie?"),
+        ("fr", "Un café, s'il vous plaît."),
+        ("es", "¿Qué tienen?"),
+        ("zh", "一杯咖啡"),
+        ("ja", "コーヒーをください"),
+    ],
+)
+def test_a_sentence_that_may_be_over_is_not_unfinished(language, text):
+    """Questions end with what statements do not; a text without words says nothing."""
+    assert not phrases(language).is_unfinished(text)
+
+
+def test_further_unfinished_phrases():
+    """Settings add what only callers of one agent say."""
+    found = TurnSettings(unfinished_phrases=("my order number",)).phrases
+    assert found.is_unfinished("well, my order number")
+    assert not phrases().is_unfinished("well, my order number")
+
+
+@pytest.mark.parametrize(
     ("make", "error"),
     [
         (lambda: LanguagePack("", (), ()), "is empty"),
@@ -151,6 +210,8 @@ def test_further_phrases():
         (lambda: TurnSettings(languages="en"), "tuple of names and LanguagePacks"),
         (lambda: TurnSettings(acknowledgements=("ok", "!")), "acknowledgements"),
         (lambda: TurnSettings(interruption_phrases=["stop"]), "interruption_phrases"),
+        (lambda: TurnSettings(unfinished_phrases="um"), "unfinished_phrases"),
+        (lambda: LanguagePack("xx", (), (), unfinished=("!",)), "unfinished="),
     ],
 )
 def test_wrong_phrases_fail_when_made(make, error):

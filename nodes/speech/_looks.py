@@ -1,0 +1,89 @@
+"""Asks detectors what a sound is that has just begun, each at its time after the onset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bridge.events import VoiceHint
+
+from ._protocols import SoundOfVoice
+
+LIKELY = 0.5
+"""From this probability on a detector has found what it listens for."""
+
+DENIED = 0.2
+"""Below it a later detector of the same kind takes back what an earlier one found."""
+
+LONGEST_DOUBT_S = 0.64
+"""For how long a caller may be taken for the agent's echo; what sounds like speech for longer
+before a voice begins was something else."""
+
+
+class Looks:
+    """When which detector is asked about the sounds of one call."""
+
+    def __init__(
+        self, sounds: Sequence[SoundOfVoice], window_s: float, recent: Callable[[], bytes]
+    ) -> None:
+        """Begin without a sound.
+
+        Args:
+            sounds: The detectors.
+            window_s: Length of a window.
+            recent: Returns the last 0.35 s of the microphone.
+        """
+        found = [(max(1, round(sound.after_s / window_s)), sound) for sound in sounds]
+        self._due = sorted(found, key=lambda each: each[0])
+        self._last = max((windows for windows, _ in self._due), default=0)
+        self._longest_doubt = round(LONGEST_DOUBT_S / window_s)
+        self._recent = recent
+        self._age = self._last  # windows since the onset; nothing is to be looked at
+        self._speechlike = 0  # windows in a row, whoever's voice it is
+        self._beginning: dict[int, bytes] = {}  # of that, what detectors get
+        self._found = 0.0
+
+    def hear(self, speechlike: bool, onset_windows: int, in_voice: bool) -> list[VoiceHint]:
+        """Take in the newest window, and return what detectors say whose time has come.
+
+        Args:
+            speechlike: Whether it sounds like speech, be it the caller's or the agent's echo.
+            onset_windows: So many of them begin a voice.
+            in_voice: Whether a voice of the caller goes on; nobody asks about one that is over.
+        """
+        self._speechlike = self._speechlike + 1 if speechlike else 0
+        since = self._speechlike - onset_windows
+        for windows, _ in self._due:
+            if windows == since:
+                self._beginning[windows] = self._recent()
+        self._age += 1
+        due = [sound for windows, sound in self._due if windows == self._age]
+        return self._ask([(sound, self._recent()) for sound in due if in_voice])
+
+    def begin(self, onset_windows: int) -> list[VoiceHint]:
+        """Take note that a voice begins, and return what is known of it already.
+
+        The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it.  A
+        voice that was taken for the agent's echo for a moment began a moment ago.
+
+        Args:
+            onset_windows: So many windows ago.
+        """
+        if self._age < self._last:
+            return []
+        since = self._speechlike - onset_windows
+        self._age = since if 0 <= since < self._longest_doubt else 0
+        self._found = 0.0
+        due = [(sound, windows) for windows, sound in self._due if windows <= self._age]
+        return self._ask([(sound, self._beginning[windows]) for sound, windows in due])
+
+    def _ask(self, questions: Sequence[tuple[SoundOfVoice, bytes]]) -> list[VoiceHint]:
+        hints = []
+        for sound, pcm in questions:
+            probability = sound.probability(pcm)
+            if probability >= max(LIKELY, self._found):
+                self._found = probability
+                hints.append(VoiceHint(kind=sound.kind, probability=round(probability, 3)))
+            elif probability < DENIED and self._found:
+                self._found = 0.0
+                hints.append(VoiceHint(kind="speech", probability=round(1 - probability, 3)))
+        return hints

@@ -1,0 +1,138 @@
+"""When a sound is looked at, and what is told of it: windows of 0.032 s, two of them an onset."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Literal
+
+from bridge.events import VoiceHint
+from nodes.speech._looks import Looks
+
+WINDOW_S = 0.032
+ONSET = 2
+
+
+class Says:
+    """A detector of one opinion, asked so many windows after the onset."""
+
+    def __init__(
+        self,
+        probability: float,
+        windows: int = 6,
+        kind: Literal["acknowledgement", "noise"] = "acknowledgement",
+    ) -> None:
+        self.kind, self.says, self.after_s = kind, probability, windows * WINDOW_S
+        self.shown: list[bytes] = []
+
+    def probability(self, pcm: bytes) -> float:
+        self.shown.append(pcm)
+        return self.says
+
+
+class Bench:
+    """Hears windows one after the other; each is known by its number."""
+
+    def __init__(self, *sounds: Says) -> None:
+        self.numbers = count(1)
+        self.now = b""
+        self.looks = Looks(sounds, WINDOW_S, lambda: self.now)
+        self.told: list[tuple[int, VoiceHint]] = []
+
+    def hear(self, windows: int, *, speech: bool = True, in_voice: bool = True) -> None:
+        for _ in range(windows):
+            number = next(self.numbers)
+            self.now = bytes([number])
+            hints = self.looks.hear(speech, ONSET, in_voice)
+            self.told += [(number, hint) for hint in hints]
+
+    def begin(self) -> None:
+        self.told += [(self.now[0], hint) for hint in self.looks.begin(ONSET)]
+
+    @property
+    def kinds(self) -> list[tuple[int, str, float]]:
+        return [(number, hint.kind, hint.probability) for number, hint in self.told]
+
+
+def test_each_detector_is_asked_once_at_its_time() -> None:
+    """Counted from the onset; what is likelier than what was told before is told."""
+    early, late = Says(0.6, 6), Says(0.9, 8)
+    bench = Bench(late, early)
+    bench.hear(2)
+    bench.begin()
+    bench.hear(30)
+    assert bench.kinds == [(8, "acknowledgement", 0.6), (10, "acknowledgement", 0.9)]
+    assert (early.shown, late.shown) == ([b"\x08"], [b"\x0a"])
+
+
+def test_what_is_unlikely_is_not_told() -> None:
+    """A detector that found nothing says nothing, nor does one that is less sure than before."""
+    bench = Bench(Says(0.3, 4, "noise"), Says(0.8, 6), Says(0.6, 8))
+    bench.hear(2)
+    bench.begin()
+    bench.hear(20)
+    assert bench.kinds == [(8, "acknowledgement", 0.8)]
+
+
+def test_a_later_look_takes_back_what_an_earlier_one_found() -> None:
+    """What seemed assent and is not is speech."""
+    bench = Bench(Says(0.8, 6), Says(0.1, 8))
+    bench.hear(2)
+    bench.begin()
+    bench.hear(20)
+    assert bench.kinds == [(8, "acknowledgement", 0.8), (10, "speech", 0.9)]
+
+
+def test_a_closure_does_not_put_off_a_look() -> None:
+    """What begins again before all looks is the same sound, behind the "k" of "okay"."""
+    bench = Bench(Says(0.8, 6))
+    bench.hear(2)
+    bench.begin()
+    bench.hear(2)
+    bench.hear(1, speech=False, in_voice=False)
+    bench.hear(2)
+    bench.begin()
+    bench.hear(20)
+    assert bench.kinds == [(8, "acknowledgement", 0.8)]
+
+
+def test_what_is_over_is_not_looked_at() -> None:
+    """A sound that stopped before its look, and did not go on, is none; the next one is."""
+    sound = Says(0.8, 6)
+    bench = Bench(sound)
+    bench.hear(2)
+    bench.begin()
+    bench.hear(10, speech=False, in_voice=False)
+    assert sound.shown == []
+    bench.hear(2)
+    bench.begin()
+    bench.hear(6)
+    assert bench.kinds == [(20 - 2 + 2, "acknowledgement", 0.8)]
+
+
+def test_a_voice_that_passed_for_an_echo_is_looked_at_in_time() -> None:
+    """Its sound began when it sounded like speech, not when it was known to be the caller's."""
+    sound = Says(0.8, 6)
+    bench = Bench(sound)
+    bench.hear(11, in_voice=False)
+    bench.begin()
+    assert bench.kinds == [(11, "acknowledgement", 0.8)]
+    assert sound.shown == [b"\x08"]
+
+
+def test_what_was_an_echo_for_long_was_something_else() -> None:
+    """After 0.64 s of it the sound begins anew with the voice."""
+    bench = Bench(Says(0.8, 6))
+    bench.hear(30, in_voice=False)
+    bench.begin()
+    assert bench.kinds == []
+    bench.hear(6)
+    assert bench.kinds == [(36, "acknowledgement", 0.8)]
+
+
+def test_without_detectors_nothing_is_told() -> None:
+    """A voice may begin and go on all the same."""
+    bench = Bench()
+    bench.hear(2)
+    bench.begin()
+    bench.hear(20)
+    assert bench.kinds == []
