@@ -23,10 +23,11 @@ test: $(VENV)/dev-installed
 	$(BIN)/python -m pytest tests -m "not proof" -n 2 --dist loadfile
 
 # What takes long: the browser, terminals, any conversation, processes that are killed, mutations, the
-# local model.  They run in real time, so one after the other.
+# local model.  What measures by the clock comes last, one after the other.
 proofs: $(VENV)/dev-installed
 	$(BIN)/python -m bridge models --fetch
-	$(BIN)/python -m pytest tests -m proof
+	$(BIN)/python -m pytest tests -m "proof and not alone" -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests -m alone
 
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .

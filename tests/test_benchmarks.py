@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 
-pytestmark = pytest.mark.proof
+pytestmark = [pytest.mark.proof, pytest.mark.alone]
 
 ROOT = Path(__file__).resolve().parents[1]
 

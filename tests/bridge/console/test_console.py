@@ -120,6 +120,7 @@ def test_esc_interrupts(open_chat):
 
 
 @pytest.mark.proof
+@pytest.mark.alone
 def test_esc_is_quick(open_chat):
     """From the key to the end of a turn, and to its line in the window, less than 0.2 s pass."""
     tty = open_chat()

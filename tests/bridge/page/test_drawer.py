@@ -34,6 +34,7 @@ def tab(page: Any, name: str) -> None:
     page.click(f"#drawer-{name}-tab")
 
 
+@pytest.mark.alone
 def test_a_conversation_is_seen_as_it_happens(visit: Open) -> None:
     """A cough, an "mhm" and an interruption stand in picture, list, events and numbers."""
     call = visit("drawer", "?raw=1", mic="converses", **DESKTOP)
@@ -322,6 +323,7 @@ def test_a_real_server_tells_why(meet: Callable[..., Any]) -> None:
     assert shown["source"] == "caller"
 
 
+@pytest.mark.alone
 def test_what_it_costs(visit: Open) -> None:
     """Closed it takes next to nothing of the main thread, and open it leaves most of it free."""
     call = visit("drawer", "?raw=1", mic="converses", **DESKTOP)
