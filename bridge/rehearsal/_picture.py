@@ -222,10 +222,11 @@ class _Page:
             middle = (top + bottom) / 2
             self._canvas.line((LEFT, middle), (self._right, middle), fill)
             box = (LEFT, top + 4, self._right, bottom - 4)
+            peak = loudest(track)
             if track is recording.caller and recording.sent is not None:
-                peak = loudest(track)
+                peak = max(peak, loudest(recording.sent))  # a room may be louder than its caller
                 self._canvas.wave(recording.sent, box, RATE_HZ, self._px_per_s, peak, SENT)
-            self._canvas.wave(track, box, RATE_HZ, self._px_per_s, loudest(track), fill)
+            self._canvas.wave(track, box, RATE_HZ, self._px_per_s, peak, fill)
             self._canvas.text(LEFT - 12, middle, name, 16, fill, "rm")
 
     def _dropped(self, cut: Cut) -> None:

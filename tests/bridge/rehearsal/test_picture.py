@@ -204,6 +204,17 @@ def test_what_the_line_carried_lies_behind_what_was_said(result: Rehearsal, tone
     assert ImageColor.getrgb(CALLER) in shown(canvas, 1.2, 1.8, 158, 195)
 
 
+def test_a_line_that_is_louder_than_its_caller_stays_in_its_lane(
+    result: Rehearsal, tone: Tone
+) -> None:
+    """Whoever says nothing beside a loud echo is drawn to the scale of the echo."""
+    silent = array("h", bytes(2 * len(result.recording.caller)))
+    recording = replace(result.recording, caller=silent, sent=tone(10.0, 2))
+    canvas = draw(replace(result, cuts=(), recording=recording), NOTES)
+    assert ImageColor.getrgb(SENT) in shown(canvas, 8.5, 9.5, 158, 248)
+    assert ImageColor.getrgb(SENT) not in shown(canvas, 8.5, 9.5, 249, 300)
+
+
 def test_the_longest_gaps_are_enlarged_behind_the_cuts(result: Rehearsal) -> None:
     """Where there is no room for all, cuts come first, and then those with the longest gap."""
     height = draw(replace(result, cuts=()), NOTES).size[1]
