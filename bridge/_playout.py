@@ -47,7 +47,7 @@ FLUSH_REPORT_S = 0.15
 LONGEST_WORD_S = 2.0
 """How long a word may be that is said again whole: 30 letters, at 15 a second."""
 
-TIDY_EVERY_S = 0.2
+TIDY_EVERY_S = 0.4
 """After so much more audio what will not be said again is forgotten: it is most of a call's
 memory."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 import trio
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ._assembler import Chunk
 from ._errors import ChatModelError
@@ -31,6 +31,8 @@ _LOG_LINES_KEPT = 20
 
 class Line(BaseModel):
     """One line from the worker."""
+
+    model_config = ConfigDict(defer_build=True)
 
     id: int = 0
     chunk: Chunk | None = None

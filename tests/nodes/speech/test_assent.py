@@ -11,6 +11,7 @@ import pytest
 from nodes.speech import EspeakVoice, SileroModel, SoundOfVoice, TextToSpeech
 from nodes.speech._assent import LOOKED_AT, SoundOfAssent, features
 from nodes.speech._ear import ListeningSettings
+from nodes.turns import TurnSettings
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 FRAME = 1024
@@ -67,11 +68,11 @@ async def test_a_hum_is_assent(
 async def test_the_beginning_of_a_sentence_is_none(
     speech_of: Say, text: str, name: str, look: Literal["early", "late"]
 ) -> None:
-    """What begins as sentences do is not taken for assent."""
+    """What begins as sentences do does not let the agent go on as assent would."""
     sound = SoundOfAssent(look)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = await speech_of(voice, text)
-    assert sound.probability(around_look(pcm, sound)) < 0.5
+    assert sound.probability(around_look(pcm, sound)) < TurnSettings().hint_above
 
 
 def test_silence_and_scraps_have_a_probability() -> None:
