@@ -13,8 +13,8 @@ HEARD_WITHIN_S = 0.3
 """Longest time from the caller's first sound to the agent's last."""
 
 ALIKE = 0.6
-"""Least likeness (difflib's ratio over words) of what the history says was heard and what a
-recogniser makes of the audio.  Recognisers err on speech that stops in mid-word."""
+"""Least likeness (difflib's ratio over words or letters) of what the history says was heard and
+what a recogniser makes of the audio.  Recognisers err on speech that stops in mid-word."""
 
 WORDS_PER_S = 2.5
 """Speaking rate where a call has no uncut speech to measure it by: 150 words a minute, the usual
@@ -140,14 +140,16 @@ def heard_text_matches(cut: Cut, result: Rehearsal, name: str = "") -> Check:
 
 
 def likeness(text: str, transcript: str) -> float:
-    """Return how alike a text and a transcript of its audio are, 0 to 1, word by word.
+    """Return how alike a text and a transcript of its audio are, 0 to 1.
 
-    The last word of either may be missing in the other: the cut may go through it.
+    By words or by letters, whichever is more: of "Sure thing" a recogniser makes "Chir Singh".  The
+    last word of either may be missing in the other: the cut may go through it.
     """
     one, other = words(text), words(transcript)
     pairs = [(one, other), (one[:-1], other), (one, other[:-1])]
-    ratios = (SequenceMatcher(None, a, b, autojunk=False).ratio() for a, b in pairs)
-    return max(ratios)
+    by_words = max(SequenceMatcher(None, a, b, autojunk=False).ratio() for a, b in pairs)
+    letters = SequenceMatcher(None, "".join(one), "".join(other), autojunk=False)
+    return max(by_words, letters.ratio())
 
 
 def words(text: str) -> list[str]:

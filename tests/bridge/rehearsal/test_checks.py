@@ -149,13 +149,15 @@ def test_checks_of_the_users_are_asked() -> None:
         ("One large latte", "one large", 1, 1),
         ("One large", "one large la", 1, 1),
         ("One", "", 1, 1),
-        ("one large latte with milk", "one large lantern with milk", 0.8, 0.8),
-        ("one two three", "four five six", 0, 0),
+        ("one large latte with milk", "one large lantern with milk", 0.8, 0.95),
+        ("one two three", "four five six", 0, 0.4),
         ("", "four five six", 0, 0),
+        ("Sure thing, a large latte", "Chir Singh, a large lathe", 0.7, 0.9),
+        ("one large latte and one blueberry muffin", "one large", 0.0, 0.59),
     ],
 )
 def test_likeness(text: str, transcript: str, least: float, most: float) -> None:
-    """Words are compared in order; the last one may be missing on either side."""
+    """Words and letters are compared in order; the last word may be missing on either side."""
     assert least <= likeness(text, transcript) <= most
 
 
