@@ -110,7 +110,9 @@ def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
 def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     short = not sound.lasts(settings.acknowledgement_lasts_s)
-    kind = next((k for k in _MISHEARD if sound.seems(k, max(SURE, settings.hint_above))), None)
+    scrap = words == 1 and not sound.lasts(SCRAP_S)
+    surely = settings.hint_above if scrap else max(SURE, settings.hint_above)
+    kind = next((k for k in _MISHEARD if sound.seems(k, surely)), None)
     too_fast = words > FASTEST_WORDS_S * max(sound.voiced_s, 0.1)
     few = words <= settings.misheard_words or (too_fast and settings.misheard_words > 0)
     if not words or sound.hint is None or kind is None or not (few and short):
@@ -240,6 +242,10 @@ FASTEST_WORDS_S = 8.0
 SURE = 0.9
 """From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
 otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon"."""
+
+SCRAP_S = 0.4
+"""A single word of a sound that is shorter needs only `hint_above`: of a quick "uh-huh" recognisers
+make any short word, and of what callers say to interrupt few words are so short."""
 
 _MISHEARD: tuple[Literal["acknowledgement", "echo"], ...] = ("acknowledgement", "echo")
 
