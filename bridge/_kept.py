@@ -23,13 +23,9 @@ class KeptAudio:
             pcm: The audio.
             limit: How many bytes are kept at least, if so many were sent.
         """
-        pieces = self._pieces
-        pieces.append(pcm)
+        self._pieces.append(pcm)
         self._size += len(pcm)
-        while self._size - len(pieces[0]) >= limit:
-            first = len(pieces.popleft())
-            self._size -= first
-            self.starts_at += first
+        self.forget_before(self.starts_at + self._size - limit)
 
     @property
     def size(self) -> int:

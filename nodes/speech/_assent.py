@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from . import _assent_weights
 from ._errors import need
 from ._features import samples_of
+from ._packed import Packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +134,7 @@ def _filters() -> NDArray[np.float32]:
 
 
 def _weights(
-    packed: _assent_weights.Packed,
+    packed: Packed,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], float]:
     """Return a network: inner weights and offsets, outer weights and offset."""
     import numpy as np

@@ -205,8 +205,9 @@ def _short_hold(
     """Return what makes the hold a short one; empty if nothing does."""
     if sound.seems("acknowledgement", LIKELY):
         return "acknowledgement"
-    if not sound.is_voiced:
-        return "silence"
+    latest_s = settings.longest_hold_s + settings.false_interruption_timeout_s
+    if not sound.is_voiced and sound.held_s - sound.silent_s <= latest_s + CLOSE_S:
+        return "silence"  # a later stop is a breath in a sentence more often than its end
     by_length = duration_that_counts(sound, settings) is not None
     return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
 

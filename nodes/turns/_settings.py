@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, get_args
 from ._barge_in import BargeIn, HoldThenDecide
 from ._checks import check_count, check_seconds, check_share
 from ._endpointing import Endpointing, ModelEndpointing
-from ._packs import PACKS, LanguagePack, check_phrases
+from ._languages import PACKS
+from ._packs import LanguagePack, check_phrases
 from ._phrases import Phrases
 from ._start import StartOnVoice, TurnStart
 

@@ -176,18 +176,22 @@ async def answer(call: Call) -> None:
     ).broadcast()
 
 
-async def main() -> None:
+async def serve(app: App) -> None:
     """Serves on a free port of the loopback interface and prints that port."""
-    app = App(answer, speech=Tone(), name="Restaurant Lumen")
     async with open_server(app, port=0) as server:
         sys.stdout.write(f"{server.port}\n")
         sys.stdout.flush()
         await trio.sleep_forever()
 
 
-if __name__ == "__main__":
+def run(app: App) -> None:
+    """Serves until it is killed; what is worth a warning is told on the standard error."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(30),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    trio.run(main)
+    trio.run(serve, app)
+
+
+if __name__ == "__main__":
+    run(App(answer, speech=Tone(), name="Restaurant Lumen"))

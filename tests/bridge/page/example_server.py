@@ -9,11 +9,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-import structlog
-import trio
-
 from bridge import App
-from bridge.server import open_server
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HERE = Path(__file__).parent
@@ -30,19 +26,11 @@ def load(path: Path) -> object:
     return module
 
 
-async def main(name: str) -> None:
-    """Serves on a free port of the loopback interface and prints that port."""
-    example, voice = load(EXAMPLES / f"{name}.py"), load(HERE / "agent_server.py")
-    app = App(example.answer, speech=voice.Tone(), name=example.app.name)  # type: ignore[attr-defined]
-    async with open_server(app, port=0) as server:
-        sys.stdout.write(f"{server.port}\n")
-        sys.stdout.flush()
-        await trio.sleep_forever()
+def main(name: str) -> None:
+    """Serves an example with the voice of the other server."""
+    example, other = load(EXAMPLES / f"{name}.py"), load(HERE / "agent_server.py")
+    other.run(App(example.answer, speech=other.Tone(), name=example.app.name))  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(30),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    trio.run(main, sys.argv[1])
+    main(sys.argv[1])

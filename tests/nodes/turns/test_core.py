@@ -404,6 +404,17 @@ def test_a_sound_that_held_for_long_lets_go_when_it_stops(bench, speaking):
     assert b.decisions == ["held: voice", "silence: longest_hold_s"]
 
 
+def test_a_breath_in_a_sentence_does_not_let_go(bench, speaking):
+    """What has lasted for long and stops may go on at once: the time-out is waited for."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.08)
+    assert b.is_held
+    b.take(VoiceStarted()).wait(0.1)
+    assert b.turns == ["start"]
+    assert b.at(Release) >= 0.5
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.1)
+    assert b.at(Release) == pytest.approx(0.55)
+
+
 def test_words_after_the_release_interrupt_after_all(bench, speaking):
     """The decision stays open until the words are known."""
     b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.5)

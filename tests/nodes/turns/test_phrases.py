@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.turns import LanguagePack, TurnSettings
-from nodes.turns._packs import PACKS
+from nodes.turns._languages import PACKS
 from nodes.turns._phrases import normalized, words_of
 
 
