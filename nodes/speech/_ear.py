@@ -57,6 +57,10 @@ MICROPHONE_LOST_S = 1.0
 ECHO_ABOVE = 0.5
 """A window is the agent's own voice from this probability on."""
 
+PERHAPS_ABOVE = 0.2
+"""From this probability on a window may be the soft beginning of a word: Silero VAD gives the "o"
+of some "okay" no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListeningSettings:
@@ -185,11 +189,12 @@ class Ear:
         self._recent.append(window)
         if self._recording is not None:
             self._recording.add(window)
-        if probability >= self._settings.silence_below and not self._is_loud(window):
+        if probability >= PERHAPS_ABOVE and not self._is_loud(window):
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
+        soft = not self._on and echo < ECHO_ABOVE and probability >= PERHAPS_ABOVE
         onset, in_voice = self._settings.onset_windows, self._on or self._voiced > 0
-        for hint in self._looks.hear(speechlike, onset, in_voice):
+        for hint in self._looks.hear(speechlike, onset, in_voice, soft=soft):
             self._publish(hint)
         if echo >= ECHO_ABOVE:
             self._hear_echo(echo)

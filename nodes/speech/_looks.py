@@ -18,6 +18,9 @@ LONGEST_DOUBT_S = 0.64
 """For how long a caller may be taken for the agent's echo; what sounds like speech for longer
 before a voice begins was something else."""
 
+CLOSURE_S = 0.1
+"""How long the closure of a stop lasts at most, such as that of the "k" in "okay"."""
+
 
 class Looks:
     """When which detector is asked about the sounds of one call."""
@@ -35,21 +38,28 @@ class Looks:
         found = [(max(1, round(sound.after_s / window_s)), sound) for sound in sounds]
         self._due = sorted(found, key=lambda each: each[0])
         self._last = max((windows for windows, _ in self._due), default=0)
+        self._first = min((windows for windows, _ in self._due), default=0)
         self._longest_doubt = round(LONGEST_DOUBT_S / window_s)
+        self._longest_break = round(CLOSURE_S / window_s)
         self._recent = recent
         self._age = self._last  # windows since the onset; nothing is to be looked at
         self._speechlike = 0  # windows in a row, whoever's voice it is
+        self._soft = self._break = 0  # windows since something soft began, and last was heard
         self._beginning: dict[int, bytes] = {}  # of that, what detectors get
         self._found = 0.0
 
-    def hear(self, speechlike: bool, onset_windows: int, in_voice: bool) -> list[VoiceHint]:
+    def hear(
+        self, speechlike: bool, onset_windows: int, in_voice: bool, *, soft: bool = False
+    ) -> list[VoiceHint]:
         """Take in the newest window, and return what detectors say whose time has come.
 
         Args:
             speechlike: Whether it sounds like speech, be it the caller's or the agent's echo.
             onset_windows: So many of them begin a voice.
             in_voice: Whether a voice of the caller goes on; nobody asks about one that is over.
+            soft: Whether it may be the caller's speech, though too little of it to begin a voice.
         """
+        self._hear_soft(soft)
         self._speechlike = self._speechlike + 1 if speechlike else 0
         since = self._speechlike - onset_windows
         for windows, _ in self._due:
@@ -62,8 +72,9 @@ class Looks:
     def begin(self, onset_windows: int) -> list[VoiceHint]:
         """Take note that a voice begins, and return what is known of it already.
 
-        The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it.  A
-        voice that was taken for the agent's echo for a moment began a moment ago.
+        The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it, and
+        so does one whose "o" was too soft to begin a voice.  A voice that was taken for the agent's
+        echo for a moment began a moment ago.
 
         Args:
             onset_windows: So many windows ago.
@@ -71,10 +82,23 @@ class Looks:
         if self._age < self._last:
             return []
         since = self._speechlike - onset_windows
-        self._age = since if 0 <= since < self._longest_doubt else 0
+        doubted = since if 0 <= since < self._longest_doubt else 0
+        self._age = max(doubted, min(self._soft - onset_windows, self._first))
         self._found = 0.0
-        due = [(sound, windows) for windows, sound in self._due if windows <= self._age]
-        return self._ask([(sound, self._beginning[windows]) for sound, windows in due])
+        return self._ask(
+            [
+                (sound, self._beginning[at] if at <= doubted else self._recent())
+                for at, sound in self._due
+                if at <= self._age
+            ]
+        )
+
+    def _hear_soft(self, soft: bool) -> None:
+        self._break = 0 if soft else self._break + 1
+        if self._break > self._longest_break:
+            self._soft = 0
+        elif soft or self._soft:
+            self._soft += 1
 
     def _ask(self, questions: Sequence[tuple[SoundOfVoice, bytes]]) -> list[VoiceHint]:
         hints = []

@@ -38,11 +38,13 @@ class Bench:
         self.looks = Looks(sounds, WINDOW_S, lambda: self.now)
         self.told: list[tuple[int, VoiceHint]] = []
 
-    def hear(self, windows: int, *, speech: bool = True, in_voice: bool = True) -> None:
+    def hear(
+        self, windows: int, *, speech: bool = True, in_voice: bool = True, soft: bool = False
+    ) -> None:
         for _ in range(windows):
             number = next(self.numbers)
             self.now = bytes([number])
-            hints = self.looks.hear(speech, ONSET, in_voice)
+            hints = self.looks.hear(speech, ONSET, in_voice, soft=soft)
             self.told += [(number, hint) for hint in hints]
 
     def begin(self) -> None:
@@ -127,6 +129,41 @@ def test_what_was_an_echo_for_long_was_something_else() -> None:
     assert bench.kinds == []
     bench.hear(6)
     assert bench.kinds == [(36, "acknowledgement", 0.8)]
+
+
+def test_a_word_that_began_softly_is_looked_at_in_time() -> None:
+    """The "o" of an "okay" may be too soft to begin a voice: its sound began before the "k"."""
+    sound = Says(0.8, 6)
+    bench = Bench(sound)
+    bench.hear(3, speech=False, in_voice=False, soft=True)
+    bench.hear(2, speech=False, in_voice=False)
+    bench.hear(2, soft=True)
+    bench.begin()
+    bench.hear(1)
+    assert bench.kinds == [(8, "acknowledgement", 0.8)]
+
+
+def test_what_was_soft_for_long_is_looked_at_once_a_voice_begins() -> None:
+    """Then there is enough to look at, of now: not of when it was soft."""
+    early, late = Says(0.8, 6), Says(0.9, 8)
+    bench = Bench(early, late)
+    bench.hear(12, speech=False, in_voice=False, soft=True)
+    bench.hear(2, soft=True)
+    bench.begin()
+    bench.hear(2)
+    assert bench.kinds == [(14, "acknowledgement", 0.8), (16, "acknowledgement", 0.9)]
+    assert early.shown == [b"\x0e"]
+
+
+def test_what_was_soft_a_while_ago_was_something_else() -> None:
+    """No closure of a word lasts for over 0.1 s."""
+    bench = Bench(Says(0.8, 6))
+    bench.hear(3, speech=False, in_voice=False, soft=True)
+    bench.hear(4, speech=False, in_voice=False)
+    bench.hear(2, soft=True)
+    bench.begin()
+    bench.hear(6)
+    assert bench.kinds == [(15, "acknowledgement", 0.8)]
 
 
 def test_without_detectors_nothing_is_told() -> None:
