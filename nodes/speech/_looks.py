@@ -14,6 +14,10 @@ LIKELY = 0.5
 DENIED = 0.2
 """Below it a later detector of the same kind takes back what an earlier one found."""
 
+SURELY_NOT = 0.1
+"""Below it the last detector tells that it is speech, though nothing else was found: so little has
+it for three quarters of the beginnings of sentences, and for one short word of assent in 70."""
+
 LONGEST_DOUBT_S = 0.64
 """For how long a caller may be taken for the agent's echo; what sounds like speech for longer
 before a voice begins was something else."""
@@ -46,7 +50,7 @@ class Looks:
         self._speechlike = 0  # windows in a row, whoever's voice it is
         self._soft = self._break = 0  # windows since something soft began, and last was heard
         self._beginning: dict[int, bytes] = {}  # of that, what detectors get
-        self._found = 0.0
+        self._found, self._kind = 0.0, ""  # how surely, and what
 
     def hear(
         self, speechlike: bool, onset_windows: int, in_voice: bool, *, soft: bool = False
@@ -105,9 +109,16 @@ class Looks:
         for sound, pcm in questions:
             probability = sound.probability(pcm)
             if probability >= max(LIKELY, self._found):
-                self._found = probability
+                self._found, self._kind = probability, sound.kind
                 hints.append(VoiceHint(kind=sound.kind, probability=round(probability, 3)))
-            elif probability < DENIED and self._found:
+            elif self._denies(sound, probability):
                 self._found = 0.0
                 hints.append(VoiceHint(kind="speech", probability=round(1 - probability, 3)))
         return hints
+
+    def _denies(self, sound: SoundOfVoice, probability: float) -> bool:
+        """Return whether a detector that found nothing tells that it is speech."""
+        if self._found:
+            return sound.kind == self._kind and probability < DENIED
+        is_last = sound is self._due[-1][1]
+        return is_last and sound.kind == "acknowledgement" and probability < SURELY_NOT

@@ -11,7 +11,8 @@ The rules, in the order in which they are tried; the first that knows an answer 
 6. ``words``: a sound without words was none.
 7. ``hint``: what the sound itself tells is enough to let the agent go on for now.
 8. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
-9. ``longest_hold_s`` and ``false_interruption_timeout_s``: the agent goes on for now.
+9. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
+   for now.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from ._echo import similarity
 from ._phrases import words_of
-from ._sound import CLOSE_S, Sound, Verdict
+from ._sound import CLOSE_S, Hint, Sound, Verdict
 
 if TYPE_CHECKING:
     from ._settings import TurnSettings
@@ -207,17 +208,38 @@ def _short_hold(
         return "acknowledgement"
     latest_s = settings.longest_hold_s + settings.false_interruption_timeout_s
     if not sound.is_voiced and sound.held_s - sound.silent_s <= latest_s + CLOSE_S:
-        return "silence"  # a later stop is a breath in a sentence more often than its end
+        # A later stop is a breath in a sentence more often than its end, as any of speech is.
+        return "" if is_surely_speech(sound.hint) else "silence"
     by_length = duration_that_counts(sound, settings) is not None
     return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
 
 
 def _fell_silent(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    limit_s = settings.false_interruption_timeout_s
+    rule, limit_s = timeout(sound.hint, settings)
     if sound.is_voiced or sound.silent_s < limit_s - CLOSE_S:
         return None
-    values = {"silent_s": round(sound.silent_s, 3), "false_interruption_timeout_s": limit_s}
-    return Verdict("silence", "false_interruption_timeout_s", values, final=False)
+    values = {"silent_s": round(sound.silent_s, 3), rule: limit_s}
+    return Verdict("silence", rule, values, final=False)
+
+
+def timeout(hint: Hint | None, settings: TurnSettings) -> tuple[str, float]:
+    """Return after how many seconds of silence a sound is over, and the setting that says so.
+
+    Args:
+        hint: The newest hint at what it is.
+        settings: As they are at this moment.
+    """
+    rule = "speech_timeout_s" if is_surely_speech(hint) else "false_interruption_timeout_s"
+    return rule, getattr(settings, rule)
+
+
+def is_surely_speech(hint: Hint | None) -> bool:
+    """Return whether the sound itself tells that its words will not be assent.
+
+    Args:
+        hint: The newest hint at what it is.
+    """
+    return hint is not None and hint.kind == "speech" and hint.probability >= SURE
 
 
 def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
@@ -227,7 +249,7 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
     if sound.is_voiced and limit_s is not None:
         looks.append(max(limit_s - sound.voiced_s, _warms_for_s(sound, settings)))
     if not sound.is_voiced:
-        looks.append(settings.false_interruption_timeout_s - sound.silent_s)
+        looks.append(timeout(sound.hint, settings)[1] - sound.silent_s)
     if _short_hold(sound, settings):
         looks.append(settings.longest_hold_s - sound.held_s)
     return min((look for look in looks if look > CLOSE_S), default=math.inf)
@@ -242,7 +264,7 @@ FASTEST_WORDS_S = 8.0
 
 SURE = 0.9
 """From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
-otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon"."""
+otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon".  One at speech is as sure."""
 
 SCRAP_S = 0.4
 """A single word of a sound that is shorter needs only `hint_above`: of a quick "uh-huh" recognisers

@@ -32,6 +32,7 @@ from bridge.events import (
     VoiceWords,
 )
 
+from ._barge_in import timeout
 from ._book import Book
 from ._doubts import blocking_rule, look_at_doubt
 from ._endings import look_at_turn
@@ -182,11 +183,14 @@ class TurnCore:
         doubt.score = None
         if voice.was_started:
             doubt.transcript.sound_began()
-        if voice.silent_s(book.now_s) >= book.settings.false_interruption_timeout_s - CLOSE_S:
+        _, timeout_s = timeout(doubt.hint, book.settings)
+        if voice.silent_s(book.now_s) >= timeout_s - CLOSE_S:
             voice.began_s = book.now_s
             doubt.blocked = ""
             if doubt.hint is None or doubt.hint.kind != "acknowledgement":
                 doubt.hint, doubt.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
+        elif doubt.let_go == "silence":
+            doubt.let_go = ""  # it was none
         voice.start(book.now_s)
 
     def _voice_stopped(self) -> None:

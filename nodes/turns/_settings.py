@@ -52,6 +52,9 @@ class TurnSettings:
     false_interruption_timeout_s: float = 0.1
     """Silence after which a sound that was too short lets the agent go on; with a voice detector
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
+    speech_timeout_s: float = 0.4
+    """The same for a sound that is surely speech by a hint: "Wait, …" takes a breath, and its words
+    are known 0.45 s after the voice stopped.  One short word of assent in 70 seems to be speech."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
     than not, has stopped, or does not interrupt by lasting: with the way to the player the gap
@@ -159,6 +162,7 @@ _SECONDS = {
     "min_duration_s": -1.0,
     "acknowledgement_lasts_s": -1.0,
     "false_interruption_timeout_s": -1.0,
+    "speech_timeout_s": -1.0,
     "longest_hold_s": 0.0,
     "answer_within_s": -1.0,
     "echo_warm_up_s": -1.0,

@@ -84,6 +84,26 @@ def test_a_later_look_takes_back_what_an_earlier_one_found() -> None:
     assert bench.kinds == [(8, "acknowledgement", 0.8), (10, "speech", 0.9)]
 
 
+def test_what_is_surely_no_assent_is_speech() -> None:
+    """The last look tells so, whatever the first one thought."""
+    for first in (0.05, 0.4):
+        bench = Bench(Says(first, 6), Says(0.09, 8))
+        bench.hear(2)
+        bench.begin()
+        bench.hear(20)
+        assert bench.kinds == [(10, "speech", 0.91)]
+
+
+def test_what_is_no_noise_need_not_be_speech() -> None:
+    """Nor is a noise speech because it is no assent."""
+    for sounds in ((Says(0.05, 8, "noise"),), (Says(0.9, 6, "noise"), Says(0.05, 8))):
+        bench = Bench(*sounds)
+        bench.hear(2)
+        bench.begin()
+        bench.hear(20)
+        assert "speech" not in [kind for _, kind, _ in bench.kinds]
+
+
 def test_a_closure_does_not_put_off_a_look() -> None:
     """What begins again before all looks is the same sound, behind the "k" of "okay"."""
     bench = Bench(Says(0.8, 6))

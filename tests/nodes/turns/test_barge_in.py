@@ -33,6 +33,24 @@ def over(text, **known):
             "false_interruption_timeout_s",
             False,
         ),
+        (
+            {"is_voiced": False, "silent_s": 0.39, "held_s": 0.6, "hint": Hint("speech", 0.9)},
+            "undecided",
+            "",
+            False,
+        ),
+        (
+            {"is_voiced": False, "silent_s": 0.4, "hint": Hint("speech", 0.9)},
+            "silence",
+            "speech_timeout_s",
+            False,
+        ),
+        (
+            {"is_voiced": False, "silent_s": 0.1, "hint": Hint("speech", 0.89)},
+            "silence",
+            "false_interruption_timeout_s",
+            False,
+        ),
         ({"text": "could"}, "interruption", "min_words", True),
         ({"text": "okay"}, "acknowledgement", "acknowledgements", False),
         ({"text": "okay", "voiced_s": 0.8}, "acknowledgement", "acknowledgements", False),
@@ -112,6 +130,7 @@ def test_too_few_words():
         ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
         ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.05),
         ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.06),
+        ({"is_voiced": False, "silent_s": 0.04, "hint": Hint("speech", 0.9)}, 0.36),
         ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
     ],
 )

@@ -572,11 +572,26 @@ def test_two_sounds_are_two_decisions_with_one_settlement(bench, speaking):
 
 
 def test_a_break_that_is_short_is_none(bench, speaking):
-    """A voice that goes on within the time-out counts from its beginning."""
+    """A voice that goes on within the time-out counts from its beginning, and holds again."""
     b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.05)
-    b.take(VoiceStarted()).wait(0.15)
+    assert b.at(Release) == 0.3
+    b.take(VoiceStarted())
+    assert b.is_held
+    b.wait(0.15)
     assert b.at(UserStartedSpeaking) == 0.5
-    assert len([a for _, a in b.acts if isinstance(a, Hold)]) == 1
+
+
+def test_speech_is_waited_for_longer(bench, speaking):
+    """After "Wait, …" the agent stays silent until the words are known, or the caller goes on."""
+    surely = VoiceHint(kind="speech", probability=0.9)
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped())
+    b.wait(0.39)
+    assert b.is_held
+    b.take(VoiceStarted())
+    assert b.at(UserStartedSpeaking) == 0.69, "both together last longer than 0.5 s"
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped()).wait(1)
+    assert b.at(Release) == 0.7
+    assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
 
 
 def test_an_answer_at_the_end_of_a_question_is_a_turn(bench, speaking, idle):
