@@ -84,7 +84,7 @@ async def twice(stage: Stage) -> Found:
         await stage.line("ann", boat, agent_has_spoken(0.8), interrupts=True),
     ]
     take = await stage.call("twice", tell, script, answer_s=3.0)
-    cuts = zip(take.result.cuts, ("garden", "boat"), strict=False)
+    cuts = zip(take.result.cuts, ("garden", "actually"), strict=False)
     rows = [cut_row("twice", take, cut, word) for cut, word in cuts]
     records = sum(bool(entry.get("interruption")) for entry in take.result.history)
     kept = f"{records} of 2 are in the history" + (f"; {problems(take)}" if problems(take) else "")
