@@ -62,16 +62,9 @@ def looks_at_s(utterance: Utterance, now_s: float) -> tuple[float, ...]:
     if utterance.starts_at_s == math.inf:
         return ()
     starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
-    if not utterance.audio_complete:
-        # A voice that is hardly ahead of what is heard moves its end with each chunk.
-        ends_s = max(ends_s, now_s + TICK_S / 2)
-    return (
-        now_s + TICK_S,
-        starts_s,
-        starts_s + START_REPORT_S,
-        ends_s,
-        ends_s + DONE_REPORT_S,
-    )
+    begins = now_s + TICK_S, starts_s, starts_s + START_REPORT_S
+    # The end of a voice that is not complete moves with each chunk; nothing happens at it.
+    return (*begins, ends_s, ends_s + DONE_REPORT_S) if utterance.audio_complete else begins
 
 
 def next_to_send(utterances: Iterable[Utterance]) -> Utterance | None:

@@ -16,16 +16,21 @@ class KeptAudio:
         self._pieces: deque[bytes] = deque()
         self._size = 0
 
-    def add(self, pcm: bytes, limit: int) -> None:
+    def add(self, pcm: bytes, limit: int) -> int:
         """Keep what is sent next, and forget what is more than a limit before its end.
 
         Args:
             pcm: The audio.
             limit: How many bytes are kept at least, if so many were sent.
+
+        Returns:
+            How many bytes are kept now.
         """
         self._pieces.append(pcm)
         self._size += len(pcm)
-        self.forget_before(self.starts_at + self._size - limit)
+        if self._size > limit:
+            self.forget_before(self.starts_at + self._size - limit)
+        return self._size
 
     @property
     def size(self) -> int:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from ._heard import word_ends
 from .events import WordTiming
 
 
-def last_word_start_s(text: str, words: Sequence[WordTiming], end: int, duration_s: float) -> float:
+def last_word_start_s(
+    text: str,
+    words: Sequence[WordTiming],
+    end: int,
+    duration_s: float,
+    ends: Sequence[int] | None = None,
+) -> float:
     """Return where in the audio of a text its word begins that ends at an offset.
 
     Args:
@@ -16,9 +23,11 @@ def last_word_start_s(text: str, words: Sequence[WordTiming], end: int, duration
         words: Where its words lie in the audio; empty if that is not known.
         end: The offset in `text` at which the word ends; above 0.
         duration_s: Seconds of the whole audio, or of what is there of it so far.
+        ends: What ``word_ends(text)`` gives, if that is known; ``None`` has it looked for.
     """
-    ends = word_ends(text[:end])
-    before = ends[-2] if len(ends) > 1 else 0
+    ends = word_ends(text) if ends is None else ends
+    earlier = bisect_left(ends, end)
+    before = ends[earlier - 1] if earlier else 0
     begin = end - len(text[before:end].lstrip())
     timed = _timed_start_s(text, words, begin)
     return duration_s * begin / len(text) if timed is None else timed

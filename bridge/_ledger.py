@@ -70,6 +70,8 @@ class Utterance:
     _reported_s: float | None = None
     _reported_ms: float = 0.0
     _stalled: bool = False
+    _says_text: bool = False
+    """Whether its audio came with words of the text it says."""
     _whole: Segment | None = None
     play_number: int = 0
     """The number under which the player has it; 0 for its own."""
@@ -117,6 +119,7 @@ class Utterance:
         duration_ms = len(audio.pcm) / 2 / audio.sample_rate_hz * 1000
         if audio.text or not self.segments:
             self.segments.append(Segment(audio.text, self.audio_ms))
+            self._says_text = self._says_text or bool(audio.text)
         segment = self.segments[-1]
         if audio.words:
             before_s = segment.duration_ms / 1000
@@ -300,6 +303,8 @@ class Utterance:
     def hear(self, played_ms: float) -> str:
         """Take note of how much was played, and return the words newly heard."""
         before = self.heard_chars
+        if before == len(self.generated):
+            return ""
         chars = self._chars_at(played_ms)
         new = self.generated[before:chars]
         at_end = self.text_complete and chars == len(self.generated)
@@ -317,7 +322,7 @@ class Utterance:
         """Return how many characters are said by a position."""
         chars = 0
         for segment in self._texts():
-            if self.generated[chars : chars + len(segment.text)] != segment.text:
+            if not self.generated.startswith(segment.text, chars):
                 break  # a piece was never synthesised; what follows is no prefix of the text
             inside_s = (played_ms - segment.start_ms) / 1000
             says_nothing = segment.complete and not segment.duration_ms
@@ -336,7 +341,7 @@ class Utterance:
         return self.generated[before:]
 
     def _texts(self) -> list[Segment]:
-        if any(segment.text for segment in self.segments):
+        if self._says_text:
             return self.segments
         # The audio came without words: it says all that is to be said.
         whole = self._whole

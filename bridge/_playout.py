@@ -120,7 +120,16 @@ class Playout:
         size = self._chunk_bytes
         # A look that is nearly due is taken now: a steady voice costs no scheduler step of its own.
         looks = not utterance.sent_ms or now_s >= self._looks_at_s - CHUNK_S
-        if not looks and 0 < len(pcm) <= size and self._is_due_at_once(utterance, now_s):
+        is_due_at_once = (  # the usual case, and so a quick one
+            not looks
+            and 0 < len(pcm) <= size
+            and utterance is self._utterances[0]
+            and not self._held
+            and not utterance.waiting
+            and not utterance.audio_complete
+            and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + CLOSE_S
+        )
+        if is_due_at_once:
             self._send_one(utterance, pcm, now_s)
             return
         if len(pcm) > size:
@@ -129,16 +138,6 @@ class Playout:
             utterance.waiting.append(pcm)
         if looks or self._send_due(now_s) < self._looks_at_s:
             self._look(now_s)
-
-    def _is_due_at_once(self, utterance: Utterance, now_s: float) -> bool:
-        """Whether audio that just came needs no queue: the usual case, and so a quick one."""
-        return (
-            utterance is self._utterances[0]
-            and not self._held
-            and not utterance.waiting
-            and not utterance.audio_complete
-            and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + CLOSE_S
-        )
 
     def wake(self) -> None:
         """Have another look: something has changed."""
@@ -409,17 +408,16 @@ class Playout:
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        self._keep(utterance, pcm, now_s)
+        # What may have to be given again is behind the start of the last heard word.
+        if utterance.kept.add(pcm, self._kept_bytes) >= utterance.tidy_at_bytes:
+            self._tidy(utterance, now_s)
         self._transport.play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)
 
-    def _keep(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
-        """Keep what may have to be given again: what is behind the start of the last heard word."""
+    def _tidy(self, utterance: Utterance, now_s: float) -> None:
+        """Forget the audio before the start of the last heard word."""
         kept = utterance.kept
-        kept.add(pcm, self._kept_bytes)
-        if kept.size < utterance.tidy_at_bytes:
-            return
         played_ms = utterance.known_position_ms(now_s, lost=True)
         kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms)))
         utterance.tidy_at_bytes = kept.size + self._tidy_bytes

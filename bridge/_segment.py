@@ -53,7 +53,7 @@ class Segment:
             end: The offset in its text.
             inside_s: Seconds of its audio that were played.
         """
-        return last_word_start_s(self.text, self.words, end, self.span_s(inside_s))
+        return last_word_start_s(self.text, self.words, end, self.span_s(inside_s), self.ends)
 
 
 def _expected_s(segment: Segment, inside_s: float) -> float:
