@@ -108,3 +108,24 @@ def _by_timings(text: str, words: Sequence[WordTiming], played_s: float) -> int:
             share = (played_s - word.start_s) / (word.end_s - word.start_s)
             heard = found + _by_share(word.text, share)
     return heard
+
+
+def quiet_until_s(words: Sequence[WordTiming], played_s: float, duration_s: float) -> float:
+    """Return until where in its audio no further word of a text is heard.
+
+    Args:
+        words: Where its words lie in the audio.
+        played_s: Seconds of the audio that were played.
+        duration_s: Seconds of the audio.
+
+    Returns:
+        At most where the next word ends; 0 where a word counts before its end, as a clause of a
+        script without spaces does.
+    """
+    until_s = duration_s
+    for word in words:
+        if word.end_s > played_s + _SLACK_S:
+            if re.search(_NO_SPACES, word.text):
+                return 0.0
+            until_s = min(until_s, word.end_s)
+    return until_s - _SLACK_S

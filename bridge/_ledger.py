@@ -70,6 +70,9 @@ class Utterance:
     _reported_s: float | None = None
     _reported_ms: float = 0.0
     _stalled: bool = False
+    _quiet_until_ms: float = 0.0
+    """Before this position no further word is heard, as long as no more is known than this:"""
+    _quiet_for: tuple[int, bool, bool] = (0, False, False)
     _says_text: bool = False
     """Whether its audio came with words of the text it says."""
     _whole: Segment | None = None
@@ -127,6 +130,8 @@ class Utterance:
                 WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
                 for word in audio.words
             )
+        if audio.text or audio.words or audio.last:
+            self._quiet_until_ms = 0.0  # something new gets known
         segment.duration_ms += duration_ms
         segment.complete = audio.last
         self.audio_ms += duration_ms
@@ -302,10 +307,11 @@ class Utterance:
 
     def hear(self, played_ms: float) -> str:
         """Take note of how much was played, and return the words newly heard."""
-        before = self.heard_chars
-        if before == len(self.generated):
+        if played_ms < self._quiet_until_ms and self._quiet_for == self._known:
             return ""
+        before = self.heard_chars
         chars = self._chars_at(played_ms)
+        self._quiet_for, self._quiet_until_ms = self._known, self._next_word_ms(played_ms)
         new = self.generated[before:chars]
         at_end = self.text_complete and chars == len(self.generated)
         if chars <= before or not (new.strip() or at_end):
@@ -313,6 +319,19 @@ class Utterance:
         self.heard_chars = chars
         self.basis = self._best_basis()
         return new
+
+    @property
+    def _known(self) -> tuple[int, bool, bool]:
+        """What may be known later, and changes which words are heard at a position."""
+        return len(self.generated), self.text_complete, self.audio_complete
+
+    def _next_word_ms(self, played_ms: float) -> float:
+        """Return until which position no further word is heard, if nothing more gets known."""
+        for segment in reversed(self._texts()):
+            if segment.start_ms <= played_ms:
+                inside_s = (played_ms - segment.start_ms) / 1000
+                return segment.start_ms + 1000 * segment.quiet_until_s(inside_s)
+        return 0.0
 
     def chars_given(self) -> int:
         """Return how much of its text the player has, to the word."""

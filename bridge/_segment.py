@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
-from ._heard import heard_length, word_ends
+from ._heard import heard_length, quiet_until_s, word_ends
 from ._last_word import last_word_start_s
 from .events import WordTiming
 
 CHARS_PER_S = 15.0
 """Speaking rate assumed where the length of a piece is not known yet: 150 words a minute at 6
 characters a word, the usual rate of English narration."""
+
+CLOSE_S = 0.001
+"""What positions are off by."""
 
 
 @dataclass(slots=True)
@@ -45,6 +49,24 @@ class Segment:
         """
         duration_s = self.duration_ms / 1000
         return duration_s if self.complete else _expected_s(self, inside_s)
+
+    def quiet_until_s(self, inside_s: float) -> float:
+        """Return until where in its audio no further word is heard, as long as it only grows.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+
+        Returns:
+            At most where the next word ends; 0 where that is not known.
+        """
+        if self.words:
+            return quiet_until_s(self.words, inside_s, self.duration_ms / 1000)
+        heard = self.heard_length(inside_s, self.span_s(inside_s))
+        following = bisect_right(self.ends or (), heard)
+        if not self.ends or following == len(self.ends):
+            return 0.0
+        # What still grows may become longer than is expected, but no shorter.
+        return self.span_s(0.0) * self.ends[following] / len(self.text) - CLOSE_S
 
     def word_start_s(self, end: int, inside_s: float) -> float:
         """Return where in its audio the word begins that ends at an offset.

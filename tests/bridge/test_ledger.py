@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridge._ledger import REPORT_TRUSTED_S, Utterance
 from bridge._segment import CHARS_PER_S
@@ -223,3 +225,44 @@ def test_what_its_player_has_lost_is_known_by_its_last_report():
     utterance.report(200, 0.2, stalled=False)
     assert utterance.known_position_ms(0.6, lost=True) == 200
     assert utterance.known_position_ms(0.6, lost=False) == pytest.approx(600)
+
+
+WORDS = ("One ", "two, ", "three ", "你好世界", " four.", " ", "😊")
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("text"), st.sampled_from(WORDS)),
+        st.tuples(st.just("piece"), st.sampled_from(WORDS), st.integers(0, 900), st.booleans()),
+        st.tuples(st.just("timed"), st.sampled_from(WORDS), st.integers(20, 900), st.booleans()),
+        st.tuples(st.just("more"), st.integers(0, 900), st.booleans()),
+        st.tuples(st.just("hear"), st.integers(0, 4000)),
+        st.tuples(st.just("text_complete")),
+        st.tuples(st.just("audio_complete")),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS)
+def test_words_are_heard_as_soon_as_they_end_whatever_comes_between(steps):
+    """Until the next word can end nothing is looked at, and nothing is heard later for it."""
+    looks, forgets = (Utterance(1, None, interruptible=True) for _ in range(2))  # type: ignore[arg-type]
+    for kind, *given_ in steps:
+        for utterance in (looks, forgets):
+            match kind, *given_:
+                case "text", text:
+                    utterance.generated += text
+                case "piece", text, ms, last:
+                    utterance.generated += text
+                    utterance.add_audio(AgentAudio(bytes(2 * ms), RATE, text, last=last))
+                case "timed", text, ms, last:
+                    utterance.generated += text
+                    word = WordTiming(text.strip(), 0.1 * ms / 1000, 0.9 * ms / 1000)
+                    audio = AgentAudio(bytes(2 * ms), RATE, text, last=last, words=(word,))
+                    utterance.add_audio(audio)
+                case "more", ms, last:
+                    utterance.add_audio(AgentAudio(bytes(2 * ms), RATE, last=last))
+                case "text_complete" | "audio_complete" as flag, *_:
+                    setattr(utterance, flag, True)
+        if kind == "hear":
+            forgets._quiet_until_ms = 0.0
+            assert looks.hear(given_[0]) == forgets.hear(given_[0])
