@@ -21,6 +21,10 @@ OPENING_S = 0.008
 """What opening a call may take of a busy core.  The figure is of calls that talk: what was late
 because calls were being opened is over before anything is measured."""
 
+BEGINNING_S = 1.0
+"""Over so long the calls begin, each at a frame of its own: fifty that begin within one frame are
+late for seconds, which tells of beginnings and not of calls that talk."""
+
 WARM_S = 0.5
 BOUND = 1.2
 
@@ -42,9 +46,10 @@ def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
         async with trio.open_nursery() as nursery:
             begin_s = trio.current_time() + 0.05 + calls * OPENING_S
             for number in range(calls):
-                first_s = begin_s + EVERY_S * number / calls
+                share = number / calls
+                first_s = begin_s + EVERY_S * (share + int(share * BEGINNING_S / EVERY_S))
                 nursery.start_soon(_hold, side, Line(delays_s), first_s)
-            await trio.sleep_until(begin_s + WARM_S)
+            await trio.sleep_until(begin_s + BEGINNING_S + WARM_S)
             delays_s.clear()
             cpu_s, began_s = time.process_time(), trio.current_time()
             await trio.sleep(seconds)

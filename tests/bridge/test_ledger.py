@@ -227,6 +227,34 @@ def test_what_its_player_has_lost_is_known_by_its_last_report():
     assert utterance.known_position_ms(0.6, lost=False) == pytest.approx(600)
 
 
+def test_a_piece_that_ends_early_is_heard_early():
+    """Its words end earlier than its text let expect, once its last audio is there."""
+    utterance = spoken(("One two", 100))
+    utterance.segments[0].complete = utterance.audio_complete = False
+    assert utterance.hear(90) == ""
+    utterance.add_audio(AgentAudio(bytes(2 * 60), RATE, last=True))
+    assert utterance.hear(91) == "One"
+
+
+def test_more_text_for_the_same_audio_is_heard_earlier():
+    """Audio that came without words says all the text there is."""
+    utterance = spoken(("", 1000), text="One")
+    utterance.text_complete = utterance.audio_complete = False
+    assert utterance.hear(300) == ""
+    utterance.generated += " two three four five six"
+    assert utterance.hear(301) == "One"
+
+
+def test_timings_that_come_later_are_heard_by():
+    """A voice may tell where its words lie after their audio."""
+    utterance = spoken(("One two", 100))
+    utterance.segments[0].complete = False
+    assert utterance.hear(90) == ""
+    timings = (WordTiming("One", -0.1, -0.02),)
+    utterance.add_audio(AgentAudio(b"", RATE, last=False, words=timings))
+    assert utterance.hear(91) == "One"
+
+
 WORDS = ("One ", "two, ", "three ", "你好世界", " four.", " ", "😊")
 STEPS = st.lists(
     st.one_of(
