@@ -54,7 +54,7 @@ class TurnSettings:
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
     speech_timeout_s: float = 0.4
     """The same for a sound that is surely speech by a hint: "Wait, …" takes a breath, and its words
-    are known 0.45 s after the voice stopped.  One short word of assent in 70 seems to be speech."""
+    are known 0.45 s after the voice stopped.  One short word of assent in 60 seems to be speech."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
     than not, has stopped, or does not interrupt by lasting: with the way to the player the gap
