@@ -185,7 +185,7 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> float | None:
     unlike_speech = any(sound.seems(kind, settings.hint_above) for kind in ("noise", "echo"))
     if unlike_speech and not sound.text:
         return None
-    assent = sound.seems("acknowledgement", LIKELY)
+    assent = sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
     if assent or settings.phrases.is_acknowledgement(sound.text):
         return max(limit_s, settings.acknowledgement_lasts_s)
     return limit_s

@@ -209,8 +209,10 @@ class TurnCore:
     def _hint(self, hint: VoiceHint) -> None:
         doubt = self._book.doubt
         if doubt is not None:
-            doubt.hint = Hint(hint.kind, hint.probability)
+            doubt.hint, doubt.hinted_s = Hint(hint.kind, hint.probability), self._book.now_s
             doubt.voice.sign_s = self._book.now_s
+            if hint.kind == "speech" and doubt.let_go == "acknowledgement":
+                doubt.let_go = ""  # what it seemed to be was another sound, or a mistake
 
     # --- words ---------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ def _sound(book: Book, doubt: Doubt) -> Sound:
         silent_s=voice.silent_s(now_s),
         held_s=0.0 if doubt.held_at_s is None else now_s - doubt.held_at_s,
         hint=doubt.hint,
+        hint_is_old=doubt.hinted_s < voice.began_s,
         text=doubt.transcript.text,
         words_known=doubt.transcript.is_known or no_more,
         waited_s=waited_s,

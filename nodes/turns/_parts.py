@@ -95,6 +95,8 @@ class Doubt:
     voice: Voice
     transcript: Transcript = field(default_factory=Transcript)
     hint: Hint | None = None
+    hinted_s: float = 0.0
+    """When that came."""
     score: float | None = None
     """How complete it sounds to an end-of-turn model; None if none has told."""
     blocked: str = ""

@@ -39,6 +39,8 @@ class Sound:
     """For how long the agent's speech has been held for it; 0 if it is not."""
     hint: Hint | None = None
     """The newest hint at what it is."""
+    hint_is_old: bool = False
+    """Whether that came before the voice fell silent and went on again."""
     text: str = ""
     """Its words so far."""
     words_known: bool = False

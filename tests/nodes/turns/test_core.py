@@ -477,6 +477,26 @@ def test_a_hint_at_speech_takes_an_earlier_hint_back(bench, speaking):
     assert b.at(UserStartedSpeaking) == 0.5
 
 
+def test_a_hint_at_speech_holds_again(bench, speaking):
+    """What let the agent go on was a mistake, and the caller goes on."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9))
+    assert not b.is_held
+    b.wait(0.1).take(VoiceHint(kind="speech", probability=0.9))
+    assert b.is_held
+
+
+def test_assent_says_nothing_of_what_follows(bench, speaking):
+    """What goes on behind a word that sounds like assent interrupts as soon as any voice does."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1).take(VoiceStopped())
+    b.wait(0.3).take(VoiceStarted()).wait(0.49)
+    assert b.turns == []
+    assert not b.is_held, "it may be another word of assent"
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 1.1
+
+
 @pytest.mark.parametrize("kind", ["noise", "echo"])
 def test_noise_does_not_interrupt_by_lasting(bench, speaking, kind):
     """A sound that seems to be no voice needs words to interrupt."""
