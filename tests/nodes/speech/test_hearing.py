@@ -111,7 +111,10 @@ def onset_s(caller) -> float:
     ids=["telephone", "weak", "clipped", "noisy"],
 )
 async def test_every_microphone_is_heard(autojump_clock, sounds, change, name) -> None:
-    """A voice begins within 0.25 s of its first sound and stops after it, whatever the line."""
+    """A voice begins within 0.25 s of its first sound and stops after it, whatever the line.
+
+    Nothing of the question passes for assent.
+    """
     pcm = change(sounds[QUESTION])
     loud = abs(samples(pcm)[6000:])
     first_s = (6000 + int(np.argmax(loud > 0.2 * loud.max()))) / 16_000
@@ -120,7 +123,7 @@ async def test_every_microphone_is_heard(autojump_clock, sounds, change, name) -
         assert onset_s(caller) - first_s < 0.25, name
         assert len(caller.events(VoiceStarted)) == len(caller.events(VoiceStopped)), name
         if name != "clipped":  # the harmonics that clipping adds may pass for those of assent
-            assert caller.events(VoiceHint) == [], name
+            assert {hint.kind for hint in caller.events(VoiceHint)} <= {"speech"}, name
 
 
 @pytest.mark.parametrize("text", ["mhm", "mm-hmm", "uh-huh"])
