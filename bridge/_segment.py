@@ -60,7 +60,7 @@ class Segment:
             At most where the next word ends; 0 where that is not known.
         """
         if self.words:
-            return quiet_until_s(self.words, inside_s, self.duration_ms / 1000)
+            return quiet_until_s(self.words, inside_s, self.duration_ms / 1000) - CLOSE_S
         heard = self.heard_length(inside_s, self.span_s(inside_s))
         following = bisect_right(self.ends or (), heard)
         if not self.ends or following == len(self.ends):

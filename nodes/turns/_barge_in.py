@@ -229,8 +229,10 @@ def timeout(hint: Hint | None, settings: TurnSettings) -> tuple[str, float]:
         hint: The newest hint at what it is.
         settings: As they are at this moment.
     """
-    rule = "speech_timeout_s" if is_surely_speech(hint) else "false_interruption_timeout_s"
-    return rule, getattr(settings, rule)
+    usual = "false_interruption_timeout_s", settings.false_interruption_timeout_s
+    if not is_surely_speech(hint) or settings.speech_timeout_s <= usual[1]:
+        return usual  # who waits long for any sound waits no less for speech
+    return "speech_timeout_s", settings.speech_timeout_s
 
 
 def is_surely_speech(hint: Hint | None) -> bool:

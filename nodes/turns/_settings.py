@@ -53,8 +53,9 @@ class TurnSettings:
     """Silence after which a sound that was too short lets the agent go on; with a voice detector
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
     speech_timeout_s: float = 0.4
-    """The same for a sound that is surely speech by a hint: "Wait, …" takes a breath, and its words
-    are known 0.45 s after the voice stopped.  One short word of assent in 60 seems to be speech."""
+    """The same for a sound that is surely speech by a hint, if it is longer: "Wait, …" takes a
+    breath, and its words are known 0.45 s after the voice stopped.  One short word of assent in 60
+    seems to be speech."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
     than not, has stopped, or does not interrupt by lasting: with the way to the player the gap

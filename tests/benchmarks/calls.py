@@ -22,8 +22,8 @@ OPENING_S = 0.008
 because calls were being opened is over before anything is measured."""
 
 BEGINNING_S = 1.0
-"""Over so long the calls begin, each at a frame of its own: fifty that begin within one frame are
-late for seconds, which tells of beginnings and not of calls that talk."""
+"""Over so long the calls begin: fifty that begin within one frame are late for seconds, which tells
+of beginnings and not of calls that talk."""
 
 WARM_S = 0.5
 BOUND = 1.2

@@ -106,6 +106,15 @@ def test_a_sound_that_is_over_is_decided(text, decision):
     assert (verdict.decision, verdict.final) == (decision, True)
 
 
+def test_a_long_timeout_is_no_shorter_for_speech():
+    """Who waits a second for any sound waits as long for one that is surely speech."""
+    patient = TurnSettings(false_interruption_timeout_s=1.0)
+    stopped = {"is_voiced": False, "held_s": 1.5, "hint": Hint("speech", 0.95)}
+    assert judged(patient, silent_s=0.5, **stopped).decision == "undecided"
+    assert judged(patient, silent_s=0.5, **stopped).look_in_s == pytest.approx(0.5)
+    assert judged(patient, silent_s=1.0, **stopped).rule == "false_interruption_timeout_s"
+
+
 def test_words_are_no_noise():
     """A hint at noise does not count once there are words, however few."""
     settings = TurnSettings(min_words=3)
