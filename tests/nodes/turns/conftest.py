@@ -13,6 +13,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
+    VoiceWords,
 )
 from nodes.turns import AgentView, TurnSettings
 from nodes.turns._core import TurnCore
@@ -28,6 +29,11 @@ SPEAKING = AgentView(
     agent="clerk",
 )
 WORKING = AgentView(is_at_work=True, first_sound_s=-100.0, state="thinking", agent="clerk")
+
+
+def says(text: str, *, final: bool = True, segment: int = 0) -> VoiceWords:
+    """Words of the caller's."""
+    return VoiceWords(content=text, final=final, segment=segment)
 
 
 @dataclass
