@@ -22,7 +22,8 @@ def load(settings: dict[str, Any]) -> Piper:
 
     Args:
         settings: ``model`` (path of the .onnx file, its .json beside it), ``threads``, and
-            optionally ``length_scale`` (1 is the voice's own speed, more is slower).
+            optionally ``length_scale`` (1 is the voice's own speed, more is slower) and ``seed``
+            (of the noise in the voice; without one it is another each time).
     """
     return Piper(settings)
 
@@ -36,6 +37,9 @@ class Piper:
         from piper import PiperVoice, SynthesisConfig
         from piper.config import PiperConfig
 
+        if (seed := settings.get("seed")) is not None:
+            # Taken by sessions when they are made, so it must come first.
+            onnxruntime.set_seed(seed)
         model = Path(settings["model"])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = int(settings["threads"])

@@ -28,7 +28,7 @@ async def test_tells_a_finished_sentence_from_a_cut_one(pieces_of: Collect) -> N
     """
     text = "I would like to have a large coffee with milk and sugar, and a muffin."
     whole, part = [], []
-    async with PiperVoice().open() as voice, SmartTurn().open() as turn:
+    async with PiperVoice(seed=1).open() as voice, SmartTurn().open() as turn:
         assert isinstance(turn, EndOfTurn)
         for _ in range(5):
             (piece,) = await pieces_of(voice, text)

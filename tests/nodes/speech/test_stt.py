@@ -30,7 +30,7 @@ async def test_understands_both_voices(speech_of: Say) -> None:
     """Plain sentences of both voices are transcribed to the word, with high certainty."""
     async with WhisperTiny(hint=MENU).open() as ears:
         assert isinstance(ears, SpeechToText)
-        async with PiperVoice().open() as voice:
+        async with PiperVoice(seed=1).open() as voice:
             heard = await ears.transcribe(await speech_of(voice, "Where are you going today?"))
             assert heard.text == "Where are you going today?"
             assert heard.avg_logprob > -0.6
@@ -58,7 +58,7 @@ async def test_silence_is_no_speech() -> None:
 @pytest.mark.parametrize("seconds", [12, 25, 40])
 async def test_long_utterances_get_a_longer_window(speech_of: Say, seconds: int) -> None:
     """Utterances of more than 8, 16 and 30 s are heard too; of the longest, the end."""
-    async with WhisperTiny().open() as ears, PiperVoice().open() as voice:
+    async with WhisperTiny().open() as ears, PiperVoice(seed=1).open() as voice:
         last = await speech_of(voice, "Where are you going today?")
         speech = bytes(32_000 * seconds - len(last)) + last
         assert "going today" in (await ears.transcribe(speech)).text

@@ -39,6 +39,19 @@ async def test_says_sentences_with_word_times(pieces_of: Collect) -> None:
     assert len(fast.pcm) < 0.9 * len(slow.pcm)
 
 
+async def test_a_seed_makes_it_say_the_same(pieces_of: Collect) -> None:
+    """Two voices of one seed make the same samples; with another seed or none they differ."""
+    said = []
+    for seed in (1, 1, 2, None):
+        async with PiperVoice(seed=seed).open() as voice:
+            (piece,) = await pieces_of(voice, "One large latte.")
+            said.append(piece.pcm)
+    assert said[0] == said[1]
+    assert len(set(said)) == 3
+    with pytest.raises(ValueError, match="seed must be 0 or more, or None, not -1"):
+        PiperVoice(seed=-1)
+
+
 async def test_a_cancelled_text_is_dropped(pieces_of: Collect) -> None:
     """After a cancel in mid-sentence the same voice says the next text, and only that."""
     async with PiperVoice().open() as voice:
