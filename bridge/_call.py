@@ -513,8 +513,6 @@ async def open_bare_call(
         if callable(attached):
             attached(call)
         with structlog.contextvars.bound_contextvars(call_id=call_id):
-            if transport.audio:
-                router.nursery.start_soon(call.speaking.run, name="playout")
             try:
                 yield call
             finally:

@@ -8,7 +8,10 @@ from collections.abc import Iterable
 from ._ledger import Utterance
 
 TICK_S = 0.2
-"""How often what was heard is looked at while something plays."""
+"""How soon it is looked again whether a word was heard, where that cannot be foreseen."""
+
+FORESEEN_S = 0.5
+"""How far ahead it is foreseen that no word is heard: what gets known meanwhile may change it."""
 
 START_REPORT_S = 0.3
 """How long a player may take to report the first sound before the clock is believed."""
@@ -57,14 +60,22 @@ def voice_until_s(utterance: Utterance) -> float:
     return max(utterance.waits_since_s, ends_at_s) + VOICE_S
 
 
-def looks_at_s(utterance: Utterance, now_s: float) -> tuple[float, ...]:
-    """Return the times at which something may have happened to an utterance."""
+def looks_at_s(utterance: Utterance) -> tuple[float, ...]:
+    """Return the times at which an utterance may have begun or ended."""
     if utterance.starts_at_s == math.inf:
         return ()
     starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
-    begins = now_s + TICK_S, starts_s, starts_s + START_REPORT_S
+    begins = starts_s, starts_s + START_REPORT_S
     # The end of a voice that is not complete moves with each chunk; nothing happens at it.
     return (*begins, ends_s, ends_s + DONE_REPORT_S) if utterance.audio_complete else begins
+
+
+def next_word_s(utterance: Utterance, now_s: float) -> float:
+    """Return when the next word of an utterance may have been heard; infinite before it is sent."""
+    if utterance.starts_at_s == math.inf:
+        return math.inf
+    quiet_until_s = utterance.quiet_until_s()
+    return min(quiet_until_s, now_s + FORESEEN_S) if quiet_until_s > now_s else now_s + TICK_S
 
 
 def next_to_send(utterances: Iterable[Utterance]) -> Utterance | None:

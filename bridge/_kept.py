@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 
 class KeptAudio:
-    """The end of what was sent of an utterance.  All positions are in bytes of its audio."""
+    """The end of what was sent of an utterance.  All positions are in bytes of its audio.
+
+    It holds the very pieces that were sent: a block of its own for them would grow and shrink, and
+    that leaves more holes in memory than small pieces of one size do.
+    """
 
     __slots__ = ("_pieces", "_size", "starts_at")
 
     def __init__(self) -> None:
         self.starts_at = 0
         """Where the first piece begins that is kept."""
-        self._pieces: deque[bytes] = deque()
+        self._pieces: list[bytes] = []
         self._size = 0
 
-    def add(self, pcm: bytes, limit: int) -> int:
+    def add(self, pcm: bytes, limit: int) -> None:
         """Keep what is sent next, and forget what is more than a limit before its end.
 
         Args:
             pcm: The audio.
             limit: How many bytes are kept at least, if so many were sent.
-
-        Returns:
-            How many bytes are kept now.
         """
         self._pieces.append(pcm)
         self._size += len(pcm)
         if self._size > limit:
             self.forget_before(self.starts_at + self._size - limit)
-        return self._size
 
     @property
     def size(self) -> int:
@@ -43,11 +41,15 @@ class KeptAudio:
         Args:
             position: What is at it and behind it stays.
         """
-        pieces = self._pieces
-        while pieces and self.starts_at + len(pieces[0]) <= position:
-            first = len(pieces.popleft())
-            self._size -= first
-            self.starts_at += first
+        count = 0
+        for piece in self._pieces:
+            ends_at = self.starts_at + len(piece)
+            if ends_at > position:
+                break
+            count += 1
+            self._size -= len(piece)
+            self.starts_at = ends_at
+        del self._pieces[:count]
 
     def take_from(self, position: int) -> tuple[int, list[bytes]]:
         """Give back the audio from a position on, and keep it no longer.

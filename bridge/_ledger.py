@@ -12,7 +12,6 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 REPORT_TRUSTED_S = 0.25
 """For how long a player's last report counts as the truth about what was heard; then the clock
 carries it on.  Players report every 50 ms."""
+
+_QUIET_SLACK_S = 0.002
+"""By how much what is known of the end of a word is too early, at most."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,8 +47,9 @@ class Utterance:
     segments: list[Segment] = field(default_factory=list)
     audio_ms: float = 0.0
     """Audio that was synthesised so far."""
-    waiting: deque[bytes] = field(default_factory=deque)
-    """Audio that the transport has not got yet, in pieces."""
+    waiting: list[bytes] = field(default_factory=list)
+    """Audio that the transport has not got yet, in pieces; mostly none, and so no deque, of which
+    each takes 0.7 kB."""
     sent_ms: float = 0.0
     """Audio that was handed to the transport so far."""
     waits_since_s: float = 0.0
@@ -80,8 +83,6 @@ class Utterance:
     """The number under which the player has it; 0 for its own."""
     kept: KeptAudio = field(default_factory=KeptAudio)
     """The last of what was sent."""
-    tidy_at_bytes: int = 0
-    """From which size on of `kept` it is looked at what of it is needed no more."""
     played_once_ms: float = 0.0
     """How far it had been played when it was given again."""
     _starts_ms: float = 0.0
@@ -332,6 +333,19 @@ class Utterance:
                 inside_s = (played_ms - segment.start_ms) / 1000
                 return segment.start_ms + 1000 * segment.quiet_until_s(inside_s)
         return 0.0
+
+    def quiet_until_s(self) -> float:
+        """Return until when no further word of it is heard, if nothing more gets known.
+
+        Returns:
+            A time of the clock; one that is past where that is not known.
+        """
+        if self._anchor_s is None or self._stalled or self._quiet_for != self._known:
+            return 0.0
+        until_s = self._anchor_s + (self._quiet_until_ms - self._anchor_ms) / 1000 + _QUIET_SLACK_S
+        if self._reported_s is not None:
+            return max(until_s, self._reported_s + REPORT_TRUSTED_S)
+        return until_s
 
     def chars_given(self) -> int:
         """Return how much of its text the player has, to the word."""

@@ -20,11 +20,13 @@ import trio
 
 from ._due import (
     CLOSE_S,
+    TICK_S,
     VOICE_S,
     has_started,
     is_heard,
     looks_at_s,
     next_to_send,
+    next_word_s,
     voice_until_s,
 )
 from ._ledger import Utterance
@@ -47,17 +49,18 @@ FLUSH_REPORT_S = 0.15
 LONGEST_WORD_S = 2.0
 """How long a word may be that is said again whole: 30 letters, at 15 a second."""
 
-TIDY_EVERY_S = 0.4
-"""After so much more audio what will not be said again is forgotten: it is most of a call's
-memory."""
+
+CallAt = Callable[[object, float, Callable[[], None]], None]
+"""Calls a function at a time, in the place of what was to be called for the same key."""
 
 
 class Playout:
     """The queue between synthesised audio and the caller's ear."""
 
-    def __init__(self, transport: Transport, listener: PlayoutListener) -> None:
+    def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
         self._transport = transport
         self._listener = listener
+        self._call_at = call_at
         self._utterances: list[Utterance] = []
         self._settling: dict[Utterance, float] = {}
         self._plays_until_s = 0.0
@@ -65,12 +68,11 @@ class Playout:
         self._goes_on = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
-        self._wake = trio.Event()
-        self._alarm = trio.CancelScope()
+        self._is_woken = False
         self._looks_at_s = math.inf
+        self._words_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self._kept_bytes = 2 * int(transport.sample_rate_hz * (LEAD_S + LONGEST_WORD_S))
-        self._tidy_bytes = 2 * int(transport.sample_rate_hz * TIDY_EVERY_S)
         self._held = False
         self._recalled_at_s = math.inf
         self._is_lost = False
@@ -118,8 +120,8 @@ class Playout:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
         utterance.waits_since_s = now_s
         size = self._chunk_bytes
-        # A look that is nearly due is taken now: a steady voice costs no scheduler step of its own.
-        looks = not utterance.sent_ms or now_s >= self._looks_at_s - CHUNK_S
+        # Words are looked for now, not a little later: a steady voice costs no step of its own.
+        looks = not utterance.sent_ms or now_s >= self._words_at_s
         is_due_at_once = (  # the usual case, and so a quick one
             not looks
             and 0 < len(pcm) <= size
@@ -140,22 +142,26 @@ class Playout:
             self._look(now_s)
 
     def wake(self) -> None:
-        """Have another look: something has changed."""
-        self._wake.set()
+        """Have another look in the next scheduler step: something has changed."""
+        if not self.is_idle:
+            self._is_woken = True
+            self._call_at(self, trio.current_time(), self._look_now)
 
-    async def run(self) -> None:
-        """Send what is due and follow what is heard, until cancelled."""
-        while True:
-            self._wake = trio.Event()  # first, as those who are told below may wake it
-            self._alarm = trio.CancelScope()
-            self._look(trio.current_time())
-            with self._alarm:
-                await self._wake.wait()
+    def _look_now(self) -> None:
+        self._look(trio.current_time())
 
     def _look(self, now_s: float) -> None:
-        self.advance(now_s)
-        next_s = self._send_due(now_s)
-        self._looks_at_s = self._alarm.deadline = min(next_s, self._next_look_s(now_s))
+        """Send what is due, follow what is heard, and come back when something can happen next."""
+        self._is_woken = False  # first, as those who are told below may wake it
+        next_s = now_s + TICK_S  # also if the transport raises
+        try:
+            self.advance(now_s)
+            next_s = self._send_due(now_s)
+            next_s = min(next_s, self._next_look_s(now_s))
+        finally:
+            self._looks_at_s = next_s
+            if not self._is_woken:
+                self._call_at(self, next_s, self._look_now)
 
     def hold(self) -> None:
         """Hold the audio at the very sample that is being heard; nothing of it is lost.
@@ -229,7 +235,7 @@ class Playout:
             played_ms = utterance.known_position_ms(now_s, lost=lost)
             again_from_ms = utterance.again_from_ms(played_ms)
             begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
-            utterance.waiting.extendleft(reversed(audio))
+            utterance.waiting[:0] = audio
             from_ms = begins * self._seconds_per_byte * 1000
             utterance.give_again(self.new_number(), from_ms, played_ms, now_s)
         return True
@@ -349,8 +355,8 @@ class Playout:
             utterance.started = True
             self._goes_on = False
             self._listener.utterance_started(utterance)
-        if not utterance.finished:
-            self._hear(utterance, utterance.sure_position_ms(now_s))
+        if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
+            self._tidy(utterance, now_s)
         if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
 
@@ -375,17 +381,22 @@ class Playout:
             utterance.audio_complete = True
             self._listener.voice_failed(utterance)
 
-    def _hear(self, utterance: Utterance, played_ms: float) -> None:
+    def _hear(self, utterance: Utterance, played_ms: float) -> bool:
         words = utterance.hear(played_ms)
-        if words.strip():
-            self._listener.words_heard(utterance, words)
+        if not words.strip():
+            return False
+        self._listener.words_heard(utterance, words)
+        return True
 
     def _next_look_s(self, now_s: float) -> float:
         looks = list(self._settling.values())
+        self._words_at_s = math.inf
         for index, utterance in enumerate(() if self._held else self._utterances):
-            looks += looks_at_s(utterance, now_s)
+            looks += looks_at_s(utterance)
             if not index:
                 looks.append(voice_until_s(utterance))
+                self._words_at_s = next_word_s(utterance, now_s)
+        looks.append(self._words_at_s + CHUNK_S)
         return min((look for look in looks if look > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:
@@ -397,7 +408,7 @@ class Playout:
                 if over_s > CLOSE_S:
                     self._tell_queued()
                     return now_s + over_s
-                self._send_one(utterance, waiting.popleft(), now_s)
+                self._send_one(utterance, waiting.pop(0), now_s)
             if not utterance.audio_complete:
                 break  # its voice is not ready with it, and nothing may overtake it
         self._tell_queued()
@@ -408,19 +419,15 @@ class Playout:
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        # What may have to be given again is behind the start of the last heard word.
-        if utterance.kept.add(pcm, self._kept_bytes) >= utterance.tidy_at_bytes:
-            self._tidy(utterance, now_s)
+        utterance.kept.add(pcm, self._kept_bytes)
         self._transport.play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)
 
     def _tidy(self, utterance: Utterance, now_s: float) -> None:
-        """Forget the audio before the start of the last heard word."""
-        kept = utterance.kept
+        """Forget what is not given again, whatever happens; it is most of a call's memory."""
         played_ms = utterance.known_position_ms(now_s, lost=True)
-        kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms)))
-        utterance.tidy_at_bytes = kept.size + self._tidy_bytes
+        utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms)))
 
     def _tell_queued(self) -> None:
         if not (self._utterances and self._utterances[0].audio_complete):

@@ -46,7 +46,7 @@ class Speaking:
         self._call = call
         self._audio = transport.audio
         self._telling = Telling(call, self)
-        self._playout = Playout(transport, self._telling)
+        self._playout = Playout(transport, self._telling, call.router.call_at)
         self._turns = Turns(after=call._history.last_turn)
         self.texts = Texts(call, self, self._turns, self._playout, audio=transport.audio)
         """What was said and heard, by turn."""
@@ -224,10 +224,6 @@ class Speaking:
         self._tell_ended(turn)
         self.close_if_over(turn)
         self._holding.look()
-
-    async def run(self) -> None:
-        """Play what is said, until cancelled."""
-        await self._playout.run()
 
     def advance(self) -> None:
         """Take note of what was heard by now, and write it down."""

@@ -12,7 +12,7 @@ Rules of a publication, in this order:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -188,7 +188,9 @@ class Router:
             queued = QueuedSink(fn, limit)
             self.nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
-        self._sinks.append((replace(meant, unless=unless), queued or fn))
+        if unless:
+            meant = replace(meant, unless=unless)
+        self._sinks.append((meant, queued or fn))
         self._plans.clear()
         return queued
 
@@ -481,12 +483,15 @@ async def open_router(
         unwind_s: How long a cut run may take to unwind before it holds up nobody.
         handler_s: How long the handler of an interruption may take.
     """
-    with ExitStack() as last:
+    router: Router | None = None
+    try:
         async with trio.open_nursery() as nursery:
             router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
-            last.callback(router._seal)
             try:
                 yield router
             finally:
                 router.close("shutdown")
                 nursery.cancel_scope.cancel(reason="the router is closing")
+    finally:
+        if router is not None:
+            router._seal()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -63,9 +62,7 @@ class RouteRuntime:
         self.rules = route.rules
         self.pipeline = Pipeline(str(route), route.stages, partial(router.broadcast, route.source))
         self.statistics = RouteStatistics()
-        self._notes: deque[Note] | None = (
-            None  # of 760 bytes; most routes of an idle call need none
-        )
+        self._notes: list[Note] | None = None  # most routes of an idle call have none
         self.suspended = False
         self.removed = False
         self._active: dict[Run, None] = {}
@@ -525,7 +522,9 @@ class RouteRuntime:
 
     def _note(self, message: Message, verdict: Verdict, why: str, run: int = 0) -> None:
         if self._notes is None:
-            self._notes = deque(maxlen=DECISIONS_KEPT)
+            self._notes = []
+        elif len(self._notes) == DECISIONS_KEPT:
+            del self._notes[0]
         self._notes.append((message.at_s, type(message.event), message.id, verdict, why, run))
         router = self.router
         if router.on_decision is not None:

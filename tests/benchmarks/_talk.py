@@ -31,6 +31,14 @@ _FRAME_REST = bytes(640 - _DUE.size)
 _CHUNK_REST = bytes(int(RATE_HZ * EVERY_S) * 2 - _DUE.size)
 _QUEUED_CHUNKS = 64
 
+_TEXT = "It goes on and on, for three seconds or so, "
+_TEXT_CHUNKS = 150
+"""For how many chunks it is the text: at 15 characters a second, as people speak."""
+
+BEGINNING_S = 1.0
+"""Over so long the calls begin: fifty that begin within one frame are late for seconds, which tells
+of beginnings and not of calls that talk."""
+
 AHEAD_CHUNKS = 10
 """The agent's voice is 200 ms ahead of what is heard, as any is that bridges jitter."""
 
@@ -97,8 +105,11 @@ async def _answer_bare(_: Envelope) -> AsyncGenerator[AgentAudio, None]:
 
 
 async def _answer_ours(_: object) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
-    yield AgentResponse(content="An answer that goes on and on.")
+    number = 0
     async for chunk in _chunks():
+        if number % _TEXT_CHUNKS == 0:
+            yield AgentResponse(content=_TEXT)
+        number += 1
         yield chunk
 
 
@@ -130,6 +141,18 @@ async def our_call(line: Line) -> AsyncIterator[Any]:
     async with App(answer).open_call(line) as call:
         call.nursery.start_soon(line.write)
         yield call.publish
+
+
+def begins_at_s(begin_s: float, number: int, calls: int) -> float:
+    """Return when a call sends its first frame: one after the other, and none in step with another.
+
+    Args:
+        begin_s: When the first of them does.
+        number: Which it is, from 0.
+        calls: How many there are.
+    """
+    share = number / calls
+    return begin_s + EVERY_S * (share + int(share * BEGINNING_S / EVERY_S))
 
 
 def open_side(side: str, line: Line) -> AbstractAsyncContextManager[Any]:

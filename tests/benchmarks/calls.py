@@ -12,7 +12,7 @@ from dataclasses import replace
 import trio
 
 from ._measure import Row, Size, quantile, row_of
-from ._talk import EVERY_S, Line, hold
+from ._talk import BEGINNING_S, Line, begins_at_s, hold
 
 LATE_S = 0.02
 """Calls are carried as long as 99 of 100 frames and chunks are no later than this."""
@@ -20,10 +20,6 @@ LATE_S = 0.02
 OPENING_S = 0.008
 """What opening a call may take of a busy core.  The figure is of calls that talk: what was late
 because calls were being opened is over before anything is measured."""
-
-BEGINNING_S = 1.0
-"""Over so long the calls begin: fifty that begin within one frame are late for seconds, which tells
-of beginnings and not of calls that talk."""
 
 WARM_S = 0.5
 BOUND = 1.2
@@ -46,8 +42,7 @@ def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
         async with trio.open_nursery() as nursery:
             begin_s = trio.current_time() + 0.05 + calls * OPENING_S
             for number in range(calls):
-                share = number / calls
-                first_s = begin_s + EVERY_S * (share + int(share * BEGINNING_S / EVERY_S))
+                first_s = begins_at_s(begin_s, number, calls)
                 nursery.start_soon(_hold, side, Line(delays_s), first_s)
             await trio.sleep_until(begin_s + BEGINNING_S + WARM_S)
             delays_s.clear()

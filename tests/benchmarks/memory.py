@@ -14,7 +14,7 @@ import trio
 
 from ._measure import Row, Size
 from ._process import resident_bytes, run_python
-from ._talk import EVERY_S, Line, hold
+from ._talk import BEGINNING_S, Line, begins_at_s, hold
 
 WARM_CALLS = 20
 
@@ -78,8 +78,8 @@ async def _bytes_per_call(side: str, state: str, calls: int, meter: str, seconds
 async def _open(nursery: trio.Nursery, side: str, calls: int, talks: bool, seconds: float) -> None:
     begin_s = trio.current_time() + 0.05 + calls * OPENING_S
     for number in range(calls):
-        nursery.start_soon(_hold, side, talks, begin_s + EVERY_S * number / calls)
-    await trio.sleep_until(begin_s + 0.1 + (seconds if talks else 0.0))
+        nursery.start_soon(_hold, side, talks, begins_at_s(begin_s, number, calls))
+    await trio.sleep_until(begin_s + 0.1 + (BEGINNING_S + seconds if talks else 0.0))
 
 
 async def _hold(side: str, talks: bool, first_s: float) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from bridge._due import (
     DONE_REPORT_S,
+    FORESEEN_S,
     START_REPORT_S,
     TICK_S,
     VOICE_S,
@@ -15,6 +16,7 @@ from bridge._due import (
     is_heard,
     looks_at_s,
     next_to_send,
+    next_word_s,
     voice_until_s,
 )
 from bridge._ledger import Utterance
@@ -81,13 +83,25 @@ def test_what_was_sent_is_looked_at_by_its_times():
 
     The end of a voice that is not complete moves with each piece, and is none.
     """
-    assert looks_at_s(utterance(sent=False), 0.3) == ()
-    assert looks_at_s(utterance(), 0.3) == pytest.approx(
-        (0.3 + TICK_S, 0.0, START_REPORT_S, 1.0, 1.0 + DONE_REPORT_S)
-    )
+    assert looks_at_s(utterance(sent=False)) == ()
+    assert looks_at_s(utterance()) == pytest.approx((0.0, START_REPORT_S, 1.0, 1.0 + DONE_REPORT_S))
     growing = utterance(300)
     growing.audio_complete = False
-    assert looks_at_s(growing, 0.3) == pytest.approx((0.3 + TICK_S, 0.0, START_REPORT_S))
+    assert looks_at_s(growing) == pytest.approx((0.0, START_REPORT_S))
+
+
+def test_a_word_is_looked_for_when_it_ends():
+    """Not far ahead, as more may get known; soon, if its end cannot be foreseen; else never."""
+    assert next_word_s(utterance(sent=False), 0.3) == math.inf
+    one = utterance(400)
+    assert next_word_s(one, 0.1) == pytest.approx(0.1 + TICK_S)
+    one.hear(100)
+    assert next_word_s(one, 0.1) == pytest.approx(0.4, abs=0.003)
+    slow = utterance(4000)
+    slow.hear(100)
+    assert next_word_s(slow, 0.1) == pytest.approx(0.1 + FORESEEN_S)
+    one.hear(400)
+    assert next_word_s(one, 0.4) == pytest.approx(0.4 + TICK_S)
 
 
 def test_only_what_is_of_one_run_is_sent_ahead_of_what_is_heard():

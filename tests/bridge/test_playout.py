@@ -13,6 +13,7 @@ from bridge._due import DONE_REPORT_S, VOICE_S
 from bridge._ledger import Utterance
 from bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S, LONGEST_WORD_S, Playout
 from bridge.events import AgentAudio
+from routes._alarms import Alarms
 
 RATE = 1000
 
@@ -67,6 +68,10 @@ class FakeRun:
     is_stale = False
 
 
+def playout_of(deck: Deck, nursery: trio.Nursery) -> Playout:
+    return Playout(deck, deck, Alarms(nursery, lambda fn: fn()).put)
+
+
 @pytest.fixture
 async def deck():
     return Deck()
@@ -74,9 +79,7 @@ async def deck():
 
 @pytest.fixture
 async def playout(deck, nursery):
-    playout = Playout(deck, deck)
-    nursery.start_soon(playout.run)
-    return playout
+    return playout_of(deck, nursery)
 
 
 def add(
@@ -488,6 +491,33 @@ def test_the_chunk_divides_the_lead():
 # --- held -----------------------------------------------------------------------------------------
 
 
+async def test_a_word_is_told_when_it_ends(autojump_clock, deck, playout):
+    """No earlier, and at most one chunk later; silence in between is not looked at."""
+    add(playout, 1, "one two three four", 3600)
+    await trio.sleep(5)
+    told = deck.told("heard")
+    assert [text for _, _, _, text in told] == ["one", " two", " three", " four"]
+    for (at_ms, *_), ends_ms in zip(told, (600, 1400, 2600, 3600), strict=True):
+        assert ends_ms <= at_ms <= ends_ms + 1000 * CHUNK_S + 2
+
+
+async def test_words_of_a_steady_voice_are_told_with_its_audio(autojump_clock, deck, playout):
+    """It comes in frames of 20 ms: a word is told with the first frame after its end.
+
+    As long as its length is not known, it says 15 characters a second.
+    """
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "one two three four"
+    playout.add(utterance)
+    for number in range(55):
+        say(playout, utterance, "" if number else utterance.generated, 20, last=False)
+        await trio.sleep(0.02)
+    told = deck.told("heard")
+    assert [text for _, _, _, text in told] == ["one", " two", " three"]
+    for (at_ms, *_), chars in zip(told, (3, 7, 13), strict=True):
+        assert chars / 15 * 1000 <= at_ms <= chars / 15 * 1000 + 22
+
+
 class HoldingDeck(Deck):
     """A player that can hold."""
 
@@ -498,8 +528,7 @@ class HoldingDeck(Deck):
 async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nursery):
     """Held for 100 s in the middle, the utterance ends 100 s later, and no word is lost."""
     deck = HoldingDeck()
-    playout = Playout(deck, deck)
-    nursery.start_soon(playout.run)
+    playout = playout_of(deck, nursery)
     utterance = add(playout, 1, "one two three four", 2000)
     add(playout, 2, "five", 400)
     await trio.sleep(0.73)
@@ -589,8 +618,7 @@ async def test_what_a_flush_tells_of_a_hold_counts(autojump_clock, deck, playout
 async def test_words_that_a_report_tells_of_during_a_hold_are_heard(autojump_clock, nursery):
     """Where the player says that it stands further, its words are told at once."""
     deck = HoldingDeck()
-    playout = Playout(deck, deck)
-    nursery.start_soon(playout.run)
+    playout = playout_of(deck, nursery)
     add(playout, 1, "one two three", 1300)
     await trio.sleep(0.2)
     playout.report(1, "position", 200)
@@ -636,8 +664,7 @@ async def test_a_cut_soon_after_a_hold_waits_for_the_flush(autojump_clock, deck,
 async def test_the_last_report_is_all_that_a_lost_player_has_played(autojump_clock, nursery):
     """What the clock has carried on since is said again; what was told as heard stays so."""
     deck = HoldingDeck()
-    playout = Playout(deck, deck)
-    nursery.start_soon(playout.run)
+    playout = playout_of(deck, nursery)
     utterance = add(playout, 1, "one two three four five", 2300)
     await trio.sleep(0.75)
     playout.report(1, "position", 720)
@@ -672,8 +699,7 @@ async def test_what_is_kept_bounds_what_is_sent_again(autojump_clock, deck, play
 async def test_an_utterance_that_is_held_can_be_cut(autojump_clock, nursery):
     """The cut is at the sample at which it was held; what comes after plays."""
     deck = HoldingDeck()
-    playout = Playout(deck, deck)
-    nursery.start_soon(playout.run)
+    playout = playout_of(deck, nursery)
     utterance = add(playout, 1, "one two three four", 2000)
     await trio.sleep(0.5)
     playout.hold()
@@ -689,8 +715,7 @@ async def test_an_utterance_that_is_held_can_be_cut(autojump_clock, nursery):
 async def test_no_voice_is_given_up_while_everything_is_held(autojump_clock, nursery):
     """The time that a voice may take stands still."""
     deck = HoldingDeck()
-    playout = Playout(deck, deck)
-    nursery.start_soon(playout.run)
+    playout = playout_of(deck, nursery)
     utterance = add(playout, 1, "one two", 100, complete=False)
     await trio.sleep(1)
     playout.hold()

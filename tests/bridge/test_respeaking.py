@@ -18,6 +18,7 @@ from bridge._ledger import Utterance
 from bridge._loudspeaker import Loudspeaker, Report
 from bridge._playout import LEAD_S, LONGEST_WORD_S, Playout
 from bridge.events import AgentAudio, WordTiming
+from routes._alarms import Alarms
 
 RATE = 1000
 SLACK_MS = 21
@@ -170,12 +171,16 @@ def jumps(samples: list[int]) -> list[tuple[int, int]]:
     return [(before + 1, after) for before, after in pairwise(samples) if after != before + 1]
 
 
+def playout_of(phone: Phone, nursery: trio.Nursery) -> Playout:
+    alarms = Alarms(nursery, lambda fn: fn())
+    return Playout(phone, phone, alarms.put)  # type: ignore[arg-type]  # it sends no events
+
+
 async def talk(script: Script, acts: list[Any], delay_s: float | None) -> tuple[Phone, Utterance]:
     """Let a text be said while it is held, released and sent again, and then to its end."""
     phone = Phone(delay_s)
-    playout = Playout(phone, phone)  # type: ignore[arg-type]  # it sends no events
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(playout.run)
+        playout = playout_of(phone, nursery)
         if delay_s is not None:
             nursery.start_soon(phone.run, playout)
         utterance = put(playout, 1, script)
@@ -186,7 +191,7 @@ async def talk(script: Script, acts: list[Any], delay_s: float | None) -> tuple[
             if utterance.play_number > number:
                 phone.restarts.append((at_ms, utterance.place_of(utterance.play_number, 0)))
             assert utterance.generated.startswith(utterance.heard)
-            ahead = sum(map(len, utterance.kept._pieces))
+            ahead = utterance.kept.size
             assert ahead <= 2 * RATE * (LEAD_S + LONGEST_WORD_S) + 100
         await trio.sleep(15)
         phone.note_samples()
@@ -261,9 +266,8 @@ def test_what_is_sent_under_a_fresh_number_is_understood_by_both():
     async def main() -> None:
         script = Script([300, 300, 300, 300], timed=True)
         phone = Phone(None)
-        playout = Playout(phone, phone)  # type: ignore[arg-type]  # it sends no events
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(playout.run)
+            playout = playout_of(phone, nursery)
             utterance = put(playout, 1, script)
             for _ in range(10):
                 await trio.sleep(0.05)

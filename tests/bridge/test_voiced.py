@@ -107,7 +107,7 @@ async def test_a_voice_that_breaks_off(autojump_clock):
 
     player, call, said = await run_voice(speak, 60)
     assert said is False
-    assert call.history.entries[0].heard == "Hello "
+    assert call.history.entries[0].heard == "Hello"
     assert [e.cut for e in player.of(AgentStoppedSpeaking)] == [True]
     assert player.of(AgentSpeechCut) == []
 
