@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
@@ -31,8 +31,9 @@ _FRAME_REST = bytes(640 - _DUE.size)
 _CHUNK_REST = bytes(int(RATE_HZ * EVERY_S) * 2 - _DUE.size)
 _QUEUED_CHUNKS = 64
 
-_TEXT = "It goes on and on, for three seconds or so, "
-_TEXT_CHUNKS = 150
+_SENTENCE = "An answer that goes on and on."
+_CLAUSE = "It goes on and on, for three seconds or so, "
+_CLAUSE_CHUNKS = 150
 """For how many chunks it is the text: at 15 characters a second, as people speak."""
 
 BEGINNING_S = 1.0
@@ -105,10 +106,16 @@ async def _answer_bare(_: Envelope) -> AsyncGenerator[AgentAudio, None]:
 
 
 async def _answer_ours(_: object) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
+    yield AgentResponse(content=_SENTENCE)
+    async for chunk in _chunks():
+        yield chunk
+
+
+async def _answer_in_words(_: object) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
     number = 0
     async for chunk in _chunks():
-        if number % _TEXT_CHUNKS == 0:
-            yield AgentResponse(content=_TEXT)
+        if number % _CLAUSE_CHUNKS == 0:
+            yield AgentResponse(content=_CLAUSE)
         number += 1
         yield chunk
 
@@ -129,14 +136,21 @@ async def bare_call(line: Line) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def our_call(line: Line) -> AsyncIterator[Any]:
-    """Open a call as it is used: an app, a bridge, an interruptible route, the playback ledger."""
+async def our_call(line: Line, *, in_words: bool = False) -> AsyncIterator[Any]:
+    """Open a call as it is used: an app, a bridge, an interruptible route, the playback ledger.
+
+    Args:
+        line: The caller's side.
+        in_words: Whether the text of all that is said comes with it, of which bare trio knows
+            nothing; else a sentence comes first.
+    """
+    generate = _answer_in_words if in_words else _answer_ours
 
     async def answer(call: Call) -> None:
         bridge = call.bridge(name="agent")
         bridge.on(UserAudio).map(line.hear)
         route = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        route.stream(_answer_ours).broadcast()
+        route.stream(generate).broadcast()
 
     async with App(answer).open_call(line) as call:
         call.nursery.start_soon(line.write)
@@ -155,21 +169,20 @@ def begins_at_s(begin_s: float, number: int, calls: int) -> float:
     return begin_s + EVERY_S * (share + int(share * BEGINNING_S / EVERY_S))
 
 
-def open_side(side: str, line: Line) -> AbstractAsyncContextManager[Any]:
-    """Open a call of a side: ``bare`` or ``ours``; gives a function that publishes."""
-    return bare_call(line) if side == "bare" else our_call(line)
-
-
-async def hold(side: str, line: Line, *, talks: bool, first_s: float = 0.0) -> None:
+async def hold(
+    side: str, line: Line, *, talks: bool, in_words: bool = False, first_s: float = 0.0
+) -> None:
     """Be in a call until cancelled.
 
     Args:
         side: ``bare`` or ``ours``.
         line: The caller's side.
         talks: Whether the caller's microphone and the agent's answer run; else the call idles.
+        in_words: As in ``our_call()``.
         first_s: When the first frame comes, in seconds of trio's clock.
     """
-    async with open_side(side, line) as publish:
+    call = bare_call(line) if side == "bare" else our_call(line, in_words=in_words)
+    async with call as publish:
         if not talks:
             await trio.sleep_forever()
         await trio.sleep_until(first_s)
