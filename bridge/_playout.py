@@ -120,26 +120,38 @@ class Playout:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
         utterance.waits_since_s = now_s
         size = self._chunk_bytes
-        # Words are looked for now, not a little later: a steady voice costs no step of its own.
-        looks = not utterance.sent_ms or now_s >= self._words_at_s
-        is_due_at_once = (  # the usual case, and so a quick one
-            not looks
-            and 0 < len(pcm) <= size
+        is_steady = (  # the usual case, and so a quick one
+            0 < len(pcm) <= size
+            and utterance.started
             and utterance is self._utterances[0]
             and not self._held
             and not utterance.waiting
             and not utterance.audio_complete
+            and not self._settling
             and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + CLOSE_S
         )
-        if is_due_at_once:
+        if is_steady:
             self._send_one(utterance, pcm, now_s)
+            # Words are looked for now, not a little later: that costs no step of its own.
+            if now_s >= self._words_at_s:
+                self._look_for_words(utterance, now_s)
             return
+        looks = not utterance.sent_ms or now_s >= self._words_at_s
         if len(pcm) > size:
             utterance.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
         elif pcm:
             utterance.waiting.append(pcm)
         if looks or self._send_due(now_s) < self._looks_at_s:
             self._look(now_s)
+
+    def _look_for_words(self, utterance: Utterance, now_s: float) -> None:
+        """Follow what is heard of a steady voice: nothing but its words can be due."""
+        if self._hear(utterance, utterance.sure_position_ms(now_s)):
+            self._tidy(utterance, now_s)
+        if not self._is_woken:
+            self._words_at_s = next_word_s(utterance, now_s)
+            self._looks_at_s = self._words_at_s + CHUNK_S
+            self._call_at(self, self._looks_at_s, self._look_now)
 
     def wake(self) -> None:
         """Have another look in the next scheduler step: something has changed."""
