@@ -19,6 +19,10 @@ import sys
 import threading
 from typing import Any, TextIO
 
+NICENESS = 5
+"""How far the model stands back where cores are few, 0 to 19.  It writes faster than people speak,
+but the ears that hear the caller end, and the voice of its first clause, are waited for."""
+
 
 def load(settings: dict[str, Any]) -> Any:
     """Load the model; the settings are those of `LocalChat`."""
@@ -92,6 +96,8 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever the engine prints goes with its log
     worker = Worker(None, out)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)  # now, as the engine's threads take over that of the one that makes them
     try:
         worker = Worker(load(json.loads(sys.argv[1])), out)
     except Exception as error:  # noqa: BLE001 (the parent raises it)

@@ -39,7 +39,12 @@ class ClauseSplitter:
     """Takes text as it is written and returns what can be spoken already."""
 
     def __init__(
-        self, *, first_words: int = 2, clause_words: int = 8, max_characters: int = 240
+        self,
+        *,
+        first_words: int = 2,
+        first_waits_words: int = 6,
+        clause_words: int = 8,
+        max_characters: int = 240,
     ) -> None:
         """Begin a text.
 
@@ -47,6 +52,9 @@ class ClauseSplitter:
             first_words: The first piece has at least that many words, and ends at a comma if need
                 be: the sooner it is out, the sooner the agent is heard.  Sentences after it are
                 joined until they have as many.
+            first_waits_words: Once so many words are there and it has not ended, the first piece
+                is the "Sure," with which it began: a language model takes half a second to write
+                the rest of such a sentence, in which the agent can be heard already.
             clause_words: Later pieces end at a comma or its like only with that many words;
                 otherwise they are whole sentences.
             max_characters: A piece without any mark is cut at a space, or if it has none anywhere,
@@ -55,14 +63,18 @@ class ClauseSplitter:
         Raises:
             ValueError: A number is less than 1.
         """
-        if min(first_words, clause_words, max_characters) < 1:
-            raise ValueError("first_words, clause_words and max_characters must be 1 or more")
+        if min(first_words, first_waits_words, clause_words, max_characters) < 1:
+            raise ValueError(
+                "first_words, first_waits_words, clause_words and max_characters must be 1 or more"
+            )
         self._first_words = first_words
+        self._first_waits_words = first_waits_words
         self._clause_words = clause_words
         self._max_characters = max_characters
         self._text = ""
         self._seen = 0
         self._first = True
+        self._short_cut: int | None = None
 
     def feed(self, text: str) -> list[str]:
         """Return the pieces that this text completes.
@@ -77,11 +89,13 @@ class ClauseSplitter:
             self._text = self._text[end:]
             self._seen = 0
             self._first = False
+            self._short_cut = None
         return pieces
 
     def flush(self) -> list[str]:
         """Return the last piece, if anything is left; the splitter then begins a new text."""
         rest, self._text, self._seen, self._first = self._text, "", 0, True
+        self._short_cut = None
         return [rest] if rest else []
 
     def _next_cut(self) -> int | None:
@@ -90,8 +104,14 @@ class ClauseSplitter:
             at = self._seen
             self._seen += 1
             needed = self._words_needed(at)
+            cut = at + self._text[at].isspace()  # the space goes with the piece before it
             if needed and _has_words(self._text[:at], needed):
-                return at + self._text[at].isspace()  # the space goes with the piece before it
+                return cut
+            if self._first and self._text[at].isspace():
+                if self._short_cut is None and needed and _has_words(self._text[:at], 1):
+                    self._short_cut = cut
+                elif self._short_cut and _has_words(self._text[:at], self._first_waits_words):
+                    return self._short_cut
             if at >= self._max_characters:
                 return self._forced_cut()
         return None

@@ -29,6 +29,7 @@ from nodes.llm import (
     TextDelta,
     Usage,
 )
+from nodes.llm._local_child import NICENESS
 from nodes.models import path_of
 
 pytestmark = pytest.mark.proof
@@ -367,6 +368,16 @@ async def test_no_tcp_listener(model) -> None:
         assert len(tcp_listeners(os.getpid())) >= 1
     finally:
         await listeners[0].aclose()
+
+
+@linux_only
+@on_the_shared_model
+async def test_stands_back(model) -> None:
+    """Every thread of the worker gives way to the ears and the voice, where cores are few."""
+    (pid,) = workers()
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    threads = [int(thread) for thread in os.listdir(f"/proc/{pid}/task")]
+    assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads} == {ours + NICENESS}
 
 
 @linux_only

@@ -23,13 +23,21 @@ def split(text: str, **kwargs) -> list[str]:
     return pieces + splitter.flush()
 
 
-@given(st.lists(TEXTS), st.integers(1, 4), st.integers(1, 12), st.integers(1, 40))
-@example(["x" * 100], 2, 8, 40)
-@example([" " * 100], 2, 8, 40)
-@example(["e.g", ". a b. ", "c"], 2, 8, 40)
-def test_pieces_are_the_text(bits, first, clause, longest) -> None:
+@given(
+    st.lists(TEXTS), st.integers(1, 4), st.integers(1, 9), st.integers(1, 12), st.integers(1, 40)
+)
+@example(["x" * 100], 2, 6, 8, 40)
+@example([" " * 100], 2, 6, 8, 40)
+@example(["e.g", ". a b. ", "c"], 2, 6, 8, 40)
+@example(["a, b b", " b, c"], 3, 3, 8, 40)
+def test_pieces_are_the_text(bits, first, waits, clause, longest) -> None:
     """The pieces, joined, are the text to the character, none empty, however the text arrives."""
-    numbers = {"first_words": first, "clause_words": clause, "max_characters": longest}
+    numbers = {
+        "first_words": first,
+        "first_waits_words": waits,
+        "clause_words": clause,
+        "max_characters": longest,
+    }
     splitter = ClauseSplitter(**numbers)
     pieces = [piece for bit in bits for piece in splitter.feed(bit)] + splitter.flush()
     text = "".join(bits)
@@ -37,6 +45,22 @@ def test_pieces_are_the_text(bits, first, clause, longest) -> None:
     assert all(pieces)
     assert pieces == split(text, **numbers)
     assert all(len(piece) <= longest + 1 for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sure, |a large latte and a muffin would be perfect. |Anything else?",
+        "Okay! |We have one table left by the window. ",
+        "Sure, a large latte. |And what would you like to go with it?",
+        "Hi! What can I get you?",
+        "A large latte and a muffin, |nothing else",
+        "No, not today, |as we close in a few minutes",
+    ],
+)
+def test_a_first_word_does_not_wait_for_a_long_sentence(text) -> None:
+    """It is a piece of its own once the sentence has six words and goes on."""
+    assert "|".join(split(text.replace("|", ""))) == text
 
 
 @pytest.mark.parametrize(
