@@ -165,7 +165,7 @@ class Playout:
     def _look(self, now_s: float) -> None:
         """Send what is due, follow what is heard, and come back when something can happen next."""
         self._is_woken = False  # first, as those who are told below may wake it
-        next_s = now_s + TICK_S  # also if the transport raises
+        next_s = now_s + TICK_S  # if the transport raises: what follows is played all the same
         try:
             self.advance(now_s)
             next_s = self._send_due(now_s)
@@ -408,7 +408,7 @@ class Playout:
             if not index:
                 looks.append(voice_until_s(utterance))
                 self._words_at_s = next_word_s(utterance, now_s)
-        looks.append(self._words_at_s + CHUNK_S)
+        looks.append(self._words_at_s + CHUNK_S)  # a steady voice has looked by then
         return min((look for look in looks if look > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:

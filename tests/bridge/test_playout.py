@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -516,6 +517,35 @@ async def test_words_of_a_steady_voice_are_told_with_its_audio(autojump_clock, d
     assert [text for _, _, _, text in told] == ["one", " two", " three"]
     for (at_ms, *_), chars in zip(told, (3, 7, 13), strict=True):
         assert chars / 15 * 1000 <= at_ms <= chars / 15 * 1000 + 22
+
+
+class BrokenDeck(Deck):
+    """A player that raises for some of what it is given."""
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        if 0.5 < trio.current_time() < 0.8:
+            raise OSError("the line is bad")
+        super().play(utterance, pcm)
+
+
+async def test_what_follows_a_failure_of_the_transport_is_played(autojump_clock, nursery):
+    """A look that raises does not end the looking: the utterance comes to its end."""
+    failures: list[Exception] = []
+
+    def notify(look: Callable[[], None]) -> None:
+        try:
+            look()
+        except OSError as failure:
+            failures.append(failure)
+
+    deck = BrokenDeck()
+    playout = Playout(deck, deck, Alarms(nursery, notify).put)
+    utterance = add(playout, 1, "one two three four", 2000)
+    await trio.sleep(5)
+    assert failures
+    assert deck.sent_ms[1] < 2000
+    assert utterance.settled
+    assert utterance.heard == "one two three four"
 
 
 class HoldingDeck(Deck):
