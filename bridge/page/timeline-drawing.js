@@ -108,11 +108,13 @@ export class Drawing {
     c.fillRect(0, Math.round(middle), this.width, 1);
     c.fillStyle = colour;
     c.beginPath();
-    // Bars stand at fixed times, so that they do not flicker while the picture moves.
+    // Bars stand at fixed times and begin where a pixel does, so that they neither flicker nor fade
+    // while the picture moves.
     const first = Math.floor(Math.max(0, from) / step) * step;
-    for (let t = first; t < Math.min(to, now, levels.end); t += step) {
+    const left = Math.round((first - from) * scale * this.#ratio) / this.#ratio;
+    for (let n = 0, t = first; t < Math.min(to, now, levels.end); n++, t = first + n * step) {
       const half = (levels.loudest(t, t + step) / 255) ** 2 * (VOICE / 2 - 2);
-      if (half > 0.5) c.rect((t - from) * scale, middle - half, BAR_PX - 0.6, 2 * half);
+      if (half > 0.5) c.rect(left + n * BAR_PX, middle - half, BAR_PX - 0.6, 2 * half);
     }
     c.fill();
     this.#tag(name, 0, top + 9, this.#colours.soft, this.#colours.ground);
