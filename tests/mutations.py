@@ -29,7 +29,7 @@ class Mutation:
     """The test that has to fail."""
 
 
-_LOOP = "tests/nodes/test_tool_loop.py"
+_LOOP = "tests/nodes/tool_loop/test_interruptions.py"
 _PROCESSES = "tests/nodes/tools/processes"
 
 MUTATIONS = {

@@ -1,0 +1,107 @@
+"""A transport that notes what it is told, and a playout with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from bridge._ledger import Utterance
+from bridge._playout import Playout
+from bridge.events import AgentAudio
+from routes._alarms import Alarms
+
+RATE = 1000
+
+
+class Deck:
+    """Transport and listener in one; keeps everything with its time in milliseconds."""
+
+    audio = True
+    sample_rate_hz = RATE
+
+    def __init__(self) -> None:
+        self.log: list[tuple[int, str, int, Any]] = []
+        self.sent_ms: dict[int, int] = {}
+
+    def note(self, what: str, number: int, value: Any = None) -> None:
+        self.log.append((round(trio.current_time() * 1000), what, number, value))
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        self.sent_ms[utterance] = self.sent_ms.get(utterance, 0) + len(pcm) // 2
+
+    def clear(self, utterance: int, reason: str) -> None:
+        self.note("clear", utterance, reason)
+
+    def send(self, message: object) -> None:
+        raise AssertionError("the playout sends no events")
+
+    def utterance_started(self, utterance: Utterance) -> None:
+        self.note("started", utterance.number)
+
+    def words_heard(self, utterance: Utterance, text: str) -> None:
+        self.note("heard", utterance.number, text)
+
+    def utterance_queued(self, utterance: Utterance) -> None:
+        self.note("queued", utterance.number)
+
+    def voice_failed(self, utterance: Utterance) -> None:
+        self.note("voice failed", utterance.number)
+
+    def utterance_finished(self, utterance: Utterance) -> None:
+        self.note("finished", utterance.number, "cut" if utterance.is_cut else "whole")
+
+    def utterance_settled(self, utterance: Utterance) -> None:
+        self.note("settled", utterance.number, utterance.heard)
+
+    def told(self, *whats: str) -> list[tuple[int, str, int, Any]]:
+        return [entry for entry in self.log if entry[1] in whats]
+
+
+class HoldingDeck(Deck):
+    """A player that can hold."""
+
+    def hold(self, on: bool) -> None:
+        self.note("hold", 0, on)
+
+
+class FakeRun:
+    """All that the playout wants of a run: to be told from another."""
+
+    is_stale = False
+
+
+def playout_of(deck: Deck, nursery: trio.Nursery) -> Playout:
+    return Playout(deck, deck, Alarms(nursery, lambda fn: fn()).put)
+
+
+@pytest.fixture
+async def deck():
+    return Deck()
+
+
+@pytest.fixture
+async def playout(deck, nursery):
+    return playout_of(deck, nursery)
+
+
+def add(
+    playout: Playout, number: int, text: str, ms: int, *, run: Any = None, complete: bool = True
+) -> Utterance:
+    """Queue an utterance whose text was said in `ms` milliseconds."""
+    utterance = Utterance(number, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.runs = [run] if run else []
+    utterance.generated = text
+    playout.add(utterance)
+    say(playout, utterance, text, ms)
+    utterance.audio_complete = complete
+    playout.text_complete(utterance)
+    return utterance
+
+
+def say(playout: Playout, utterance: Utterance, text: str, ms: int, *, last: bool = True) -> None:
+    audio = AgentAudio(bytes(2 * ms), RATE, text, last=last)
+    utterance.add_audio(audio)
+    playout.add_audio(utterance, audio.pcm, trio.current_time())

@@ -1,0 +1,144 @@
+"""Audio that is held goes on with the very sample, or from the last heard word."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+
+from bridge._playout import FLUSH_REPORT_S
+
+from .conftest import FakeRun, HoldingDeck, add, playout_of
+
+
+async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nursery):
+    """Held for 100 s in the middle, the utterance ends 100 s later, and no word is lost."""
+    deck = HoldingDeck()
+    playout = playout_of(deck, nursery)
+    utterance = add(playout, 1, "one two three four", 2000)
+    add(playout, 2, "five", 400)
+    await trio.sleep(0.73)
+    playout.hold()
+    playout.hold()
+    sent = dict(deck.sent_ms)
+    await trio.sleep(100)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(730)
+    assert deck.sent_ms == sent
+    playout.release()
+    playout.release()
+    await trio.sleep(10)
+    assert deck.told("hold") == [(730, "hold", 0, True), (100_730, "hold", 0, False)]
+    assert deck.told("finished") == [
+        (102_000, "finished", 1, "whole"),
+        (102_400, "finished", 2, "whole"),
+    ]
+    assert "".join(t for _, _, n, t in deck.told("heard") if n == 1) == "one two three four"
+
+
+async def test_a_player_that_cannot_hold_is_cleared(autojump_clock, deck, playout):
+    """It is silent at once, and goes on from the last heard word, under a fresh number."""
+    utterance = add(playout, 1, "one two three four", 1800)
+    await trio.sleep(1)
+    playout.hold()
+    playout.hold()
+    assert deck.told("clear") == [(1000, "clear", 1, "held")]
+    await trio.sleep(100)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(1000)
+    assert playout.release() is True
+    assert playout.release() is False
+    await trio.sleep(10)
+    # "two" begins at 400 ms, and the lead was 400 ms and a chunk more at the most.
+    assert deck.sent_ms == {1: pytest.approx(1400, abs=41), 2: 1400}
+    assert deck.told("finished") == [(102_400, "finished", 1, "whole")]
+    assert "".join(text for _, _, _, text in deck.told("heard")) == "one two three four"
+    assert deck.told("queued")[-1][2] == 1
+
+
+async def test_all_that_the_player_had_comes_again(autojump_clock, deck, playout):
+    """Of two utterances in the player both are given again, in their order, before the next."""
+    run = FakeRun()
+    add(playout, 1, "one two", 700, run=run)
+    second = add(playout, 2, "three", 500, run=run)
+    await trio.sleep(0.5)
+    assert set(deck.sent_ms) == {1, 2}
+    playout.hold()
+    assert deck.told("clear") == [(500, "clear", 2, "held")]
+    third = add(playout, 3, "four", 300)
+    playout.release()
+    assert [u.play_number for u in playout.utterances] == [4, 5, 6]
+    assert playout.new_number() == 7
+    await trio.sleep(3)
+    assert [entry[:3] for entry in deck.told("finished")] == [
+        (1200, "finished", 1),
+        (1700, "finished", 2),
+        (2000, "finished", 3),
+    ]
+    assert (second.heard, third.heard) == ("three", "four")
+    assert [n for _, _, n, _ in deck.told("started")] == [1, 2, 3]
+
+
+async def test_what_a_flush_tells_of_a_hold_counts(autojump_clock, deck, playout):
+    """The flush report moves the position back, older reports do not; the next is not begun."""
+    run = FakeRun()
+    utterance = add(playout, 1, "one two three", 1300, run=run)
+    second = add(playout, 2, "four", 400, run=run)
+    for step in range(20):
+        playout.report(1, "position", 50 * step)
+        await trio.sleep(0.05)
+    playout.hold()
+    playout.report(1, "position", 800)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(1000)
+    playout.report(1, "flushed", 960)
+    playout.report(2, "flushed", 0)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(960)
+    await trio.sleep(1)
+    playout.release()
+    assert not second.is_reported
+    await trio.sleep(0.1)
+    assert deck.told("started") == [(0, "started", 1, None)]
+    await trio.sleep(5)
+    assert "".join(text for _, _, n, text in deck.told("heard") if n == 1) == "one two three"
+    assert [n for _, _, n, _ in deck.told("finished")] == [1, 2]
+
+
+async def test_words_that_a_report_tells_of_during_a_hold_are_heard(autojump_clock, nursery):
+    """Where the player says that it stands further, its words are told at once."""
+    deck = HoldingDeck()
+    playout = playout_of(deck, nursery)
+    add(playout, 1, "one two three", 1300)
+    await trio.sleep(0.2)
+    playout.report(1, "position", 200)
+    await trio.sleep(0.1)
+    playout.hold()
+    assert deck.told("heard") == []
+    playout.report(1, "position", 310)
+    assert deck.told("heard") == [(300, "heard", 1, "one")]
+
+
+async def test_a_hold_settles_the_cut_that_follows(autojump_clock, deck, playout):
+    """A player that was cleared long ago is not asked again where it stopped."""
+    utterance = add(playout, 1, "one two three", 1300)
+    await trio.sleep(0.5)
+    playout.report(1, "position", 480)
+    playout.hold()
+    playout.report(1, "flushed", 490)
+    await trio.sleep(FLUSH_REPORT_S)
+    playout.cut(utterance, "barge-in")
+    assert utterance.settled
+    assert (utterance.heard, utterance.cut_at_ms) == ("one", 490)
+    assert len(deck.told("clear")) == 1
+    assert playout.release() is False
+
+
+async def test_a_cut_soon_after_a_hold_waits_for_the_flush(autojump_clock, deck, playout):
+    """What was heard is settled by the report, or when its time since the hold is over."""
+    utterance = add(playout, 1, "one two three", 1300)
+    await trio.sleep(0.4)
+    playout.report(1, "position", 390)
+    playout.hold()
+    await trio.sleep(FLUSH_REPORT_S - 0.05)
+    playout.cut(utterance, "barge-in")
+    assert not utterance.settled
+    await trio.sleep(0.06)
+    assert deck.told("settled")[0][0] == 400 + FLUSH_REPORT_S * 1000
+    assert utterance.cut_at_ms == 390

@@ -1,0 +1,244 @@
+"""Players that report, late or wrongly or not at all."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import trio
+import trio.testing
+
+from bridge._due import DONE_REPORT_S
+from bridge._ledger import Utterance
+from bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
+
+from .conftest import FakeRun, add, say
+
+
+async def test_a_reporting_player_decides_when_speech_starts_and_ends(
+    autojump_clock, deck, playout
+):
+    """A player that starts 200 ms late is believed, to the end."""
+    add(playout, 0, "zero", 40)
+    playout.report(0, "start", 0)
+    await trio.testing.wait_all_tasks_blocked()
+    playout.report(0, "done", 40)
+    add(playout, 1, "one two", 700)
+    await trio.sleep(0.2)
+    assert [n for _, _, n, _ in deck.told("started")] == [0]
+    playout.report(1, "start", 0)
+    assert deck.told("started")[-1] == (200, "started", 1, None)
+    await trio.sleep(0.7)
+    assert len(deck.told("finished")) == 1
+    await trio.sleep(0.05)
+    playout.report(1, "done", 700)
+    assert deck.told("finished")[-1] == (950, "finished", 1, "whole")
+
+
+async def test_a_lost_start_and_a_lost_done_are_bounded(autojump_clock, deck, playout):
+    """The clock is believed 300 ms after the first sound, and 500 ms after the last."""
+    add(playout, 0, "zero", 40)
+    await trio.testing.wait_all_tasks_blocked()
+    playout.report(0, "start", 0)
+    await trio.sleep(2)
+    assert deck.told("finished")[0][0] == 40 + DONE_REPORT_S * 1000
+    add(playout, 1, "one two", 700)
+    await trio.sleep(3)
+    assert deck.told("started")[-1] == (2300, "started", 1, None)
+    assert deck.told("finished")[-1] == (2700, "finished", 1, "whole")
+
+
+async def test_a_report_of_the_next_utterance_ends_the_one_before(autojump_clock, deck, playout):
+    """Players play in order: who has begun the second has finished the first."""
+    run = FakeRun()
+    add(playout, 1, "one", 200, run=run)
+    add(playout, 2, "two", 500, run=run)
+    await trio.testing.wait_all_tasks_blocked()
+    playout.report(1, "start", 0)
+    await trio.sleep(0.25)
+    playout.report(2, "position", 40)
+    assert deck.told("finished") == [(250, "finished", 1, "whole")]
+    assert deck.told("started") == [(0, "started", 1, None), (250, "started", 2, None)]
+    assert playout.utterances[0].position_ms(trio.current_time()) == pytest.approx(40)
+
+
+async def test_a_late_player_is_not_sent_too_much(autojump_clock, deck, playout):
+    """The lead counts from what was played, over all utterances that were sent."""
+    run = FakeRun()
+    first = add(playout, 1, "one", 200, run=run)
+    second = add(playout, 2, "two", 2000, run=run)
+    await trio.sleep(0.1)
+    playout.report(1, "start", 0)
+    await trio.testing.wait_all_tasks_blocked()
+    assert first.sent_ms + second.sent_ms <= LEAD_S * 1000 + 100
+    await trio.sleep(0.15)
+    assert first.position_ms(trio.current_time()) == pytest.approx(150)
+    assert second.position_ms(trio.current_time()) == 0
+
+
+@pytest.mark.parametrize("played_ms", [-5.0, math.nan, 1e9, math.inf, -math.inf, 200.0])
+async def test_nonsense_from_a_player_stays_possible(autojump_clock, deck, playout, played_ms):
+    """No report makes heard words unheard, or lets more be heard than was sent."""
+    utterance = add(playout, 1, "one two three four", 1800)
+    await trio.sleep(0.4)
+    playout.report(1, "position", 400)
+    assert utterance.heard == "one"
+    for kind in ("position", "underrun", "start", "flushed"):
+        playout.report(1, kind, played_ms)
+        now_s = trio.current_time()
+        assert 400 <= utterance.position_ms(now_s) <= utterance.sent_ms <= 1800
+        assert utterance.heard in ("one", "one two", "one two three")
+    playout.cut(utterance, "barge-in")
+    playout.report(1, "flushed", played_ms)
+    await trio.sleep(FLUSH_REPORT_S + 0.01)
+    assert 400 <= (utterance.cut_at_ms or 0) <= utterance.sent_ms
+    assert utterance.heard in ("one", "one two", "one two three")
+    assert utterance.settled
+
+
+async def test_reports_of_what_is_unknown_are_ignored(autojump_clock, deck, playout):
+    """Unknown numbers, and starts before anything was sent, change nothing."""
+    playout.report(7, "done", 100)
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "one"
+    playout.add(utterance)
+    playout.report(1, "start", 0)  # nothing was sent
+    assert deck.log == []
+    say(playout, utterance, "one", 300)
+    utterance.audio_complete = True
+    playout.text_complete(utterance)
+    await trio.testing.wait_all_tasks_blocked()
+    playout.report(1, "done", 300)
+    assert utterance.finished
+    playout.report(1, "position", 100)
+    playout.report(1, "flushed", 100)
+    assert len(deck.told("finished")) == len(deck.told("settled")) == 1
+
+
+async def test_done_before_all_was_sent_is_no_end(autojump_clock, deck, playout):
+    """A player that calls itself done too early is asked to play on."""
+    utterance = add(playout, 1, "one two", 2000)
+    await trio.sleep(0.1)
+    playout.report(1, "done", 400)
+    assert not utterance.finished
+    await trio.sleep(5)
+    assert deck.told("finished")[0][0] >= 1700
+
+
+async def test_an_underrun_stops_the_clock_until_more_is_sent(autojump_clock, deck, playout):
+    """While the player is dry nothing is heard; with new audio the clock goes on from there."""
+    utterance = add(playout, 1, "one ", 200, complete=False)
+    utterance.generated = "one two"
+    await trio.sleep(0.1)
+    playout.report(1, "underrun", 80)
+    await trio.sleep(1)
+    assert utterance.position_ms(trio.current_time()) == 80
+    say(playout, utterance, "two", 300)
+    await trio.sleep(0.05)
+    assert utterance.position_ms(trio.current_time()) == pytest.approx(130)
+
+
+async def test_a_flush_report_decides_what_was_heard(autojump_clock, deck, playout):
+    """What the player says in time is final; before that only sure words count."""
+    utterance = add(playout, 1, "one two three four", 1800)
+    await trio.sleep(0.65)
+    playout.report(1, "position", 600)
+    await trio.sleep(0.1)
+    playout.cut(utterance, "barge-in")
+    assert (utterance.heard, utterance.settled, playout.is_idle) == ("one", False, False)
+    await trio.sleep(FLUSH_REPORT_S - 0.01)
+    playout.report(1, "flushed", 720)
+    assert (utterance.heard, utterance.settled, utterance.cut_at_ms) == ("one two", True, 720)
+    playout.report(1, "flushed", 1800)
+    await trio.sleep(1)
+    assert utterance.heard == "one two"
+    assert len(deck.told("settled")) == 1
+
+
+async def test_without_a_flush_report_the_clock_decides(autojump_clock, deck, playout):
+    """After 150 ms the position that the clock gave at the cut is final."""
+    utterance = add(playout, 1, "one two three four", 1800)
+    await trio.sleep(0.65)
+    playout.report(1, "position", 600)
+    await trio.sleep(0.1)
+    playout.cut(utterance, "barge-in")
+    await trio.sleep(1)
+    assert deck.told("settled") == [(900, "settled", 1, "one two")]
+    assert utterance.cut_at_ms == pytest.approx(700)
+    assert utterance.basis == "reported"
+
+
+async def test_each_flush_settles_its_own(autojump_clock, deck, playout):
+    """Two cut utterances wait for the player, each for its own report."""
+    run = FakeRun()
+    first = add(playout, 1, "one", 200, run=run)
+    second = add(playout, 2, "two", 700, run=run)
+    await trio.sleep(0.1)
+    playout.report(1, "position", 100)
+    playout.report(2, "position", 20)
+    first = add(playout, 3, "three", 300)
+    await trio.sleep(0.7)
+    playout.report(3, "position", 20)
+    for utterance in playout.utterances:
+        playout.cut(utterance, "barge-in")
+    playout.report(3, "flushed", 40)
+    assert (second.settled, first.settled) == (False, True)
+    await trio.sleep(1)
+    assert second.settled
+
+
+async def test_a_listener_may_look_while_it_is_told(autojump_clock, deck, playout):
+    """Advancing inside a notification settles nothing twice."""
+    run = FakeRun()
+    for number in (1, 2):
+        utterance = add(playout, number, "one two", 150, run=run)
+    await trio.sleep(0.05)
+    playout.report(1, "position", 10)
+    utterance.report(0, trio.current_time(), stalled=False)  # the player knows of both
+    for utterance in playout.utterances:
+        playout.cut(utterance, "barge-in")
+    tell = deck.utterance_settled
+
+    def tell_and_look(utterance: Utterance) -> None:
+        tell(utterance)
+        playout.advance(trio.current_time())
+
+    deck.utterance_settled = tell_and_look
+    await trio.sleep(1)
+    assert [n for _, _, n, _ in deck.told("settled")] == [1, 2]
+
+
+async def test_closing_settles_everything_now(autojump_clock, deck, playout):
+    """What plays and what waits for a flush is final when close() returns."""
+    first = add(playout, 1, "one two", 700)
+    await trio.sleep(0.1)
+    playout.report(1, "position", 100)
+    playout.cut(first, "barge-in")
+    second = add(playout, 2, "three", 700)
+    with trio.testing.assert_no_checkpoints():
+        playout.close("over")
+    assert first.settled
+    assert second.settled
+    assert playout.is_idle
+
+
+async def test_a_listener_may_cut_what_it_is_told_of(autojump_clock, deck, playout):
+    """Cutting inside a notification neither loses nor repeats anything."""
+    deck.utterance_started = lambda u: playout.cut(u, "at once")  # type: ignore[method-assign]
+    utterance = add(playout, 1, "one two", 700)
+    await trio.sleep(1)
+    assert deck.told("finished") == [(0, "finished", 1, "cut")]
+    assert utterance.settled
+
+
+async def test_what_is_told_may_add_more(autojump_clock, deck, playout):
+    """An utterance that is added while another is told of is played, without another wake-up."""
+    add(playout, 1, "one", 300)
+    deck.utterance_queued = lambda u: u.number == 1 and add(playout, 2, "two", 300)  # type: ignore[method-assign]
+    await trio.sleep(2)
+    assert [n for _, _, n, _ in deck.told("finished")] == [1, 2]
+
+
+def test_the_chunk_divides_the_lead():
+    """The lead is a whole number of chunks, so it can be used to the full."""
+    assert pytest.approx(round(LEAD_S / CHUNK_S)) == LEAD_S / CHUNK_S

@@ -1,0 +1,127 @@
+"""An agent inside a tool counts to the turn, and is cut with its tool."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import trio
+
+from bridge.control._caps import Caps
+from bridge.events import (
+    AgentResponse,
+    ToolCall,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bridge.testing import open_call
+from nodes import ChatNode
+from nodes.tools import current_tool, tool
+
+from .script import Script, answer_with, asks, nap, results, texts
+
+
+def sub_agent(model, **options):
+    @tool
+    async def research(question: str) -> str:
+        """Ask a sub-agent."""
+        node = ChatNode(model, tools=[nap], **options)
+        node.context.add(UserTranscriptionReceived(content=question))
+        pieces = [piece async for piece in node.generate() if isinstance(piece, AgentResponse)]
+        return "".join(piece.content for piece in pieces)
+
+    return research
+
+
+async def test_a_sub_agent_counts_to_the_turn(autojump_clock):
+    """What an agent inside a tool does counts to the caps of the turn that called the tool."""
+    inner = Script([asks("nap", "i", seconds=1)], ["four"])
+    outer = Script([asks("research", "o", question="2+2")], [1, "It is four."])
+    node = ChatNode(outer, tools=[sub_agent(inner)], caps=Caps(steps=9))
+    async with open_call(answer_with(node), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.until(lambda c: len(outer.asked) == 2)
+        assert caller.call.snapshot().caps["steps"] == (6, 9)
+        await caller.quiet()
+        assert caller.heard == "It is four."
+        assert results(caller)["o"].content == "four"
+        assert texts(outer.asked[1], "tool") == ["four"]
+    assert texts(inner.asked[1], "tool") == ["slept 1.0"]
+    assert texts(inner.asked[1], "user") == ["2+2"]
+
+
+async def test_a_sub_agent_is_cut_with_its_tool(autojump_clock):
+    """Cutting the tool ends the agent inside it and the tools of that; nothing more begins."""
+    inner = Script([asks("nap", "i", seconds=5)], ["four"])
+    outer = Script([asks("research", "o", question="2+2")], ["It is four."])
+    async with open_call(
+        answer_with(ChatNode(outer, tools=[sub_agent(inner)])), audio=False
+    ) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        caller.publish(UserStartedSpeaking())
+        await trio.testing.wait_all_tasks_blocked()
+        assert not caller.call.work
+        assert set(results(caller)) == {"i", "o"}
+    assert (len(inner.asked), len(outer.asked)) == (1, 1)
+
+
+async def test_a_sub_agent_that_swallows_cancellation_starts_nothing(autojump_clock):
+    """Inside a tool that was cut no tool is called, also where the cancellation was swallowed."""
+
+    class Stubborn(Script):
+        async def stream(self, messages, *, tools=()):
+            with suppress(BaseException):
+                await trio.sleep(1.5)
+            yield asks("nap", "i", seconds=1)
+
+    outer = Script([asks("research", "o", question="2+2")], ["It is four."])
+    node = ChatNode(outer, tools=[sub_agent(Stubborn())])
+    async with open_call(answer_with(node), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        caller.publish(UserStartedSpeaking())
+        await trio.sleep(5)
+        assert [event.name for event in caller.events(ToolCall)] == ["research"]
+
+
+async def test_a_sub_agent_at_its_cap_fails_its_tool_alone(autojump_clock):
+    """A cap of the inner agent's is an error of the tool; the turn goes on."""
+    inner = Script([asks("nap", "i", seconds=1)], ["four"])
+    outer = Script([asks("research", "o", question="2+2")], ["I cannot say."])
+    tools = [sub_agent(inner, caps=Caps(steps=1))]
+    async with open_call(answer_with(ChatNode(outer, tools=tools)), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert results(caller)["o"].error
+        assert "'steps' is reached" in results(caller)["o"].content
+        assert caller.heard == "I cannot say."
+        assert caller.events(TurnEnded)[0].outcome == "completed"
+
+
+async def test_an_answer_that_a_tool_has_caused_is_a_turn_of_its_own(autojump_clock):
+    """A turn begun by an event that a tool publishes has caps of its own."""
+
+    @tool
+    async def nudge() -> str:
+        """Have the other agent answer."""
+        current_tool().call.publish(UserStoppedSpeaking(), source="tool")
+        return "nudged"
+
+    first, second = Script([asks("nudge", "a")], ["x"]), Script(["heard nothing"])
+    node = ChatNode(first, tools=[nudge], caps=Caps(steps=3))
+    other = ChatNode(second, caps=Caps(steps=1))
+
+    async def answer(call):
+        bridge = call.bridge(node, name="agent")
+        bridge.on(UserStoppedSpeaking, source="caller").stream(node.generate).broadcast()
+        aside = call.bridge(other, name="other")
+        aside.on(UserStoppedSpeaking, source="tool").stream(other.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.events(TurnEnded)[-1].outcome == "completed"
+        assert caller.heard == "x"
+    assert len(second.asked) == 1

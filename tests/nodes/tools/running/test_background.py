@@ -1,0 +1,101 @@
+"""A tool that goes on in the background."""
+
+import math
+
+import pytest
+import trio
+import trio.testing
+from structlog.testing import capture_logs
+
+from bridge.control import StillRunning
+from bridge.events import JobFinished
+from nodes.tools import finish, shield
+
+from .bench import sleeper
+
+
+@pytest.mark.parametrize("policy", ["cancel", finish(1), shield(2), "detach"])
+async def test_the_verb_background_moves_any_tool(autojump_clock, open_bench, policy):
+    """`background` lets the same task go on, whatever the policy."""
+    async with open_bench(sleeper(policy)) as bench:
+        running = await bench.begin("work")
+        await trio.sleep(3)
+        kind = running.policy
+        assert running.consequence("background") == "goes on in the background"
+        assert running.interrupt("background") == StillRunning("c1", "work", kind, math.inf)
+        assert not running.to_background()
+        await running.done.wait()
+        assert trio.current_time() == 10
+        assert running.final.ran_s == 10
+        (finished,) = bench.caller.events(JobFinished)
+        assert finished == JobFinished(id="c1", name="work", content="worked")
+
+
+async def test_a_job_may_be_stopped(autojump_clock, open_bench):
+    """A job obeys an interrupt of its own by its policy; `detach` has nowhere else to go."""
+    async with open_bench(sleeper("detach")) as bench:
+        running = await bench.begin("work")
+        running.to_background()
+        running.stop()
+        await running.done.wait()
+        assert trio.current_time() == 0
+        (finished,) = bench.caller.events(JobFinished)
+        assert finished.outcome == "effect_unknown"
+
+
+async def test_a_moved_tool_keeps_its_policy(autojump_clock, open_bench):
+    """A job with a grace has it when it is stopped."""
+    async with open_bench(sleeper(finish(2))) as bench:
+        running = await bench.begin("work")
+        running.to_background()
+        running.stop()
+        await running.done.wait()
+        assert trio.current_time() == 2
+
+
+async def test_cancel_wins_over_background(autojump_clock, open_bench):
+    """What was asked to stop by a stronger verb cannot be moved any more."""
+    async with open_bench(sleeper(finish(2))) as bench:
+        running = await bench.begin("work")
+        running.interrupt("cancel")
+        assert not running.to_background()
+        assert running.interrupt("background") == StillRunning("c1", "work", "finish", 2.0)
+        await running.done.wait()
+        assert bench.results() == [("c1", "effect_unknown")]
+
+
+async def test_background_upgrades_a_barge_in(autojump_clock, open_bench):
+    """What a weaker verb has given a grace may be moved, and then has time again."""
+    async with open_bench(sleeper(finish(2))) as bench:
+        running = await bench.begin("work")
+        running.interrupt("barge_in")
+        assert running.to_background()
+        await running.done.wait()
+        assert trio.current_time() == 10
+        assert running.outcome == "completed"
+
+
+async def test_a_job_keeps_its_timeout(autojump_clock, open_bench):
+    """The background makes no tool live longer than its timeout."""
+    async with open_bench(sleeper("detach", timeout_s=4)) as bench:
+        running = await bench.begin("work")
+        running.interrupt("barge_in")
+        await running.done.wait()
+        assert trio.current_time() == 4
+        assert running.outcome == "timed_out"
+
+
+async def test_a_listener_that_raises_harms_nobody(autojump_clock, open_bench):
+    """What listens for the end of a job may fail; that is logged."""
+
+    def fail(running, result):
+        raise ValueError("listener")
+
+    async with open_bench(sleeper("detach")) as bench:
+        bench.runner.on_settled = fail
+        running = await bench.begin("work")
+        running.to_background()
+        with capture_logs() as logs:
+            await running.done.wait()
+        assert "listener_failed" in [line["event"] for line in logs]
+        assert not bench.call.ended.is_set()
