@@ -32,8 +32,8 @@ proofs: $(VENV)/dev-installed
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m flake8_async --enable=$(ASYNC_RULES) \
-	    $$(git ls-files 'routes/*.py' 'bridge/*.py' 'nodes/*.py' 'examples/*.py')
+	git grep -lwE 'async|await|trio' -- 'routes/*.py' 'bridge/*.py' 'nodes/*.py' 'examples/*.py' \
+	    | xargs -P 2 -n 16 $(BIN)/python -m flake8_async --enable=$(ASYNC_RULES)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_import_direction.py
 
