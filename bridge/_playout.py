@@ -29,6 +29,7 @@ from ._due import (
     next_word_s,
     voice_until_s,
 )
+from ._given_audio import GivenAudio
 from ._ledger import Utterance
 from ._playout_listener import PlayoutListener
 from ._transport import Transport
@@ -44,10 +45,6 @@ CHUNK_S = 0.04
 
 FLUSH_REPORT_S = 0.15
 """How long a player may take to say where a cut stopped it, before the clock is believed."""
-
-
-LONGEST_WORD_S = 2.0
-"""How long a word may be that is said again whole: 30 letters, at 15 a second."""
 
 
 CallAt = Callable[[object, float, Callable[[], None]], None]
@@ -72,10 +69,8 @@ class Playout:
         self._looks_at_s = math.inf
         self._words_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
-        self._kept_bytes = 2 * int(transport.sample_rate_hz * (LEAD_S + LONGEST_WORD_S))
+        self._given = GivenAudio(transport, LEAD_S)
         self._held = False
-        self._recalled_at_s = math.inf
-        self._is_lost = False
         self._numbers = 0
 
     @property
@@ -147,7 +142,7 @@ class Playout:
     def _look_for_words(self, utterance: Utterance, now_s: float) -> None:
         """Follow what is heard of a steady voice: nothing but its words can be due."""
         if self._hear(utterance, utterance.sure_position_ms(now_s)):
-            self._tidy(utterance, now_s)
+            self._given.forget_heard(utterance, now_s)
         if not self._is_woken:
             self._words_at_s = next_word_s(utterance, now_s)
             self._looks_at_s = self._words_at_s + CHUNK_S
@@ -190,7 +185,7 @@ class Playout:
         if self._holds_player is not None:
             self._holds_player(True)
         else:
-            self._recall("held", now_s)
+            self._given.recall(self._utterances, "held", now_s)
         self.wake()
 
     def release(self) -> bool:
@@ -203,7 +198,7 @@ class Playout:
             return False
         now_s = trio.current_time()
         self._held = False
-        given_again = self._is_recalled and self._give_again(now_s)
+        given_again = self._give_again(now_s)
         for utterance in self._utterances:
             utterance.waits_since_s = now_s
             if not given_again:
@@ -220,40 +215,13 @@ class Playout:
         Its last report counts as all that it has played, as long as the audio from there is kept.
         """
         now_s = trio.current_time()
-        self._recall("sent again", now_s)
-        self._is_lost = self._is_recalled
-        if self._is_lost and not self._held:
-            self._give_again(now_s)
+        self._given.lose(self._utterances, now_s)
+        if not self._held and self._give_again(now_s):
             self._line_up(now_s)
             self.wake()
 
-    @property
-    def _is_recalled(self) -> bool:
-        """Whether the player has nothing any more of what it was given."""
-        return self._recalled_at_s < math.inf
-
-    def _recall(self, reason: str, now_s: float) -> None:
-        given = [utterance.play_number for utterance in self._utterances if utterance.sent_ms]
-        if given:
-            self._transport.clear(max(given), reason)
-            self._recalled_at_s = min(self._recalled_at_s, now_s)
-
     def _give_again(self, now_s: float) -> bool:
-        lost, self._is_lost = self._is_lost, False
-        self._recalled_at_s = math.inf
-        if not any(utterance.sent_ms for utterance in self._utterances):
-            return False  # what the player had was cut meanwhile
-        for utterance in self._utterances:
-            played_ms = utterance.known_position_ms(now_s, lost=lost)
-            again_from_ms = utterance.again_from_ms(played_ms)
-            begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
-            utterance.waiting[:0] = audio
-            from_ms = begins * self._seconds_per_byte * 1000
-            utterance.give_again(self.new_number(), from_ms, played_ms, now_s)
-        return True
-
-    def _byte_of(self, position_ms: float) -> int:
-        return 2 * round(position_ms / 2000 / self._seconds_per_byte)
+        return self._given.give_again(self._utterances, self.new_number, now_s)
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports; positions of utterances that are over are ignored."""
@@ -271,7 +239,7 @@ class Playout:
 
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
-        if self._is_recalled and kind != "flushed":
+        if self._given.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; where that stopped it, it still says
         utterance = self._utterances[index]
         utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
@@ -315,11 +283,11 @@ class Playout:
         utterance.kept.clear()
         self._utterances.remove(utterance)
         self._goes_on = False
-        if utterance.sent_ms and not self._is_recalled:
+        if utterance.sent_ms and not self._given.is_recalled:
             self._transport.clear(utterance.play_number, reason)
         self._line_up(now_s)
         self._hear(utterance, sure_ms)
-        settles_s = min(now_s, self._recalled_at_s) + FLUSH_REPORT_S
+        settles_s = min(now_s, self._given.recalled_at_s) + FLUSH_REPORT_S
         waits = utterance.is_reported and settles_s > now_s
         if waits:
             self._settling[utterance] = settles_s
@@ -368,7 +336,7 @@ class Playout:
             self._goes_on = False
             self._listener.utterance_started(utterance)
         if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
-            self._tidy(utterance, now_s)
+            self._given.forget_heard(utterance, now_s)
         if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
 
@@ -431,15 +399,10 @@ class Playout:
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        utterance.kept.add(pcm, self._kept_bytes)
+        utterance.kept.add(pcm, self._given.kept_bytes)
         self._transport.play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)
-
-    def _tidy(self, utterance: Utterance, now_s: float) -> None:
-        """Forget what is not given again, whatever happens; it is most of a call's memory."""
-        played_ms = utterance.known_position_ms(now_s, lost=True)
-        utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms)))
 
     def _tell_queued(self) -> None:
         if not (self._utterances and self._utterances[0].audio_complete):

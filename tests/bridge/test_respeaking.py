@@ -14,9 +14,10 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bridge._given_audio import LONGEST_WORD_S
 from bridge._ledger import Utterance
 from bridge._loudspeaker import Loudspeaker, Report
-from bridge._playout import LEAD_S, LONGEST_WORD_S, Playout
+from bridge._playout import LEAD_S, Playout
 from bridge.events import AgentAudio, WordTiming
 from routes._alarms import Alarms
 
