@@ -112,10 +112,12 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     short = not sound.lasts(settings.acknowledgement_lasts_s)
     scrap = words == 1 and not sound.lasts(SCRAP_S)
-    surely = settings.hint_above if scrap else max(SURE, settings.hint_above)
+    words_a_second = words / max(sound.voiced_s, 0.1)
+    nobody_said_it = scrap or words_a_second > UNHEARD_OF_WORDS_S
+    surely = settings.hint_above if nobody_said_it else max(SURE, settings.hint_above)
     kind = next((k for k in _MISHEARD if sound.seems(k, surely)), None)
-    too_fast = words > FASTEST_WORDS_S * max(sound.voiced_s, 0.1)
-    few = words <= settings.misheard_words or (too_fast and settings.misheard_words > 0)
+    too_fast = words_a_second > FASTEST_WORDS_S and settings.misheard_words > 0
+    few = words <= settings.misheard_words or too_fast
     if not words or sound.hint is None or kind is None or not (few and short):
         return None
     values = {
@@ -263,6 +265,10 @@ may then last longer, and holds the agent's speech for `longest_hold_s` at most.
 
 FASTEST_WORDS_S = 8.0
 """Words a second that nobody says; auctioneers reach 6.  Recognisers fill a hum with more."""
+
+UNHEARD_OF_WORDS_S = 12.0
+"""Words a second that nobody says even if a third of the voice was missed: what is heard so needs
+only `hint_above`."""
 
 SURE = 0.9
 """From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say

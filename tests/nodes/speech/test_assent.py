@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from nodes.speech import EspeakVoice, SileroModel, SoundOfVoice, TextToSpeech
+from nodes.speech import EspeakVoice, PiperVoice, SileroModel, SoundOfVoice, TextToSpeech
 from nodes.speech._assent import LOOKED_AT, SoundOfAssent, features
 from nodes.speech._ear import ListeningSettings
 from nodes.turns import TurnSettings
@@ -73,6 +73,19 @@ async def test_the_beginning_of_a_sentence_is_none(
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = await speech_of(voice, text)
     assert sound.probability(around_look(pcm, sound)) < TurnSettings().hint_above
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_another_engine_agrees_too(speech_of: Say, seed: int) -> None:
+    """Piper's words of assent are known at the second look, its sentences are none."""
+    sound = SoundOfAssent("late")
+    async with PiperVoice(seed=seed).open() as voice:
+        for text in ("uh-huh", "okay", "yeah", "right"):
+            pcm = await speech_of(voice, text)
+            assert sound.probability(around_look(pcm, sound)) >= 0.5, text
+        for text in ("No wait, I want a cappuccino.", "Actually, can I have two?", "Hold on."):
+            pcm = await speech_of(voice, text)
+            assert sound.probability(around_look(pcm, sound)) < TurnSettings().hint_above, text
 
 
 def test_silence_and_scraps_have_a_probability() -> None:

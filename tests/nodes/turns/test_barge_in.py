@@ -173,6 +173,8 @@ def test_the_warm_up_moves_the_time_that_matters():
         ("Emma.", 0.95, 1.0, "interruption"),
         ("I want a tea.", 0.95, 0.6, "interruption"),
         ("I want to go to the next one.", 0.95, 0.6, "acknowledgement"),
+        ("I want to go to the next one.", 0.75, 0.6, "acknowledgement"),
+        ("I want to go to the next one.", 0.75, 0.7, "interruption"),
         ("Stop.", 0.99, 0.4, "interruption"),
     ],
 )
