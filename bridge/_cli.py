@@ -15,25 +15,22 @@ import sys
 import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
-from typing import TypeAlias, get_args
+from importlib.metadata import PackageNotFoundError, version
+from typing import get_args
 from urllib.parse import quote
 
 import structlog
 
 from ._logs import configure_logs
+from ._option_values import as_port, as_positive_float, as_positive_int, as_seconds
+from ._plugin_commands import PluginCommand, find_plugins
 from ._target import TargetError, load_app
 from .console import ChatError, add_options, chat
 from .server import Limits, Server, run
 from .server._watch_messages import WatchLevel
 from .thread import ThreadError
 
-COMMAND_GROUP = "bargein.commands"
-"""Entry points of other packages: name → ``module:function(argv) -> exit code``."""
-
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
-
-Command: TypeAlias = Callable[[Sequence[str]], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,10 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0, 1 or 2.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
-    plugins = _plugins()
+    plugins = find_plugins()
     try:
         if arguments and arguments[0] in plugins:
-            return _run_plugin(plugins[arguments[0]], arguments[1:])
+            return plugins[arguments[0]].run(arguments[1:])
         return _run_own(arguments, plugins)
     except KeyboardInterrupt:
         return 1
@@ -57,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
 
 
-def _run_own(arguments: Sequence[str], plugins: dict[str, EntryPoint]) -> int:
+def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int:
     parser = _parser(plugins)
     if not arguments:
         parser.print_help()
@@ -67,44 +64,7 @@ def _run_own(arguments: Sequence[str], plugins: dict[str, EntryPoint]) -> int:
     return command(options)
 
 
-# --- commands of other packages -----------------------------------------------------------------
-
-
-def _plugins() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in sorted(entry_points(group=COMMAND_GROUP))}
-
-
-def _load_plugin(entry: EntryPoint) -> Command | str:
-    """Return the command, or why it cannot be loaded."""
-    try:
-        command: Command = entry.load()
-    except Exception as error:  # noqa: BLE001  # it breaks this command, told by whom, no other
-        return f"{type(error).__name__}: {error}"
-    return command
-
-
-def _run_plugin(entry: EntryPoint, arguments: Sequence[str]) -> int:
-    command = _load_plugin(entry)
-    if isinstance(command, str):
-        return _fail(
-            f"the command {entry.name!r} ({entry.value}) cannot be loaded: {command}. "
-            "Reinstall the package it comes from"
-        )
-    return command(arguments)
-
-
-def _plugin_help(entry: EntryPoint) -> str:
-    command = _load_plugin(entry)
-    if isinstance(command, str):
-        return f"(cannot be loaded: {command})"
-    lines = (command.__doc__ or "").strip().splitlines()
-    return lines[0] if lines else ""
-
-
-# --- our own ------------------------------------------------------------------------------------
-
-
-def _parser(plugins: dict[str, EntryPoint]) -> argparse.ArgumentParser:
+def _parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein",
         description="Voice agents you can interrupt.",
@@ -115,10 +75,9 @@ def _parser(plugins: dict[str, EntryPoint]) -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_talk(commands)
     _add_chat(commands)
-    for name, entry in plugins.items():
+    for name, plugin in plugins.items():
         # Only shown: main() hands these over before the arguments are parsed.
-        text = _plugin_help(entry).replace("%", "%%")
-        commands.add_parser(name, add_help=False, help=text)
+        commands.add_parser(name, add_help=False, help=plugin.summary.replace("%", "%%"))
     return parser
 
 
@@ -143,18 +102,18 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "(pages of this server and of localhost)",
     )
     parser.add_argument(
-        "--max-calls", type=_positive_int, default=Limits().max_calls, help="(%(default)s)"
+        "--max-calls", type=as_positive_int, default=Limits().max_calls, help="(%(default)s)"
     )
     parser.add_argument(
         "--silence",
-        type=_positive_float,
+        type=as_positive_float,
         default=Limits().silence_s,
         metavar="SECONDS",
         help="end a call whose client sends nothing for so long (%(default)g)",
     )
     parser.add_argument(
         "--resume",
-        type=_seconds,
+        type=as_seconds,
         default=Limits().resume_s,
         metavar="SECONDS",
         help="wait so long for a caller whose line has dropped; 0: the call ends with its line "
@@ -200,7 +159,7 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     _add_target(parser)
     parser.add_argument(
-        "--port", type=_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
+        "--port", type=as_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
     )
 
 
@@ -381,44 +340,3 @@ def _origin(text: str) -> str | re.Pattern[str]:
         return re.compile(text[1:])
     except re.error as error:
         raise ValueError(f"--origin {text!r} is no regular expression: {error}") from error
-
-
-def _port(text: str) -> int:
-    port = _int(text)
-    if not 0 <= port <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; it is 0 to 65535")
-    return port
-
-
-def _positive_int(text: str) -> int:
-    if (number := _int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
-    return number
-
-
-def _positive_float(text: str) -> float:
-    number = _float(text)
-    if not number > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = _float(text)
-    if not number >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is below 0")
-    return number
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-
-
-def _int(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None

@@ -1,0 +1,50 @@
+"""Reads the values of options; what is wrong is said in the way of argparse."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def as_port(text: str) -> int:
+    """Read a port, 0 to 65535."""
+    number = _int(text)
+    if not 0 <= number <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; it is 0 to 65535")
+    return number
+
+
+def as_positive_int(text: str) -> int:
+    """Read a whole number above 0."""
+    if (number := _int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return number
+
+
+def as_positive_float(text: str) -> float:
+    """Read a number above 0."""
+    number = _float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return number
+
+
+def as_seconds(text: str) -> float:
+    """Read a number of seconds, 0 or more."""
+    number = _float(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is below 0")
+    return number
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
+def _int(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
