@@ -27,11 +27,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.trio.server import ServerConnection, serve
 
-CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws: wss:; "
-    "img-src 'self' data:; font-src 'self'; media-src 'self' blob:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-)
+from bridge.server._http import Gate
+
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -52,14 +49,11 @@ STORY = (
 
 
 def reply(status: int, kind: str, body: bytes) -> Response:
-    """An HTTP answer with the headers that the real server sends."""
+    """An HTTP answer."""
     headers = Headers(
         [
             ("Content-Type", kind),
             ("Content-Length", str(len(body))),
-            ("Content-Security-Policy", CSP),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Cache-Control", "no-store"),
             ("Connection", "close"),
         ]
     )
@@ -73,7 +67,15 @@ def refuse(status: int, code: str) -> Response:
 
 
 def serve_file(folder: Path, connection: ServerConnection, request: Request) -> Response | None:
-    """Answers requests for the page's files, and lets calls through to the WebSocket."""
+    """Answers requests under the policy of the real server; calls go on to the WebSocket."""
+    response = answer(folder, request)
+    if response is not None:
+        Gate.secure(connection, request, response)
+    return response
+
+
+def answer(folder: Path, request: Request) -> Response | None:
+    """The answer to a request for one of the page's files; none for a call."""
     url = urlsplit(request.path)
     script, _, rest = url.path.removeprefix("/").partition("/")
     if (script, rest) == ("full", "ws"):
