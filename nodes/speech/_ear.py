@@ -61,6 +61,18 @@ PERHAPS_ABOVE = 0.2
 """From this probability on a window may be the soft beginning of a word: Silero VAD gives the "o"
 of some "okay" no more."""
 
+SUDDEN = 8.0
+"""So many times higher than the lowest of the last `FLOOR_OVER_S` is the peak of a window in which
+something may have begun that Silero VAD takes for none of speech, as it does with a few "o"."""
+
+SYLLABLE_S = 0.2
+"""How long a syllable is about; what is `FALLEN` times lower than its peak is a closure."""
+
+FALLEN = 3.0
+
+FLOOR_OVER_S = 1.0
+"""How long the quietest window counts for what is always there: people pause more often."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListeningSettings:
@@ -153,6 +165,7 @@ class Ear:
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._waiting = bytearray()
+        self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
         self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._recent))
         self._recording: _Recording | None = None
@@ -189,12 +202,16 @@ class Ear:
         self._recent.append(window)
         if self._recording is not None:
             self._recording.add(window)
-        if probability >= PERHAPS_ABOVE and not self._is_loud(window):
+        peak = _peak(window)
+        if peak < self._quietest:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
-        soft = not self._on and echo < ECHO_ABOVE and probability >= PERHAPS_ABOVE
+        is_new = not self._on and echo < ECHO_ABOVE
+        soft = is_new and probability >= PERHAPS_ABOVE
+        sudden = is_new and self._is_sudden(peak)
+        self._peaks.append(peak)
         onset, in_voice = self._settings.onset_windows, self._on or self._voiced > 0
-        for hint in self._looks.hear(speechlike, onset, in_voice, soft=soft):
+        for hint in self._looks.hear(speechlike, onset, in_voice, soft=soft, sudden=sudden):
             self._publish(hint)
         if echo >= ECHO_ABOVE:
             self._hear_echo(echo)
@@ -203,9 +220,11 @@ class Ear:
         elif probability < self._settings.silence_below or self._silent or not self._on:
             self._hear_silence()
 
-    def _is_loud(self, window: bytes) -> bool:
-        samples = array("h", window)
-        return max(max(samples), -min(samples)) >= self._quietest
+    def _is_sudden(self, peak: int) -> bool:
+        peaks = [*self._peaks]
+        syllable = peaks[-self._windows(SYLLABLE_S) :]
+        floor, fallen = min(peaks, default=peak), max(syllable, default=0) / FALLEN
+        return peak >= max(self._quietest, SUDDEN * floor, fallen)
 
     # --- a voice begins and stops ---------------------------------------------------------------
 
@@ -330,6 +349,11 @@ class Ear:
     def _publish(self, event: object) -> None:
         # What the caller does is nobody's output: it must not become stale with a run of ours.
         self._bridge.call.router.publish_detached(event, self._bridge.name)
+
+
+def _peak(window: bytes) -> int:
+    samples = array("h", window)
+    return max(max(samples), -min(samples))
 
 
 class SilenceOnly:

@@ -47,13 +47,19 @@ class Looks:
         self._longest_break = round(CLOSURE_S / window_s)
         self._recent = recent
         self._age = self._last  # windows since the onset; nothing is to be looked at
-        self._speechlike = 0  # windows in a row, whoever's voice it is
-        self._soft = self._break = 0  # windows since something soft began, and last was heard
+        self._speechlike = _Run(self._longest_break)  # whoever's voice it is
+        self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
         self._beginning: dict[int, bytes] = {}  # of that, what detectors get
         self._found, self._kind = 0.0, ""  # how surely, and what
 
     def hear(
-        self, speechlike: bool, onset_windows: int, in_voice: bool, *, soft: bool = False
+        self,
+        speechlike: bool,
+        onset_windows: int,
+        in_voice: bool,
+        *,
+        soft: bool = False,
+        sudden: bool = False,
     ) -> list[VoiceHint]:
         """Take in the newest window, and return what detectors say whose time has come.
 
@@ -62,10 +68,13 @@ class Looks:
             onset_windows: So many of them begin a voice.
             in_voice: Whether a voice of the caller goes on; nobody asks about one that is over.
             soft: Whether it may be the caller's speech, though too little of it to begin a voice.
+            sudden: Whether it is much louder than it was a moment ago, whatever it sounds like.
         """
-        self._hear_soft(soft)
-        self._speechlike = self._speechlike + 1 if speechlike else 0
-        since = self._speechlike - onset_windows
+        self._soft.hear(soft)
+        self._sudden.hear(sudden)
+        # What was the caller's was no doubtful sound: a closure in it ends it.
+        self._speechlike.hear(speechlike, may_break=not in_voice)
+        since = self._speechlike.windows - onset_windows
         for windows, _ in self._due:
             if windows == since:
                 self._beginning[windows] = self._recent()
@@ -77,17 +86,19 @@ class Looks:
         """Take note that a voice begins, and return what is known of it already.
 
         The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it, and
-        so does one whose "o" was too soft to begin a voice.  A voice that was taken for the agent's
-        echo for a moment began a moment ago.
+        so does one whose "o" was too soft to begin a voice, or was taken for the agent's echo, or
+        was nothing to the voice detector but a sudden noise.  A voice that was taken for an echo
+        for a moment began a moment ago.
 
         Args:
             onset_windows: So many windows ago.
         """
         if self._age < self._last:
             return []
-        since = self._speechlike - onset_windows
+        since = self._speechlike.windows - onset_windows
         doubted = since if 0 <= since < self._longest_doubt else 0
-        self._age = max(doubted, min(self._soft - onset_windows, self._first))
+        began = min(self._soft.windows - onset_windows, self._first)
+        self._age = max(doubted, began, self._syllable(onset_windows))
         self._found = 0.0
         return self._ask(
             [
@@ -97,12 +108,10 @@ class Looks:
             ]
         )
 
-    def _hear_soft(self, soft: bool) -> None:
-        self._break = 0 if soft else self._break + 1
-        if self._break > self._longest_break:
-            self._soft = 0
-        elif soft or self._soft:
-            self._soft += 1
+    def _syllable(self, onset_windows: int) -> int:
+        """Return how long ago a syllable began that a closure parts from the voice; 0 for none."""
+        since = self._sudden.windows - onset_windows
+        return since if self._sudden.has_broken and since <= self._first else 0
 
     def _ask(self, questions: Sequence[tuple[SoundOfVoice, bytes]]) -> list[VoiceHint]:
         hints = []
@@ -122,3 +131,24 @@ class Looks:
             return sound.kind == self._kind and probability < DENIED
         is_last = sound is self._due[-1][1]
         return is_last and sound.kind == "acknowledgement" and probability < SURELY_NOT
+
+
+class _Run:
+    """How long something has gone on, over breaks that are no longer than a closure."""
+
+    def __init__(self, longest_break: int) -> None:
+        self.windows = 0
+        """Since it began, its breaks among them; 0 if nothing goes on."""
+        self.has_broken = False
+        """Whether there was a break in it."""
+        self._longest_break = longest_break
+        self._break = 0
+
+    def hear(self, goes_on: bool, *, may_break: bool = True) -> None:
+        """Take in the newest window."""
+        self._break = 0 if goes_on else self._break + 1
+        if self._break > (self._longest_break if may_break else 0):
+            self.windows, self.has_broken = 0, False
+        elif goes_on or self.windows:
+            self.windows += 1
+            self.has_broken = self.has_broken or not goes_on

@@ -24,10 +24,11 @@ from nodes.speech._ear import Ear
 FRAME_S = 0.032
 VOICE, ECHO, SILENCE = b"\x01\x10" * 512, b"\x02\x10" * 512, b"\x00\x00" * 512
 FAINT = b"\x01\x00" * 512
+NOISE, LULL = b"\x00\x10" * 512, b"\x00\x02" * 512
 
 
 class LoudIsSpeech:
-    """A detector: whatever is not zero is speech."""
+    """A detector: whatever does not begin with a zero is speech."""
 
     frame_samples = 512
 
@@ -391,6 +392,30 @@ async def test_a_closure_in_a_word_does_not_put_off_the_look(autojump_clock):
         assert len(caller.events(VoiceStarted)) == 2
         (started, _), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
         assert hinted - started == pytest.approx(0.192)
+
+
+@pytest.mark.parametrize(
+    ("before", "hinted_after_s"),
+    [
+        ([(SILENCE, 0.64), (NOISE, 0.096), (LULL, 0.096)], 0.0),
+        ([(SILENCE, 0.64), (NOISE, 0.064), (SILENCE, 0.064)], 0.064),
+        ([(SILENCE, 0.64), (NOISE, 0.096), (SILENCE, 0.128)], 0.192),
+        ([(SILENCE, 0.64), (NOISE, 0.096)], 0.192),
+        ([(NOISE, 1.6), (LULL, 0.064)], 0.192),
+        ([(LULL, 0.64), (NOISE, 0.096), (LULL, 0.064), (NOISE, 0.096), (LULL, 0.064)], 0.192),
+    ],
+    ids=["lull", "silence", "long ago", "no closure", "long", "twice"],
+)
+async def test_a_syllable_that_passed_for_a_noise_is_looked_at_with_its_word(
+    autojump_clock, before, hinted_after_s
+):
+    """An "o" that the voice detector missed belongs to its "kay"; no other noise does."""
+    sound = Says("acknowledgement", 0.9)
+    async with listening(Engines(), sounds=(sound,)) as caller:
+        for frame, seconds in [*before, (VOICE, 0.48)]:
+            await send(caller, frame, seconds)
+        (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
+        assert hinted - started == pytest.approx(hinted_after_s)
 
 
 async def test_a_voice_that_stopped_before_needs_no_hint(autojump_clock):

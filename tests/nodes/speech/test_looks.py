@@ -41,12 +41,18 @@ class Bench:
         self.told: list[tuple[int, VoiceHint]] = []
 
     def hear(
-        self, windows: int, *, speech: bool = True, in_voice: bool = True, soft: bool = False
+        self,
+        windows: int,
+        *,
+        speech: bool = True,
+        in_voice: bool = True,
+        soft: bool = False,
+        sudden: bool = False,
     ) -> None:
         for _ in range(windows):
             number = next(self.numbers)
             self.now = bytes([number])
-            hints = self.looks.hear(speech, ONSET, in_voice, soft=soft)
+            hints = self.looks.hear(speech, ONSET, in_voice, soft=soft, sudden=sudden)
             self.told += [(number, hint) for hint in hints]
 
     def begin(self) -> None:
@@ -154,6 +160,34 @@ def test_what_was_an_echo_for_long_was_something_else() -> None:
 
 
 @pytest.mark.parametrize(("closure", "told"), [(2, 8), (3, 8), (4, 15)])
+def test_a_word_whose_beginning_passed_for_an_echo_is_looked_at_in_time(
+    closure: int, told: int
+) -> None:
+    """The "o" of an "okay" may pass for what the agent says; no closure lasts over 0.1 s."""
+    bench = Bench(Says(0.8, 6))
+    bench.hear(3, in_voice=False)
+    bench.hear(closure, speech=False, in_voice=False)
+    bench.hear(2, in_voice=False)
+    bench.begin()
+    bench.hear(6)
+    assert bench.kinds == [(told, "acknowledgement", 0.8)]
+
+
+def test_what_follows_a_voice_soon_is_looked_at_anew() -> None:
+    """A closure that ended a voice ends its sound: the next one is another."""
+    sound = Says(0.8, 6)
+    bench = Bench(sound)
+    bench.hear(2)
+    bench.begin()
+    bench.hear(8)
+    bench.hear(2, speech=False)
+    bench.hear(2)
+    bench.begin()
+    bench.hear(6)
+    assert sound.shown == [b"\x08", bytes([20])]
+
+
+@pytest.mark.parametrize(("closure", "told"), [(2, 8), (3, 8), (4, 15)])
 def test_a_word_that_began_softly_is_looked_at_in_time(closure: int, told: int) -> None:
     """The "o" of an "okay" may be too soft to begin a voice; no closure lasts for over 0.1 s."""
     bench = Bench(Says(0.8, 6))
@@ -163,6 +197,32 @@ def test_a_word_that_began_softly_is_looked_at_in_time(closure: int, told: int) 
     bench.begin()
     bench.hear(6)
     assert bench.kinds == [(told, "acknowledgement", 0.8)]
+
+
+@pytest.mark.parametrize(
+    ("syllable", "closure", "told"), [(3, 2, 8), (3, 3, 8), (3, 4, 15), (4, 2, 8), (5, 2, 15)]
+)
+def test_a_syllable_that_passed_for_a_noise_is_looked_at_with_its_word(
+    syllable: int, closure: int, told: int
+) -> None:
+    """A short one that a closure parts from the voice; what was loud for longer is none."""
+    bench = Bench(Says(0.8, 6))
+    bench.hear(syllable, speech=False, in_voice=False, sudden=True)
+    bench.hear(closure, speech=False, in_voice=False)
+    bench.hear(2, sudden=True)
+    bench.begin()
+    bench.hear(6)
+    assert bench.kinds == [(told, "acknowledgement", 0.8)]
+
+
+def test_a_voice_that_swells_is_looked_at_from_its_onset() -> None:
+    """What goes over into the voice without a closure is its beginning, which the networks know."""
+    bench = Bench(Says(0.8, 6))
+    bench.hear(2, speech=False, in_voice=False, sudden=True)
+    bench.hear(2, sudden=True)
+    bench.begin()
+    bench.hear(6)
+    assert bench.kinds == [(10, "acknowledgement", 0.8)]
 
 
 def test_what_was_soft_for_long_is_looked_at_once_a_voice_begins() -> None:
