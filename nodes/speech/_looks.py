@@ -51,6 +51,7 @@ class Looks:
         self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
         self._beginning: dict[int, bytes] = {}  # of that, what detectors get
         self._found, self._kind = 0.0, ""  # how surely, and what
+        self._began_as_noise = False  # to the voice detector, that is
 
     def hear(
         self,
@@ -98,7 +99,9 @@ class Looks:
         since = self._speechlike.windows - onset_windows
         doubted = since if 0 <= since < self._longest_doubt else 0
         began = min(self._soft.windows - onset_windows, self._first)
-        self._age = max(doubted, began, self._syllable(onset_windows))
+        syllable = self._syllable(onset_windows)
+        self._age = max(doubted, began, syllable)
+        self._began_as_noise = syllable > max(doubted, began)
         self._found = 0.0
         return self._ask(
             [
@@ -129,6 +132,8 @@ class Looks:
         """Return whether a detector that found nothing tells that it is speech."""
         if self._found:
             return sound.kind == self._kind and probability < DENIED
+        if self._began_as_noise:
+            return False  # it may be one: a cough is no assent, and no speech either
         is_last = sound is self._due[-1][1]
         return is_last and sound.kind == "acknowledgement" and probability < SURELY_NOT
 

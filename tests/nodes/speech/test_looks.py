@@ -215,6 +215,18 @@ def test_a_syllable_that_passed_for_a_noise_is_looked_at_with_its_word(
     assert bench.kinds == [(told, "acknowledgement", 0.8)]
 
 
+def test_what_began_as_a_noise_is_not_surely_speech() -> None:
+    """A cough begins with a burst, too; what was found may still be taken back."""
+    for early, told in ((0.4, []), (0.8, ["acknowledgement", "speech"])):
+        bench = Bench(Says(early, 6), Says(0.05, 8))
+        bench.hear(3, speech=False, in_voice=False, sudden=True)
+        bench.hear(2, speech=False, in_voice=False)
+        bench.hear(2, sudden=True)
+        bench.begin()
+        bench.hear(12)
+        assert [kind for _, kind, _ in bench.kinds] == told
+
+
 def test_a_voice_that_swells_is_looked_at_from_its_onset() -> None:
     """What goes over into the voice without a closure is its beginning, which the networks know."""
     bench = Bench(Says(0.8, 6))
