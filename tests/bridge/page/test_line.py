@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -90,6 +92,16 @@ def check_story(call: Any, network: Network) -> None:
     assert call.page.locator(".agent .queued").inner_text() == ""
     agent = [e for e in network.last_call()["entries"] if e["role"] == "agent"]
     assert [(e["generated"], e["heard"]) for e in agent] == [(network.story, network.story)]
+
+
+def wait_until_free(port: int) -> None:
+    """Waits until a server has no call."""
+    for _ in range(200):
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            if "\nbargein_calls_active 0\n" in answer.read().decode():
+                return
+        time.sleep(0.05)
+    pytest.fail("there is still a call after 10 s")
 
 
 def forgive_network(call: Any) -> None:
@@ -193,6 +205,8 @@ def test_one_line_for_one_caller(network: Network, open_at: Callable[[int], Any]
         assert "All lines are busy" in second.page.inner_text("#notice")
         first.page.click("#hangup")
         first.wait("document.body.dataset.phase === 'ended'")
+        # Who hangs up is out of the call at once; on the server it ends a moment later.
+        wait_until_free(network.brief_port)
         second.page.click("#notice-action")
         second.wait("document.body.dataset.phase === 'live'")
         second.complaints.clear()
