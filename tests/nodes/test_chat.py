@@ -7,6 +7,8 @@ from bridge.testing import open_call
 from nodes import ChatNode
 from nodes.llm import TextDelta, Usage
 
+from .answering import answer_with
+
 
 class Scripted:
     """A model that says the same pieces, and keeps what it was asked."""
@@ -24,15 +26,6 @@ class Scripted:
                 yield piece
         finally:
             self.closed += 1
-
-
-def answer_with(node):
-    async def answer(call):
-        bridge = call.bridge(node, name="agent")
-        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        on_stop.stream(node.generate).broadcast()
-
-    return answer
 
 
 async def test_the_model_answers_the_conversation_as_it_was_heard(autojump_clock):

@@ -25,6 +25,8 @@ from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest, Usage
 from nodes.tools import commit, shield, tool
 
+from .answering import answer_with
+
 
 class Teller:
     """A model that asks for the scripted tools first, and then tells the last line it was given."""
@@ -51,15 +53,6 @@ class Teller:
 def asks(name, id="", **arguments):
     """Return the call of a tool as a model gives it."""
     return ToolCallRequest(id or name, name, arguments, json.dumps(arguments))
-
-
-def answer_with(node):
-    async def answer(call):
-        bridge = call.bridge(node, name="agent")
-        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        on_stop.stream(node.generate).broadcast()
-
-    return answer
 
 
 @tool(policy="detach")

@@ -19,6 +19,8 @@ from nodes._speculation import UNCLAIMED_S, SpeculativeModel
 from nodes.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
 from nodes.tools import tool
 
+from .answering import answer_with
+
 FIRST_PIECE_S = 0.4
 
 
@@ -41,15 +43,6 @@ class Slow:
                 yield piece
         finally:
             self.freed_at_s.append(trio.current_time())
-
-
-def answer_with(node):
-    async def answer(call):
-        bridge = call.bridge(node, name="agent")
-        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        on_stop.stream(node.generate).broadcast()
-
-    return answer
 
 
 async def end_turn(caller, text):

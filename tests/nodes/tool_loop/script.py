@@ -7,7 +7,7 @@ import json
 import trio
 
 from bridge._validity import chat_problems
-from bridge.events import ToolResult, UserStartedSpeaking, UserStoppedSpeaking
+from bridge.events import ToolResult
 from nodes.llm import TextDelta, ToolCallRequest, Usage
 from nodes.tools import tool
 
@@ -43,15 +43,6 @@ class Script:
 def asks(name, id="", **arguments):
     """Return the call of a tool as a model gives it."""
     return ToolCallRequest(id or f"call_{name}", name, arguments, json.dumps(arguments))
-
-
-def answer_with(node):
-    async def answer(call):
-        bridge = call.bridge(node, name="agent")
-        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        on_stop.stream(node.generate).broadcast()
-
-    return answer
 
 
 def texts(messages, role):

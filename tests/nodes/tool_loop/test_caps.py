@@ -12,7 +12,8 @@ from nodes import ChatNode
 from nodes.llm import ToolCallRequest, Usage
 from nodes.tools import shield, tool
 
-from .script import Script, answer_with, asks, nap, results
+from ..answering import answer_with
+from .script import Script, asks, nap, results
 
 
 def in_circles(count=20):

@@ -22,7 +22,8 @@ from bridge.testing import open_call
 from nodes import ChatNode
 from nodes.tools import commit, current_tool, finish, shield, tool
 
-from .script import Script, answer_with, asks, nap, results, texts, weather
+from ..answering import answer_with
+from .script import Script, asks, nap, results, texts, weather
 
 # --- interruptions --------------------------------------------------------------------------------
 

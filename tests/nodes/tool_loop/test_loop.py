@@ -20,7 +20,8 @@ from nodes import ChatNode
 from nodes.llm import AnswerProgress, ToolCallRequest
 from nodes.tools import current_tool, tool
 
-from .script import Script, answer_with, asks, nap, results, texts, weather
+from ..answering import answer_with
+from .script import Script, asks, nap, results, texts, weather
 
 # --- the loop -------------------------------------------------------------------------------------
 

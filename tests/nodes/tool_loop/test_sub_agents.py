@@ -19,7 +19,8 @@ from bridge.testing import open_call
 from nodes import ChatNode
 from nodes.tools import current_tool, tool
 
-from .script import Script, answer_with, asks, nap, results, texts
+from ..answering import answer_with
+from .script import Script, asks, nap, results, texts
 
 
 def sub_agent(model, **options):
