@@ -21,7 +21,7 @@ import pytest
 
 HERE = Path(__file__).parent
 INSECURE_HOST = "voice.test"
-MIC_SILENCE_S = 1.2
+MIC_SILENCE_S = 2.0  # enough to open a call in, also on a machine that is busy
 POLL_S = 0.05
 ARGS = [
     "--no-sandbox",

@@ -142,17 +142,16 @@ class FakeCall:
         self.send("clear", utterance=utterance, request=f"r{next(self.requests)}", reason=reason)
 
     async def speak(self, utterance: int, seconds: float, hz: float = 440) -> None:
-        """Streams a tone."""
-        await self.stream(utterance, tone(hz, PIECE_S) * round(seconds / PIECE_S))
-
-    async def stream(self, utterance: int, pcm: bytes) -> None:
-        """Streams audio, a piece each PIECE_S / SPEED_UP seconds."""
-        size = round(PIECE_S * OUTPUT_HZ) * 2
+        """Streams a tone, a piece each PIECE_S / SPEED_UP seconds."""
+        piece = tone(hz, PIECE_S)
         with trio.CancelScope() as self.speech:
-            for at in range(0, len(pcm), size):
-                self.out_send.send_nowait(struct.pack("<I", utterance) + pcm[at : at + size])
+            for _ in range(round(seconds / PIECE_S)):
+                self.send_audio(utterance, piece)
                 await trio.sleep(PIECE_S / SPEED_UP)
             self.send("utterance.end", utterance=utterance)
+
+    def send_audio(self, utterance: int, pcm: bytes) -> None:
+        self.out_send.send_nowait(struct.pack("<I", utterance) + pcm)
 
     def hello(self) -> None:
         self.send(
@@ -200,13 +199,15 @@ class FakeCall:
     def on_text(self, text: str) -> None:
         if self.script == "fence" and text == "cut":
             self.clear(1, "barge_in")
+            self.nursery.start_soon(self.speak, 1, 3)
         elif self.script == "fence":
             self.nursery.start_soon(self.speak, 2, 0.5, 880)
         elif text in ("hold", "go on"):
             self.send("hold", on=text == "hold")
         elif text == "chirp":
             self.spoken += 1
-            self.nursery.start_soon(self.stream, self.spoken, chirp(1.5))
+            self.send_audio(self.spoken, chirp(1.5))  # at once: no underrun is of a late piece
+            self.send("utterance.end", utterance=self.spoken)
         elif text == "cut":
             self.clear(self.spoken, "cancel")
         elif text.startswith("state "):

@@ -119,7 +119,7 @@ def test_mute_sends_silence(visit: Open) -> None:
     call.page.click("#mute")
     assert call.page.get_attribute("#mute", "aria-pressed") == "true"
     assert "unmute" in (call.page.get_attribute("#mute", "aria-label") or "")
-    call.page.wait_for_timeout(2300)  # the tone comes and goes
+    call.page.wait_for_timeout(3000)  # the tone comes and goes
     assert {"type": "mute", "on": True} in [
         json.loads(data) for data in call.sent if isinstance(data, str)
     ]

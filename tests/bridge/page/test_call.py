@@ -2,7 +2,7 @@
 
 Times are of the sample clock: ``out_hot`` and ``out_silent`` come from a worklet on the player's
 output, ``mic_hot`` is the first microphone frame above the threshold.  A bound on a latency must
-hold in one of three tries, since the machine has other work; every try is printed.
+hold in one of five tries, since the machine has other work; every try is printed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import array
 import base64
 import itertools
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -54,10 +55,11 @@ async () => {
 """
 
 Open = Callable[..., Any]
-TRIES = 3
+TRIES = 5
 BARGE_IN_MS = 150
 CLEAR_MS = 25
 POSITION_MS = 15
+MARGIN_S = 0.05  # the worklets' clock runs a device buffer ahead: silence may lie before its cause
 
 
 def messages(call: Any, kind: str) -> list[dict[str, Any]]:
@@ -71,22 +73,26 @@ def first_after(call: Any, ev: str, at: float) -> float:
     return float(next(entry["at"] for entry in call.log(ev) if entry["at"] > at))
 
 
-def silent_after(call: Any, since: dict[str, Any], margin_s: float = 0.05) -> float:
-    """Ms from an entry to silence; the worklets' clock runs a device buffer ahead, so the
-    silence may lie a little before it."""
+def silent_after(call: Any, since: dict[str, Any]) -> float:
+    """Ms from an entry to silence."""
     at = float(since["at"])
-    return 1000 * (first_after(call, "out_silent", at - margin_s) - at)
+    return 1000 * (first_after(call, "out_silent", at - MARGIN_S) - at)
 
 
-def barge_in(visit: Open, query: str) -> dict[str, float]:
-    """Has the fake microphone talk over the agent; returns what was measured, in ms."""
+def barge_in(visit: Open, query: str) -> dict[str, float] | None:
+    """Has the fake microphone talk over the agent; returns what was measured, in ms, or None where
+    the microphone was the first to be heard."""
     call = visit("talk", query)
     call.start()
     flushed = call.wait_log("player_flushed")
-    call.wait("document.querySelector('.tag') && bargein.log.some((e) => e.ev === 'out_silent')")
+    call.wait("document.querySelector('.tag')")
     mic_hot = call.log("mic_hot")[0]
-    silent = first_after(call, "out_silent", mic_hot["at"])
-    started = call.log("out_hot")[0]["at"]
+    started = min((entry["at"] for entry in call.log("out_hot")), default=math.inf)
+    if started > mic_hot["at"]:
+        return None
+    clear = call.log("clear")[0]
+    call.wait(f"bargein.log.some((e) => e.ev === 'out_silent' && e.at > {clear['at'] - MARGIN_S})")
+    silent = first_after(call, "out_silent", clear["at"] - MARGIN_S)
     lost = [entry for entry in call.log("out_hot") if entry["at"] > silent]
     assert lost == []  # silent, and it stays so
     assert "cut at" in call.page.inner_text(".tag")
@@ -95,7 +101,7 @@ def barge_in(visit: Open, query: str) -> dict[str, float]:
     assert messages(call, "playback.position")[-1]["played_ms"] < answer["played_ms"]
     return {
         "mic_hot_to_silent": 1000 * (silent - mic_hot["at"]),
-        "clear_to_silent": silent_after(call, call.log("clear")[0]),
+        "clear_to_silent": 1000 * (silent - clear["at"]),
         "played_error": flushed["played_ms"] - 1000 * (silent - started),
         "underruns": flushed["underruns"],
     }
@@ -108,6 +114,8 @@ def test_barge_in(visit: Open, query: str) -> None:
     tries = []
     for _ in range(TRIES):
         tries.append(measured := barge_in(visit, query))
+        if measured is None:
+            continue
         print({name: round(value, 1) for name, value in measured.items()})
         if (
             measured["mic_hot_to_silent"] < BARGE_IN_MS
@@ -180,6 +188,8 @@ def test_hold(visit: Open) -> None:
     silences = []
     for _ in range(TRIES):
         call, samples, rate = held_chirp(visit)
+        if call.log("player_done")[-1]["at"] < call.log("hold")[0]["at"]:
+            continue  # it came too late to hold anything
         silences.append(silent_after(call, call.log("hold")[0]))
         print(f"hold to silent: {silences[-1]:.1f} ms")
         if call.log("player_done")[-1]["underruns"] == 0 and silences[-1] < CLEAR_MS:

@@ -23,7 +23,8 @@ OPTIONS = "(list) => [...list.options].map(({ value, label }) => [value, label])
 
 
 def open_settings(call: Any) -> Any:
-    """Opens the settings by keyboard; returns the list of microphones."""
+    """Opens the settings by keyboard, once the call is there; returns the list of microphones."""
+    call.page.wait_for_selector("#settings-toggle")  # what is hidden takes no focus, in silence
     call.page.focus("#settings-toggle")
     call.page.keyboard.press("Enter")
     return call.page.locator("#microphone")
@@ -83,14 +84,14 @@ def test_a_microphone_that_is_gone(visit: Open) -> None:
 def test_a_muted_microphone_stays_muted(visit: Open) -> None:
     """Another microphone is as muted as the one before."""
     call = visit("echo")
-    call.page.click("#talk")
+    call.start()
     call.wait("document.querySelector('#microphone').options.length > 1")
     call.page.evaluate("document.querySelector('#mute').click()")
     chosen = open_settings(call).evaluate(OPTIONS)[-1][0]
     call.page.select_option("#microphone", chosen)
     call.wait("bargein.log.filter((entry) => entry.ev === 'microphone').length === 2")
     since = call.log("microphone")[-1]["wall_ms"]
-    call.page.wait_for_timeout(2500)  # the tone of the fake microphone begins 1.2 s after it opens
+    call.page.wait_for_timeout(3500)  # the tone of the fake microphone begins 2 s after it opens
     assert [entry for entry in call.log("mic_hot") if entry["wall_ms"] > since] == []
 
 

@@ -301,14 +301,13 @@ def test_details_and_copies_are_json(visit: Open) -> None:
 
 def test_a_real_server_tells_why(meet: Callable[..., Any]) -> None:
     """With a real agent, what is typed over its words is seen to cut it, by rule and route."""
-    call = meet("?mode=text")
+    call = meet(mic="none")
     page = call.page
     page.click("#drawer-key")
     tab(page, "events")
     call.wait("bargein.log.some((e) => e.type === 'watching' && e.message.on)")
     call.type("tell me the story")
-    call.wait("document.querySelector('#state').dataset.state !== 'idle'")
-    page.wait_for_timeout(300)
+    call.wait("document.querySelector('#state').dataset.state === 'speaking'")
     call.type("stop")
     cut = "document.querySelector('#drawer tbody tr:has(.open) .what')"
     page.fill("#drawer input[type=search]", "route.cut")

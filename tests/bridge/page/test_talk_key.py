@@ -72,8 +72,7 @@ def test_hold_to_talk(visit: Open, way: str) -> None:
 def test_what_is_said_while_held_is_heard(visit: Open) -> None:
     """Frames are silent before the key is pressed and loud while it is held."""
     call = visit("echo")
-    call.page.click("#talk")
-    call.wait("document.body.dataset.phase === 'live'")
+    call.start()
     call.page.evaluate("document.querySelector('#mute').click()")
     hot = "bargein.log.some((entry) => entry.ev === 'mic_hot')"
     assert not call.page.evaluate(hot)
