@@ -111,8 +111,10 @@ class Line:
         scope.cancel()
 
     async def cut(self) -> None:
-        for stream in tuple(self._streams):
+        streams = tuple(self._streams)
+        for stream in streams:  # all before the first is closed: its end closes the other one
             reset(stream)
+        for stream in streams:
             await trio.aclose_forcefully(stream)
 
     def freeze(self) -> None:

@@ -274,7 +274,7 @@ def test_thousands_of_events_stay_few_rows(visit: Open) -> None:
     page.click("#drawer .chip:has-text('Metrics')")
     call.wait(f"{ROWS} === 200")
     page.click("#drawer .older")
-    assert page.evaluate(ROWS) == 400
+    assert 400 <= page.evaluate(ROWS) < 420  # what comes meanwhile is a row, too
 
 
 def test_details_and_copies_are_json(visit: Open) -> None:
