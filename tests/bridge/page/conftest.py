@@ -42,8 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def find_browser() -> str:
-    """The path of a Chromium; without one, tests fail in CI and are skipped elsewhere."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """The path of a Chromium; without one, tests fail in CI and are skipped elsewhere.
+
+    Its headless shell, where there is one, opens a page in a third of the time.
+    """
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("BARGEIN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if found:
         return found
