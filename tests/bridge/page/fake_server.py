@@ -142,11 +142,15 @@ class FakeCall:
         self.send("clear", utterance=utterance, request=f"r{next(self.requests)}", reason=reason)
 
     async def speak(self, utterance: int, seconds: float, hz: float = 440) -> None:
-        """Streams a tone, a piece each PIECE_S / SPEED_UP seconds."""
-        piece = tone(hz, PIECE_S)
+        """Streams a tone."""
+        await self.stream(utterance, tone(hz, PIECE_S) * round(seconds / PIECE_S))
+
+    async def stream(self, utterance: int, pcm: bytes) -> None:
+        """Streams audio, a piece each PIECE_S / SPEED_UP seconds."""
+        size = round(PIECE_S * OUTPUT_HZ) * 2
         with trio.CancelScope() as self.speech:
-            for _ in range(round(seconds / PIECE_S)):
-                self.send_audio(utterance, piece)
+            for at in range(0, len(pcm), size):
+                self.send_audio(utterance, pcm[at : at + size])
                 await trio.sleep(PIECE_S / SPEED_UP)
             self.send("utterance.end", utterance=utterance)
 

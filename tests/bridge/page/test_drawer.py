@@ -336,7 +336,7 @@ def test_what_it_costs(visit: Open) -> None:
         page.wait_for_timeout(seconds * 1000)
         return (metrics(session)["TaskDuration"] - before) / (time.monotonic() - began)
 
-    page.wait_for_timeout(5500)  # the agent speaks
+    call.wait_log("player_position", 30)  # the agent speaks
     closed = busy_share(2.5)
     page.click("#drawer-key")
     page.wait_for_timeout(300)
