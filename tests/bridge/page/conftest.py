@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def find_browser() -> str:
     """The path of a Chromium; without one, tests fail in CI and are skipped elsewhere.
 
-    Its headless shell, where there is one, opens a page in a third of the time.
+    Its headless shell, where there is one, opens a page in half the time.
     """
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("BARGEIN_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
