@@ -38,7 +38,14 @@ from bridge.events import (
 )
 
 from ._looks import Looks
-from ._protocols import EchoProbability, EndOfTurn, SoundOfVoice, SpeechToText, VoiceActivity
+from ._protocols import (
+    EchoProbability,
+    EndOfTurn,
+    SoundOfVoice,
+    SpeechToText,
+    Transcript,
+    VoiceActivity,
+)
 
 if TYPE_CHECKING:
     from bridge import Bridge, Message
@@ -326,16 +333,18 @@ class Ear:
     async def _transcribe(self, parts: tuple[bytes, ...]) -> None:
         began_s = trio.current_time()
         try:
-            texts = [(await self._stt.transcribe(part)).text.strip() for part in parts]
+            heard = [await self._stt.transcribe(part) for part in parts]
         except Exception:
-            self._give_words("")  # the caller is waiting: better an empty turn than none
+            self._give_words([])  # the caller is waiting: better an empty turn than none
             raise
         self._tell("listening.stt_s", trio.current_time() - began_s)
-        self._give_words(" ".join(filter(None, texts)))
+        self._give_words([part for part in heard if part.text.strip()])
 
-    def _give_words(self, text: str) -> None:
+    def _give_words(self, heard: Sequence[Transcript]) -> None:
         self._owes_words = False
-        self._publish(VoiceWords(content=text))
+        text = " ".join(part.text.strip() for part in heard)
+        sure = min((part.confidence for part in heard), default=None)
+        self._publish(VoiceWords(content=text, confidence=sure))
         if self._settles:
             self._drop()
 

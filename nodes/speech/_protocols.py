@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -19,6 +20,16 @@ class Transcript:
     """0 to 1: how likely it is that nobody spoke.  High values also occur on clear speech."""
     avg_logprob: float = 0.0
     """Mean natural logarithm of the tokens' probabilities: 0 is certain, below -1 is a guess."""
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is that somebody said these words, 0 to 1.
+
+        The better of both signs, as clear speech may lack one of them: below 0.4 Whisper's own
+        thresholds take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech
+        Recognition via Large-Scale Weak Supervision", 2022, section 4.5).
+        """
+        return max(1 - self.no_speech_prob, math.exp(min(self.avg_logprob, 0.0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ _SILENCE = 0.8
 _GUESS = -1.0
 """What is above the one and below the other is no speech: Whisper says "you" to silence (0.99 and
 -1.5) and to noise (0.9 and -4); a short "uh" had 0.6 and -2.8."""
+_BASE_TOKENS, _TOKENS_A_SECOND = 8, 7
+"""Tokens that an utterance has at most: fast speech has 5 a second; more are a loop of the decoder,
+or the hint told over and over."""
 _GARBLED_AFTER = 6
 """Letters that a repetition has in common with what it repeats."""
 _FASTEST_WORDS_S = 4.0
@@ -144,27 +147,29 @@ class WhisperTiny:
             return Transcript("", no_speech_prob=1.0)
         context = next(length for length in _CONTEXTS_S if seconds <= length)
         padded = np.pad(samples, (0, context * SAMPLE_RATE_HZ - len(samples)))
+        longest = int(_BASE_TOKENS + _TOKENS_A_SECOND * seconds)
         result = model.generate(
             self._runtime.StorageView.from_array(log_mel(padded)[None]),
             [self._prompt],
             beam_size=1,
-            # Fast speech has 5 tokens a second; more are a loop of the decoder.
-            max_length=len(self._prompt) + int(8 + 7 * seconds),
+            max_length=len(self._prompt) + longest,
             no_repeat_ngram_size=4,
             suppress_blank=True,
             return_scores=True,
             return_no_speech_prob=True,
         )[0]
-        return _transcript(result, seconds)
+        return _transcript(result, seconds, longest)
 
 
 def _prompt(model: Whisper) -> tuple[str, ...]:
     return _MANY_LANGUAGES_PROMPT if model.is_multilingual else _ENGLISH_PROMPT
 
 
-def _transcript(result: Any, seconds: float) -> Transcript:
+def _transcript(result: Any, seconds: float, longest: int) -> Transcript:
     text = without_repetition(decode(result.sequences[0]).strip(), seconds)
     silence, certainty = float(result.no_speech_prob), float(result.scores[0])
+    if len(result.sequences[0]) >= longest:
+        certainty = min(certainty, _GUESS)  # each token may be sure of the one before
     if not _WORDS.search(text) or (silence > _SILENCE and certainty < _GUESS):
         text = ""
     return Transcript(text, silence, certainty)

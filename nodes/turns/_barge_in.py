@@ -7,12 +7,14 @@ The rules, in the order in which they are tried; the first that knows an answer 
 3. ``acknowledgements``: words of assent alone are none.
 4. ``misheard_words``: a few words of what is surely a hum, or an echo, are what a recogniser makes
    of it.
-5. ``min_words``: enough other words are one; fewer are kept for later.
-6. ``words``: a sound without words was none.
-7. ``hint``: what the sound itself tells is enough to let the agent go on for now.
-8. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
-9. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
-   for now.
+5. ``min_confidence``: words of a short sound that the recogniser itself is unsure of are what it
+   makes of a cough.
+6. ``min_words``: enough other words are one; fewer are kept for later.
+7. ``words``: a sound without words was none.
+8. ``hint``: what the sound itself tells is enough to let the agent go on for now.
+9. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
+10. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
+    for now.
 """
 
 from __future__ import annotations
@@ -112,7 +114,7 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     short = not sound.lasts(settings.acknowledgement_lasts_s)
     scrap = words == 1 and not sound.lasts(SCRAP_S)
-    words_a_second = words / max(sound.voiced_s, 0.1)
+    words_a_second = _words_a_second(sound)
     nobody_said_it = scrap or words_a_second > UNHEARD_OF_WORDS_S
     surely = settings.hint_above if nobody_said_it else max(SURE, settings.hint_above)
     kind = next((k for k in _MISHEARD if sound.seems(k, surely)), None)
@@ -127,6 +129,23 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
         "probability": round(sound.hint.probability, 3),
     }
     return Verdict(kind, "misheard_words", values, final=sound.is_over)
+
+
+def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    confidence, least = sound.confidence, settings.min_confidence
+    if least and _words_a_second(sound) > UNHEARD_OF_WORDS_S:
+        least = max(least, SAYS_FAST)
+    if not sound.text or confidence is None or confidence >= least:
+        return None
+    if sound.lasts(settings.acknowledgement_lasts_s):
+        return None  # who speaks for so long speaks, however badly they are heard
+    values = {"confidence": round(confidence, 3), "min_confidence": least}
+    words = len(words_of(sound.text))
+    return Verdict("noise", "min_confidence", {**values, "words": words}, final=sound.is_over)
+
+
+def _words_a_second(sound: Sound) -> float:
+    return len(words_of(sound.text)) / max(sound.voiced_s, 0.1)
 
 
 def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -270,6 +289,9 @@ UNHEARD_OF_WORDS_S = 12.0
 """Words a second that nobody says even if a third of the voice was missed: what is heard so needs
 only `hint_above`."""
 
+SAYS_FAST = 0.7
+"""The confidence that such words need: two and more that somebody said had no less."""
+
 SURE = 0.9
 """From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
 otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon".  One at speech is as sure."""
@@ -285,6 +307,7 @@ _RULES: tuple[Rule, ...] = (
     _phrase,
     _acknowledged,
     _misheard,
+    _unsure,
     _enough_words,
     _no_words,
     _hinted,

@@ -11,8 +11,8 @@ until the doubt is decided.  So there are three phases::
 Rules:
 1. At most one doubt or turn at a time; each ends by exactly one decision.
 2. Everything has an end: whatever stays away (a stop, words, audio) is waited for in bounded time.
-3. Words are never dropped, but for acknowledgements and echoes: what may not interrupt is kept, and
-   is a turn of its own as soon as it may.
+3. Words are never dropped, but for acknowledgements, echoes, and what a recogniser that is unsure
+   makes of a noise: what may not interrupt is kept, and is a turn of its own as soon as it may.
 4. Every time that matters is named by ``look_at_s``.
 """
 

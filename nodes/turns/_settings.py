@@ -56,6 +56,10 @@ class TurnSettings:
     """The same for a sound that is surely speech by a hint, if it is longer: "Wait, …" takes a
     breath, and its words are known 0.45 s after the voice stopped.  One short word of assent in 60
     seems to be speech."""
+    min_confidence: float = 0.5
+    """Words of a short sound that the recogniser is less sure of interrupt nothing: of a cough
+    Whisper makes "Mocha, mocha" with 0.3 to 0.4.  An interruption phrase still interrupts, and so
+    does a voice that lasts; words without a confidence are sure.  0: all words count."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
     than not, has stopped, or does not interrupt by lasting: with the way to the player the gap
@@ -178,7 +182,7 @@ _SECONDS = {
 """The times, and what each has to be above; -1 where 0 has a meaning."""
 
 _OPTIONAL = ("min_duration_s", "longest_turn_s", "user_away_after_s", "agent_idle_after_s")
-_SHARES = ("hint_above", "echo_similarity")
+_SHARES = ("hint_above", "echo_similarity", "min_confidence")
 _COUNTS = ("min_words", "echo_min_words", "user_away_times", "agent_idle_times")
 _STRATEGIES: dict[str, type] = {
     "barge_in": BargeIn,

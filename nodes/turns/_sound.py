@@ -43,6 +43,8 @@ class Sound:
     """Whether that came before the voice fell silent and went on again."""
     text: str = ""
     """Its words so far."""
+    confidence: float | None = None
+    """How sure the recogniser is of its least sure words, 0 to 1; None if it does not tell."""
     words_known: bool = False
     """Whether no better words are to be expected."""
     waited_s: float = 0.0

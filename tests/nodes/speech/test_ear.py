@@ -1,5 +1,6 @@
 """Hearing a caller, with engines that do as the script says, in virtual time."""
 
+import math
 from contextlib import asynccontextmanager
 
 import pytest
@@ -357,6 +358,28 @@ async def test_long_speech_is_transcribed_in_parts(autojump_clock):
         (event,) = caller.events(VoiceWords)
         assert event.content == "a latte a latte a latte"
     assert max(map(len, engines.heard)) <= 25 * 32_000
+
+
+async def test_words_are_as_sure_as_the_least_sure_part(autojump_clock):
+    """The confidence of a long turn is that of its least sure part; silence has none."""
+
+    class Unsure:
+        parts = [Transcript("a latte"), Transcript("a latte", 0.7, -0.5), Transcript("", 0.9, -2.0)]
+
+        async def transcribe(self, pcm):
+            await trio.lowlevel.checkpoint()
+            return self.parts.pop(0)
+
+    async with listening(Unsure(), SilenceOnly()) as caller:
+        await send(caller, VOICE, 50)
+        await send(caller, SILENCE, 2)
+        (event,) = caller.events(VoiceWords)
+        assert event.content == "a latte a latte"
+        assert event.confidence == pytest.approx(math.exp(-0.5))
+    async with listening(Engines(text="")) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        assert [event.confidence for event in caller.events(VoiceWords)] == [None]
 
 
 async def test_silence_only_takes_every_pause_for_the_end(autojump_clock):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import trio
 import trio.testing
 
 from bridge.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
+from bridge.rehearsal import cough
 from bridge.testing import open_call
 from nodes.speech import (
     EspeakVoice,
@@ -22,6 +24,7 @@ from nodes.speech import (
     resample,
 )
 from nodes.speech._ear import Ear
+from nodes.turns import Sound, TurnSettings
 
 FRAME = 640
 QUESTION, ORDER = "Can I have two teas please?", "Can I get a large latte please?"
@@ -46,21 +49,25 @@ async def speak_all():
 
 
 class NoWords:
-    """A recogniser that understands nothing, at once."""
+    """A recogniser that understands nothing, at once; it keeps what it heard."""
+
+    def __init__(self):
+        self.heard = []
 
     async def transcribe(self, pcm: bytes) -> Transcript:
+        self.heard.append(pcm)
         await trio.lowlevel.checkpoint()
         return Transcript("")
 
 
 @asynccontextmanager
-async def listening():
+async def listening(stt=None):
     vad, sound = SileroModel(), SoundOfAssent()
 
     async def answer(call):
         ears = call.bridge(name="ears", is_agent=False)
         settings = ListeningSettings()
-        Ear(ears, vad.new_call(), NoWords(), SilenceOnly(), settings, sounds=(sound,))
+        Ear(ears, vad.new_call(), stt or NoWords(), SilenceOnly(), settings, sounds=(sound,))
 
     async with open_call(answer) as caller:
         await trio.testing.wait_all_tasks_blocked()
@@ -144,6 +151,44 @@ async def test_a_microphone_without_a_voice_begins_nothing(autojump_clock, pcm) 
     async with listening() as caller:
         await send(caller, pcm)
         assert caller.events(VoiceStarted) == []
+
+
+def what_the_recogniser_gets(sound, frames_before):
+    """Return what the ear has transcribed of a sound in a quiet room, once it is over."""
+
+    async def hear():
+        async with listening(stt := NoWords()) as caller:
+            before, after = hiss(frames_before * 0.02, 1.5), hiss(1.0, 1.5)
+            await send(caller, before + sound + after)
+            return stt.heard[-1]
+
+    return trio.run(hear, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+async def transcribed(sounds):
+    async with WhisperTiny(hint="Latte, cappuccino, mocha.").open() as stt:
+        return [await stt.transcribe(sound) for sound in sounds]
+
+
+def test_a_cough_does_not_interrupt() -> None:
+    """Whatever Whisper reads into coughs is assent, or it is unsure of it."""
+    at = range(50, 58)  # windows of 512 samples lie at eight places on frames of 320
+    coughs = [cough(bursts, seed=seed) for bursts, seed in ((1, 1), (2, 1), (2, 2), (3, 3))]
+    sounds = [what_the_recogniser_gets(sound, frames) for sound in coughs for frames in at]
+    settings = TurnSettings()
+    for words in trio.run(transcribed, sounds):
+        sound = Sound(0.0, 0.4, False, 0.3, words_known=True)
+        sound = replace(sound, text=words.text, confidence=words.confidence)
+        verdict = settings.barge_in.judge(sound, settings)
+        assert verdict.decision in ("acknowledgement", "noise"), words
+
+
+async def test_what_is_said_is_sure(sounds) -> None:
+    """Whisper is surer of sentences than words have to be, also of those over a telephone."""
+    with trio.fail_after(120):
+        for text in (QUESTION, ORDER):
+            for words in await transcribed([sounds[text], over_telephone(sounds[text])]):
+                assert words.confidence > TurnSettings().min_confidence + 0.2
 
 
 async def test_a_telephone_is_understood(sounds) -> None:

@@ -18,6 +18,7 @@ from nodes.speech import (
     SpeechNotOpenError,
     SpeechToText,
     TextToSpeech,
+    Transcript,
     WhisperTiny,
 )
 from nodes.speech._stt import without_repetition
@@ -62,6 +63,16 @@ async def test_long_utterances_get_a_longer_window(speech_of: Say, seconds: int)
         last = await speech_of(voice, "Where are you going today?")
         speech = bytes(32_000 * seconds - len(last)) + last
         assert "going today" in (await ears.transcribe(speech)).text
+
+
+@pytest.mark.parametrize(
+    ("no_speech_prob", "avg_logprob", "confidence"),
+    [(0.0, 0.0, 1.0), (0.0, -9.0, 1.0), (1.0, 0.0, 1.0), (0.75, -1.0, 0.368), (0.7, -5.0, 0.3)],
+)
+def test_confidence_is_the_better_of_two_signs(no_speech_prob, avg_logprob, confidence) -> None:
+    """Only words that are a guess, of a sound that may be no speech, are unsure."""
+    heard = Transcript("mocha", no_speech_prob, avg_logprob)
+    assert heard.confidence == pytest.approx(confidence, abs=0.001)
 
 
 async def test_cancel_returns_at_once() -> None:

@@ -196,3 +196,40 @@ def test_misheard_words_can_be_turned_off():
     """With 0, the words of a hum count."""
     hint, settings = Hint("acknowledgement", 0.99), TurnSettings(misheard_words=0)
     assert over("Emma.", hint=hint, settings=settings).decision == "interruption"
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "decision"),
+    [
+        ("Mocha, mocha,", {"confidence": 0.49}, "noise"),
+        ("Mocha, mocha,", {"confidence": 0.5}, "interruption"),
+        ("Mocha, mocha,", {"confidence": None}, "interruption"),
+        ("Mm.", {"confidence": 0.3}, "acknowledgement"),
+        ("Stop.", {"confidence": 0.1}, "interruption"),
+        ("A large latte, a mocha.", {"confidence": 0.69}, "noise"),
+        ("A large latte, a mocha.", {"confidence": 0.7}, "interruption"),
+        ("A large latte, a mocha.", {"confidence": 0.69, "voiced_s": 0.45}, "interruption"),
+        ("I want a tea.", {"confidence": 0.3, "voiced_s": 0.89}, "noise"),
+        ("I want a tea.", {"confidence": 0.3, "voiced_s": 0.9}, "interruption"),
+    ],
+)
+def test_words_that_a_recogniser_is_unsure_of_are_noise(text, known, decision):
+    """What it makes of a cough does not interrupt; "stop" does, and so does who speaks for long."""
+    assert over(text, **{"voiced_s": 0.3, **known}).decision == decision
+
+
+def test_unsure_words_let_the_agent_go_on_for_now():
+    """Before the sound is over better words may come, and a voice that lasts still interrupts."""
+    verdict = judged(text="mocha", confidence=0.3, voiced_s=0.3)
+    assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "min_confidence", False)
+    assert verdict.values == {"confidence": 0.3, "min_confidence": 0.5, "words": 1}
+    assert verdict.look_in_s == pytest.approx(0.2)
+    assert judged(text="mocha", confidence=0.3, voiced_s=0.5).rule == "min_duration_s"
+
+
+def test_the_doubts_of_a_recogniser_can_be_turned_off():
+    """With 0, all words count."""
+    settings = TurnSettings(min_confidence=0.0)
+    assert over("mocha", confidence=0.01, settings=settings).decision == "interruption"
+    fast = over("a mocha and a tea", confidence=0.6, voiced_s=0.2, settings=settings)
+    assert fast.decision == "interruption"
