@@ -121,21 +121,26 @@ class Utterance:
     def add_audio(self, audio: AgentAudio) -> None:
         """Take note of a piece of synthesised audio."""
         duration_ms = len(audio.pcm) / 2 / audio.sample_rate_hz * 1000
+        if audio.text or audio.words or audio.last or not self.segments:
+            self._get_to_know(audio)
+        segment = self.segments[-1]
+        segment.duration_ms += duration_ms
+        segment.complete = audio.last
+        self.audio_ms += duration_ms
+
+    def _get_to_know(self, audio: AgentAudio) -> None:
+        """Take note of what a piece tells beside its sound."""
+        self._quiet_until_ms = 0.0
         if audio.text or not self.segments:
             self.segments.append(Segment(audio.text, self.audio_ms))
             self._says_text = self._says_text or bool(audio.text)
-        segment = self.segments[-1]
         if audio.words:
+            segment = self.segments[-1]
             before_s = segment.duration_ms / 1000
             segment.words += tuple(
                 WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
                 for word in audio.words
             )
-        if audio.text or audio.words or audio.last:
-            self._quiet_until_ms = 0.0  # something new gets known
-        segment.duration_ms += duration_ms
-        segment.complete = audio.last
-        self.audio_ms += duration_ms
 
     def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
         """Take note of audio that was handed to the transport.
@@ -145,12 +150,18 @@ class Utterance:
             now_s: The time.
             plays_at_s: When the player gets to it, if it has played all that it was sent.
         """
+        flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
+        if not flows:
+            self._begin_to_flow(now_s, plays_at_s)
+        self.sent_ms += duration_ms
+
+    def _begin_to_flow(self, now_s: float, plays_at_s: float) -> None:
+        """Take note of audio that a player gets which has played all, or stood still."""
         if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
             self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
         elif self._stalled:
             self._anchor_s = now_s
         self._stalled = False
-        self.sent_ms += duration_ms
 
     def stand(self, now_s: float) -> None:
         """Take note that its player holds at the sample that is being heard."""

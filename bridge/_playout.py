@@ -43,6 +43,9 @@ network (150 ms is plenty on most); what is sent too early has to be recalled at
 CHUNK_S = 0.04
 """How much audio is handed over at a time; two frames of 20 ms."""
 
+_ROOM_S = LEAD_S - CHUNK_S + CLOSE_S
+"""With so much ahead, or less, there is room for a chunk."""
+
 FLUSH_REPORT_S = 0.15
 """How long a player may take to say where a cut stopped it, before the clock is believed."""
 
@@ -123,7 +126,7 @@ class Playout:
             and not utterance.waiting
             and not utterance.audio_complete
             and not self._settling
-            and self._plays_until_s - now_s <= LEAD_S - CHUNK_S + CLOSE_S
+            and self._plays_until_s - now_s <= _ROOM_S
         )
         if is_steady:
             self._send_one(utterance, pcm, now_s)

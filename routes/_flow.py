@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import trio
@@ -15,35 +15,44 @@ NOT_YET = object()
 """Stands for a value that the sync stages before have not made."""
 
 
-async def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> None:
-    """Carry out the stages of a run that wait, to their end.
+def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
+    """Return what carries out the stages of a run that wait, to their end.
+
+    Each value passes every coroutine in between, so there is none but the one that does the work.
 
     Args:
         pipeline: The stages of its chain.
         run: The run, in whose task and scope this is called.
         value: What the sync stages before them gave; ``NOT_YET`` means that there are none.
         pending: What one of these gave that has to be awaited or iterated first.
+
+    Raises:
+        StageError: The first of them raised at once.
     """
-    if not pipeline.needs_nursery:
-        await _flow(pipeline, run, value, pending)
-        return
+    if pipeline.needs_nursery:
+        return _flow_in_nursery(pipeline, run, value, pending)
+    return _flow(pipeline, run, value, pending)
+
+
+async def _flow_in_nursery(
+    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
+) -> None:
     async with trio.open_nursery() as nursery:
         run._nursery = nursery
         await _flow(pipeline, run, value, pending)
         nursery.cancel_scope.cancel(reason="the run has ended")
 
 
-async def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> None:
+def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
     if pending is not None:
-        await _go_on(pipeline, run, pipeline.lead, pending)
-        return
+        return _go_on(pipeline, run, pipeline.lead, pending)
     if value is NOT_YET:
         value = run.trigger
     try:
         items = pipeline.open(run, value)
     except Exception as error:
         raise StageError(pipeline.head_name, error) from error
-    await _drain(pipeline, run, items)
+    return _drain(pipeline, run, items)
 
 
 async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:

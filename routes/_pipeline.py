@@ -59,9 +59,12 @@ class Steps:
     __slots__ = ("_steps", "only_publishes", "publish")
 
     def __init__(self, stages: tuple[Stage, ...], publish: Publish) -> None:
-        self._steps = tuple((type(stage), getattr(stage, "fn", None), stage) for stage in stages)
+        self._steps = tuple(
+            (type(stage), getattr(stage, "fn", None), stage, number)
+            for number, stage in enumerate(stages, 1)
+        )
         self.publish = publish
-        self.only_publishes = [kind for kind, _, _ in self._steps] == [Broadcast]
+        self.only_publishes = [type(stage) for stage in stages] == [Broadcast]
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -82,20 +85,18 @@ class Steps:
             StageError: A stage raised.
         """
         stage: Stage | None = None
-        index = first
         try:
-            for kind, fn, stage in self._steps[first:] if first else self._steps:
-                index += 1
+            for kind, fn, stage, following in self._steps[first:] if first else self._steps:
                 if kind is Map:
                     value = fn(value)  # type: ignore[misc]  # a Map has a function
                     if value is None:
                         return None
                     if shape_of(value) not in _PLAIN:
-                        return Pending(value, index, str(stage))
+                        return Pending(value, following, str(stage))
                 elif kind is Filter:
                     verdict = fn(value)  # type: ignore[misc]  # a Filter has a function
                     if shape_of(verdict) is Shape.AWAITABLE:
-                        return Pending(_When(verdict, value), index, str(stage))
+                        return Pending(_When(verdict, value), following, str(stage))
                     if not verdict:
                         return None
                 else:

@@ -45,9 +45,9 @@ HANDLER_S = 1.0
 """How long the handler of an interruption may take."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RouterStatistics:
-    """What a router has done so far."""
+    """What a router had done when it was asked."""
 
     published: int = 0
     stale: int = 0
@@ -79,7 +79,6 @@ class Router:
         self.nursery = nursery
         self.unwind_s = unwind_s
         self.handler_s = handler_s
-        self.statistics = RouterStatistics()
         self.on_run_start: Callable[[Run], None] | None = None
         self.on_run_end: Callable[[Run], None] | None = None
         self.on_cut: Callable[[Run], None] | None = None
@@ -93,6 +92,7 @@ class Router:
         self._sinks: list[tuple[Matcher, Observer]] = []
         self._plans: dict[type, Plan] = {}
         self._messages = 0
+        self._unpublished = self._stale = 0
         self._runs = 0
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
@@ -207,6 +207,11 @@ class Router:
         """
         return self._routes[route]
 
+    @property
+    def statistics(self) -> RouterStatistics:
+        """What it has done so far."""
+        return RouterStatistics(self._messages - self._unpublished, self._stale)
+
     # --- publishing ---------------------------------------------------------------------------
 
     def publish(self, event: Any, source: str = "", run: Run | None = None) -> Message:
@@ -262,34 +267,38 @@ class Router:
     def _dispatch(self, message: Message) -> None:
         run = message.run
         if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
-            self.statistics.stale += 1
+            self._unpublished += 1
+            self._stale += 1
             return
-        self.statistics.published += 1
         cls = type(message.event)
-        plan = self._plans.get(cls) or self._plan_for(cls)
-        if self._depth >= self._depth_limit:
+        try:
+            plan = self._plans[cls]
+        except KeyError:
+            plan = self._plan_for(cls)
+        depth = self._depth
+        if depth >= self._depth_limit:
             # From here on all that is published within this publication is refused, else two
             # chains that trigger each other twice would go on for 2 ** 32 publications.
             self._depth_limit = 0
             raise PublishLoop(message.alias, DEPTH_LIMIT)
-        self._depth += 1
+        self._depth = depth + 1
         try:
-            for apply in plan.rules:
-                apply(message)
-            if plan.rules and run is not None and run.is_stale:
-                message.run = run = None  # cut by this very message, which happened all the same
-            if plan.first:
+            if plan.comes_before:
+                for apply in plan.rules:
+                    apply(message)
+                if run is not None and run.is_stale:
+                    message.run = run = None  # cut by this very message, which goes on all the same
                 hand_over(plan.first, message, "observer_failed")
             for trigger in plan.triggers:
                 trigger(message)
             if plan.sinks:
                 if plan.may_cut and run is not None and run.is_stale:
-                    self.statistics.stale += 1
+                    self._stale += 1
                 else:
                     hand_over(plan.sinks, message, "sink_failed")
         finally:
-            self._depth -= 1
-            if not self._depth:
+            self._depth = depth
+            if not depth:
                 self._depth_limit = DEPTH_LIMIT
                 if self._after:
                     self._run_after()

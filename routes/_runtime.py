@@ -61,6 +61,7 @@ class RouteRuntime:
         self.source = route.source
         self.rules = route.rules
         self.pipeline = Pipeline(str(route), route.stages, partial(router.broadcast, route.source))
+        self._push = self.pipeline.lead.push
         self.statistics = RouteStatistics()
         self._notes: list[Note] | None = None  # most routes of an idle call have none
         self.suspended = False
@@ -90,7 +91,7 @@ class RouteRuntime:
             self._trigger_run(message)
             return
         try:
-            result = self.pipeline.lead.push(message, message.run)
+            result = self._push(message, message.run)
         except StageError as failure:
             self._failed_early(failure)
             return

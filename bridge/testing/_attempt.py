@@ -97,8 +97,8 @@ class Attempt:
             self.breaches.append(f"the task {task.name!r} is left, in {where_waits(task)}")
 
     async def _talk(self, caller: Caller, recorder: Recorder) -> None:
-        statistics = caller.call.router.statistics
-        recorder.begin(lambda: (caller.now_s, statistics.published))
+        router = caller.call.router
+        recorder.begin(lambda: (caller.now_s, router.statistics.published))
         await self._bounded("the scenario", self.plan.scenario, caller, self.limit_s)
         recorder.end()
         self.took_s = caller.now_s
