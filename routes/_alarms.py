@@ -31,16 +31,21 @@ class Alarms:
 
     def put(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
         """Call a function at a time, in the place of what was put for the same key."""
-        before_s = self._waiting[key][0] if key in self._waiting else math.nan
+        before = self._waiting.get(key)
         self._waiting[key] = (at_s, fn)
-        if self._scope is None:
-            self._scope = self._start()
+        scope = self._scope or self.begin()
         # Moving a deadline costs no scheduler step, unlike waking a task; so who puts off what is
         # next wakes nobody.  What is taken away does: mostly there is more, and it moves on.
         if at_s < self._looks_at_s:
-            self._looks_at_s = self._scope.deadline = at_s
-        elif before_s == self._looks_at_s:
-            self._looks_at_s = self._scope.deadline = self._next_s()
+            self._looks_at_s = scope.deadline = at_s
+        elif before is not None and before[0] == self._looks_at_s:
+            self._looks_at_s = scope.deadline = self._next_s()
+
+    def begin(self) -> trio.CancelScope:
+        """Start the task, unless it has begun; return the scope in which it waits."""
+        if self._scope is None:
+            self._scope = self._start()
+        return self._scope
 
     def take_away(self, key: object) -> None:
         """Forget an alarm, if there is one."""

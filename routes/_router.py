@@ -288,7 +288,8 @@ class Router:
                     apply(message)
                 if run is not None and run.is_stale:
                     message.run = run = None  # cut by this very message, which goes on all the same
-                hand_over(plan.first, message, "observer_failed")
+                if plan.first:
+                    hand_over(plan.first, message, "observer_failed")
             for trigger in plan.triggers:
                 trigger(message)
             if plan.sinks:
@@ -472,9 +473,16 @@ class Router:
             at_s: When, in seconds of trio's clock.
             fn: What to call; what it raises is logged.
         """
+        (self._alarms or self._get_alarms()).put(key, at_s, fn)
+
+    def expect_alarms(self) -> None:
+        """Start what calls functions at their time, so that nobody waits for that later."""
+        self._get_alarms().begin()
+
+    def _get_alarms(self) -> Alarms:
         if self._alarms is None:
             self._alarms = Alarms(self.nursery, self.notify)
-        self._alarms.put(key, at_s, fn)
+        return self._alarms
 
     def forget(self, key: object) -> None:
         """Take an alarm away, if there is one."""

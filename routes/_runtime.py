@@ -161,6 +161,8 @@ class RouteRuntime:
             self._drop(message, pending, f"the router is closing: {self.router.closing}")
             return
         run = self._new_run(message)
+        if self.rules:
+            self.router.expect_alarms()  # a cut sets one: nothing stands between it and its effect
         self.router.nursery.start_soon(self._task, run, value, pending, name=self._task_name)
 
     @property
@@ -278,7 +280,8 @@ class RouteRuntime:
         assert rule.handler is not None
         assert run.interruption is not None
         limit_s = self.router.handler_s
-        self._give(run, trio.current_time() + limit_s + 1.0, "handler")
+        until_s = trio.current_time() + limit_s + 1.0
+        self.router.call_at(run, until_s, partial(self.abandon, run, "handler"))
         with trio.move_on_after(limit_s, shield=True) as scope:
             try:
                 result = rule.handler(run.interruption.cause, run.interruption)
@@ -340,10 +343,6 @@ class RouteRuntime:
             message, _, pending = self._pending.pop(0)
             self._drop(message, pending, why)
 
-    def _give(self, run: Run, until_s: float, what: str) -> None:
-        """Give a run a deadline for what it is doing."""
-        self.router.call_at(run, until_s, partial(self.abandon, run, what))
-
     def abandon(self, run: Run, what: str) -> None:
         """Stop waiting for a run that does not unwind; it may go on, but nobody hears it."""
         self.statistics.abandoned += 1
@@ -358,9 +357,10 @@ class RouteRuntime:
     def interrupt(self, rule: Interrupt, message: Message) -> None:
         """Cut the runs that a rule may cut, for a message that it matches."""
         live = self._live()
-        matters = rule.suspends or bool(live or self._pending)
-        if rule.condition is not None and matters and not self._allowed(rule, message):
-            return
+        if rule.condition is not None:
+            matters = rule.suspends or live or self._pending
+            if matters and not self._allowed(rule, message):
+                return
         if rule.suspends:
             self.suspended = True
             self._note(message, "suspended", str(rule))
@@ -370,15 +370,16 @@ class RouteRuntime:
         if self._on_hold is not None:
             self._note(message, "gated", f"{rule}: {ON_HOLD}")
             return
-        free = [run for run in live if not run._protected]
-        if live and not free:
-            self._note(message, "gated", f"{rule}: what is being said is not interruptible")
-            return
-        if self._pending:
+        if self._pending and not (live and all(run._protected for run in live)):
             self._forget_waiting(str(rule))
-        for run in free:
-            if run.cut(message, rule):
-                self._note(message, "cut", rule.written, run.id)
+        spared = True
+        for run in live:
+            if not run._protected:
+                spared = False
+                if run.cut(message, rule):
+                    self._note(message, "cut", rule.written, run.id)
+        if live and spared:
+            self._note(message, "gated", f"{rule}: what is being said is not interruptible")
 
     def is_cut_by(self, event_class: type) -> bool:
         """Whether a rule would cut runs for some event of a class, if it were published now."""
@@ -388,9 +389,11 @@ class RouteRuntime:
         )
 
     def _live(self) -> list[Run]:
-        if not self._held:
-            return [run for run in self._active if not run.is_cut]
-        return [run for run in (*self._active, *self._held) if not run.is_cut]
+        live = []  # no comprehensions: one is a call in Python 3.11, and this is asked at a cut
+        for run in (*self._active, *self._held) if self._held else self._active:
+            if not run.is_cut:
+                live.append(run)
+        return live
 
     def _allowed(self, rule: Interrupt, message: Message) -> bool:
         assert rule.condition is not None
@@ -478,7 +481,7 @@ class RouteRuntime:
         if router.on_cut is not None:
             router.notify(router.on_cut, run)
         if run.outcome is None:
-            self._give(run, now_s + router.unwind_s, "unwinding")
+            router.call_at(run, now_s + router.unwind_s, partial(self.abandon, run, "unwinding"))
             return
         run.outcome = "interrupted"
         self._held.pop(run, None)
