@@ -49,8 +49,9 @@ class History:
         self._turns: dict[int, int] = {}
         self._calls: dict[str, list[int]] = {}
         self._tools_of: dict[int, list[int]] = {}
-        self._ids = {entry.call.id for entry in self._entries if isinstance(entry, ToolEntry)}
-        self._seen: set[int] = set()
+        tools = (entry for entry in self._entries if isinstance(entry, ToolEntry))
+        self._ids: dict[str, None] = {entry.call.id: None for entry in tools}
+        self._seen: dict[int, None] = {}
         self._jobs: list[JobFinished] = []
         self._loaded = len(self._entries)
         self.fence = secrets.token_hex(6)
@@ -168,7 +169,7 @@ class History:
             return
         index = len(self._entries)
         unique = self._unique_id(call)
-        self._ids.add(unique)
+        self._ids[unique] = None
         self._calls.setdefault(call.id, []).append(index)
         self._tools_of.setdefault(turn, []).append(index)
         entry = ToolEntry(
@@ -289,7 +290,7 @@ class History:
             return True
         if message in self._seen:
             return False
-        self._seen.add(message)
+        self._seen[message] = None
         return True
 
 

@@ -35,7 +35,7 @@ class Texts:
         self._playout = playout
         self._audio = audio
         self._newest: tuple[int, Utterance] | None = None
-        self._unwritten: set[Turn] = set()
+        self._unwritten: dict[Turn, None] = {}  # mostly none, and an empty set takes 0.2 kB
         call.router.observe(AgentResponse, self._response)
         call.router.add_sink(self._response_passed, AgentResponse)
 
@@ -82,7 +82,7 @@ class Texts:
             self.remember(turn)  # takes its place in the history's order
         utterance.generated += response.content
         self._newest = (message.id, utterance)
-        self._unwritten.add(turn)
+        self._unwritten[turn] = None
 
     def _response_passed(self, message: Message) -> None:
         utterance = self.utterance_of(message)
@@ -140,9 +140,9 @@ class Texts:
 
     def note(self, turn: Turn) -> None:
         """Have a turn written down before the history is read."""
-        self._unwritten.add(turn)
+        self._unwritten[turn] = None
 
     def write(self) -> None:
         """Write down every turn that has changed."""
         while self._unwritten:
-            self.remember(self._unwritten.pop())
+            self.remember(self._unwritten.popitem()[0])

@@ -27,7 +27,7 @@ class Voiced:
         self._turns = turns
         self._playout = playout
         self._rate_hz = rate_hz
-        self._wrong_rates: set[tuple[str, int]] = set()
+        self._wrong_rates: tuple[tuple[str, int], ...] = ()
         call.router.add_sink(self._audio_given, AgentAudio)
         call.router.add_sink(self._audio_complete, AgentAudioComplete)
 
@@ -49,7 +49,7 @@ class Voiced:
         needed_hz = self._rate_hz
         log.error("audio_of_wrong_rate", source=source, got_hz=rate_hz, needed_hz=needed_hz)
         if (source, rate_hz) not in self._wrong_rates:  # once, not for every piece
-            self._wrong_rates.add((source, rate_hz))
+            self._wrong_rates += ((source, rate_hz),)
             text = f"{source!r} gave audio at {rate_hz} Hz; this call plays {needed_hz} Hz"
             self._call.router.publish_detached(AgentError(message=text), source)
 

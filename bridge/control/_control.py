@@ -60,7 +60,7 @@ class Control:
         self._given: dict[int, Receipt] = {}
         self._under_way: Receipt | None = None
         self._performing: Receipt | None = None
-        self._unsettled: set[Receipt] = set()
+        self._unsettled: list[Receipt] = []
         self._runs: list[Run] = []
         self._works: list[Work] = []
         self._paused: list[str] | None = None
@@ -247,7 +247,8 @@ class Control:
         self._performing = receipt
         if receipt.verb != "resume":
             self._under_way = receipt
-            self._unsettled = {one for one in self._unsettled if not one.settled} | {receipt}
+            self._unsettled = [one for one in self._unsettled if not one.settled]
+            self._unsettled.append(receipt)
             self._take_over(before)
         try:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
