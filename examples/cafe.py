@@ -211,7 +211,8 @@ def why_unreachable(url: str) -> str:
 def model_named(name: str) -> LocalChat | OpenAIChat:
     """Return the model that the command line names."""
     if name == "local":
-        return LocalChat(warm=[{"role": "system", "content": PROMPT}, *EXAMPLES])
+        warm = [{"role": "system", "content": PROMPT}, *EXAMPLES]
+        return LocalChat(warm=warm, options={"temperature": 0})  # by chance it rambles
     if name.startswith(("http://", "https://")):
         # Servers with one model look at no name; those with several need OPENAI_MODEL.
         return OpenAIChat(os.environ.get("OPENAI_MODEL", "default"), base_url=name)
