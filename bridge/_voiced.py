@@ -33,10 +33,7 @@ class Voiced:
 
     def _audio_given(self, message: Message) -> None:
         audio: AgentAudio = message.event
-        if audio.utterance:
-            utterance = self._playout.utterance(audio.utterance)
-        else:
-            utterance = self._said_last(message)
+        utterance = self._meant(audio.utterance, message)
         if utterance is None or utterance.finished:
             return
         if audio.sample_rate_hz != self._rate_hz:
@@ -54,12 +51,13 @@ class Voiced:
             self._call.router.publish_detached(AgentError(message=text), source)
 
     def _audio_complete(self, message: Message) -> None:
-        number = message.event.utterance
-        utterance = self._playout.utterance(number) if number else self._said_last(message)
+        utterance = self._meant(message.event.utterance, message)
         if utterance is not None and not utterance.finished:
             utterance.audio_complete = True
             self._playout.wake()
 
-    def _said_last(self, message: Message) -> Utterance | None:
+    def _meant(self, number: int, message: Message) -> Utterance | None:
+        if number:
+            return self._playout.utterance(number)
         turn = self._turns.of(message.run)
         return turn.utterances[-1] if turn is not None and turn.utterances else None

@@ -161,6 +161,9 @@ class RouteRuntime:
             self._drop(message, pending, f"the router is closing: {self.router.closing}")
             return
         run = self._new_run(message)
+        self._start_task(run, value, pending)
+
+    def _start_task(self, run: Run, value: Any, pending: Pending | None) -> None:
         if self.rules:
             self.router.expect_alarms()  # a cut sets one: nothing stands between it and its effect
         self.router.nursery.start_soon(self._task, run, value, pending, name=self._task_name)
@@ -193,9 +196,7 @@ class RouteRuntime:
             _current.reset(token)
         if type(pending) is Pending:
             if self.router.closing is None:
-                self.router.nursery.start_soon(
-                    self._task, run, NOT_YET, pending, name=self._task_name
-                )
+                self._start_task(run, NOT_YET, pending)
                 return
             pending.discard()
         self._ended(run, error, reached_end=type(pending) is not Pending)

@@ -29,7 +29,8 @@ class Transcript:
         thresholds take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech
         Recognition via Large-Scale Weak Supervision", 2022, section 4.5).
         """
-        return max(1 - self.no_speech_prob, math.exp(min(self.avg_logprob, 0.0)))
+        better = max(1 - self.no_speech_prob, math.exp(min(self.avg_logprob, 0.0)))
+        return min(1.0, max(0.0, better))  # whatever numbers an engine gives
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Literal
 import pytest
 import structlog
 import trio
+import trio.testing
 from pydantic import BaseModel
 
 from routes import Event, PublishLoop, RouteDefinitionError, open_router
@@ -443,3 +444,16 @@ async def test_deadlines_are_kept_one_by_one(autojump_clock):
         router.publish(Chunk())
         await trio.sleep(5)
         assert ends == [2, 2.5]
+
+
+@pytest.mark.parametrize("stage", ["map", "stream"])
+async def test_a_cut_starts_no_task(stage):
+    """All that a cut needs was started with the run: nothing shares the step with the node."""
+    async with open_router() as router:
+        route = router.on(Go).interrupt_on(Stop)
+        route.stream(forever) if stage == "stream" else route.map(lambda m: anext(forever(m)))
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        router.publish(Stop())
+        assert trio.lowlevel.current_statistics().tasks_living == tasks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -177,8 +176,8 @@ def test_a_cough_does_not_interrupt() -> None:
     sounds = [what_the_recogniser_gets(sound, frames) for sound in coughs for frames in at]
     settings = TurnSettings()
     for words in trio.run(transcribed, sounds):
-        sound = Sound(0.0, 0.4, False, 0.3, words_known=True)
-        sound = replace(sound, text=words.text, confidence=words.confidence)
+        over = {"is_voiced": False, "silent_s": 0.3, "words_known": True}
+        sound = Sound(0.0, 0.4, text=words.text, confidence=words.confidence, **over)
         verdict = settings.barge_in.judge(sound, settings)
         assert verdict.decision in ("acknowledgement", "noise"), words
 

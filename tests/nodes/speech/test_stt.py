@@ -75,6 +75,13 @@ def test_confidence_is_the_better_of_two_signs(no_speech_prob, avg_logprob, conf
     assert heard.confidence == pytest.approx(confidence, abs=0.001)
 
 
+@pytest.mark.parametrize("no_speech_prob", [-0.5, 1.5, float("nan")])
+@pytest.mark.parametrize("avg_logprob", [0.5, -1e9, float("nan")])
+def test_confidence_is_a_share_whatever_an_engine_gives(no_speech_prob, avg_logprob) -> None:
+    """Numbers that are none of what they should be do not cost the words."""
+    assert 0 <= Transcript("mocha", no_speech_prob, avg_logprob).confidence <= 1
+
+
 async def test_cancel_returns_at_once() -> None:
     """A cancel leaves without waiting for the thread, and the next use works."""
     async with WhisperTiny().open() as ears:
