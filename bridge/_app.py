@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -165,16 +165,11 @@ class App:
         verdict = rule(request)
         return (await verdict if inspect.isawaitable(verdict) else verdict) is True
 
-    @asynccontextmanager
-    async def _open_memory(self, thread: str | None) -> AsyncIterator[_Memory]:
+    def _open_memory(self, thread: str | None) -> AbstractAsyncContextManager[_Memory]:
         name = secrets.token_hex(8) if thread is None else thread
         if self.threads is None:
-            yield _Memory(History(), name)
-            return
-        async with self.threads.open_thread(name) as opened:
-            history = History(opened.entries)
-            history.on_change = opened.write
-            yield _Memory(history, name, opened)
+            return nullcontext(_Memory(History(), name))
+        return _open_saved(self.threads, name)
 
     async def _begin(self, call: Call, transport: Transport) -> None:
         if transport.audio and self.speech is not None:
@@ -201,6 +196,14 @@ class App:
 
     def __repr__(self) -> str:
         return f"<App {self.name!r} answering with {_qualified(self.answer)}>"
+
+
+@asynccontextmanager
+async def _open_saved(threads: Threads, name: str) -> AsyncIterator[_Memory]:
+    async with threads.open_thread(name) as opened:
+        history = History(opened.entries)
+        history.on_change = opened.write
+        yield _Memory(history, name, opened)
 
 
 def _qualified(answer: object) -> str:

@@ -52,7 +52,7 @@ class Speaking:
         """What was said and heard, by turn."""
         Voiced(call, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(call, self._playout)
-        self._silent = trio.Event()
+        self._silent: trio.Event | None = None  # made by who waits for it
         self.is_closed = False
         """Whether the call is over: nothing is said any more."""
         self.turns_cut = 0
@@ -240,6 +240,8 @@ class Speaking:
         An agent that thinks without having the floor is not waited for.
         """
         while self.is_generating or not self._playout.is_idle:
+            if self._silent is None:
+                self._silent = trio.Event()
             await self._silent.wait()
 
     async def say(self, text: str, interruptible: bool) -> bool:
@@ -252,7 +254,7 @@ class Speaking:
             return False  # the call is over
         turn = wanted.turn[0]
         try:
-            await turn.over.wait()
+            await turn.wait_until_over()
         except trio.Cancelled:
             assert turn.run is not None  # a fixed text is the answer of a run of its own
             turn.run.cut(reason="say() was cancelled")
@@ -397,9 +399,9 @@ class Speaking:
                 self._turns.close(turn)
             if all(utterance.settled for utterance in turn.utterances):
                 self._tell_ended(turn)
-        if not self.is_generating and self._playout.is_idle:
+        if self._silent is not None and not self.is_generating and self._playout.is_idle:
             self._silent.set()
-            self._silent = trio.Event()
+            self._silent = None
 
     def _record(self, turn: Turn, interruption: Interruption) -> None:
         record = record_of(turn, interruption, self.phase_of(turn))

@@ -31,8 +31,8 @@ class Turn:
     agent: str
     run: Run | None
     started_at_s: float
-    active: set[Run] = field(default_factory=set)
-    """The runs that work on it."""
+    active: list[Run] = field(default_factory=list)
+    """The runs that work on it; mostly one, and a set takes twice as much."""
     utterances: list[Utterance] = field(default_factory=list)
     outcome: Outcome | None = None
     """How its generation ended; ``None`` while it runs."""
@@ -42,8 +42,8 @@ class Turn:
     """The outcome of its runs that have ended; other than completed as soon as one was."""
     interruption: Interruption | None = None
     """What cut it; ``None`` if nothing did."""
-    over: trio.Event = field(default_factory=trio.Event)
-    """Set once it was heard to its end, or cut."""
+    is_over: bool = False
+    """Whether it was heard to its end, or cut."""
     phase: TurnPhase = "thinking"
     """What it is at; nodes set it, and call ``call.touch_state()``."""
     step: int = 0
@@ -69,6 +69,21 @@ class Turn:
     paused_s: float = 0.0
     """For how long it was paused, up to the last time it went on."""
     _paused_at_s: float | None = None
+    _over: trio.Event | None = None  # made by who waits for it
+
+    async def wait_until_over(self) -> None:
+        """Wait until it was heard to its end, or cut."""
+        if self._over is None:
+            self._over = trio.Event()
+            if self.is_over:
+                self._over.set()
+        await self._over.wait()
+
+    def end(self) -> None:
+        """Take note that it was heard to its end, or cut."""
+        self.is_over = True
+        if self._over is not None:
+            self._over.set()
 
     def pause(self, now_s: float) -> None:
         """Take note that its time stands still."""
@@ -104,7 +119,7 @@ class Turn:
     @property
     def is_stale(self) -> bool:
         """Whether a run that works on it, or gave some of its text, was cut."""
-        runs = self.active if self.run is None else {self.run, *self.active}
+        runs = self.active if self.run is None else (self.run, *self.active)
         return any(run.is_stale for run in runs) or any(u.is_stale for u in self.utterances)
 
     @property
@@ -169,12 +184,14 @@ class Turns:
     def join(self, turn: Turn, run: Run | None) -> None:
         """Let a run work on a turn, for as long as its stages run."""
         if run is not None and run.is_running:
-            turn.active.add(run)
+            if run not in turn.active:
+                turn.active.append(run)
             self._by_run[run] = turn
 
     def leave(self, turn: Turn, run: Run) -> None:
         """Take note that the stages of a run that worked on a turn have ended."""
-        turn.active.discard(run)
+        if run in turn.active:
+            turn.active.remove(run)
         if run is not turn.run:
             self._forget(run, turn)
 
@@ -193,12 +210,12 @@ class Turns:
 
     def close(self, turn: Turn) -> None:
         """Forget a turn that is over."""
-        if turn.is_aside and not turn.over.is_set():
+        if turn.is_aside and not turn.is_over:
             self.aside -= 1
         self._open.pop(turn, None)
         for run in (turn.run, *turn.active):
             self._forget(run, turn)
-        turn.over.set()
+        turn.end()
 
     def _forget(self, run: Run | None, turn: Turn) -> None:
         if run is not None and self._by_run.get(run) is turn:

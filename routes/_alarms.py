@@ -1,12 +1,13 @@
-"""Calls plain functions at their time, all in one task, which begins with the first of them."""
+"""Calls the plain functions of a router at their time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import trio
+
+from ._alarm_clock import AlarmClock
 
 Notify = Callable[[Callable[[], None]], None]
 
@@ -16,62 +17,61 @@ _NEVER = (math.inf, lambda: None)
 class Alarms:
     """What is to be called at a time, by whose it is."""
 
+    __slots__ = ("_clock", "_is_closed", "_notify", "_nursery", "_waiting", "wakes_at_s")
+
     def __init__(self, nursery: trio.Nursery, notify: Notify) -> None:
-        """Wait for the first alarm.
+        """Begin with none.
 
         Args:
-            nursery: Owns the task.
-            notify: Calls a function; what that raises must not get out of it.
+            nursery: Gets what ends more than the function that raised it; functions are called in
+                the context of its owner, whoever put them.
+            notify: Calls a function; no ``Exception`` must get out of it.
         """
+        self.wakes_at_s = math.inf
+        self._clock = AlarmClock.of_run()
         self._nursery = nursery
         self._notify = notify
         self._waiting: dict[object, tuple[float, Callable[[], None]]] = {}
-        self._scope: trio.CancelScope | None = None
-        self._looks_at_s = math.inf
+        self._is_closed = False
 
     def put(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
         """Call a function at a time, in the place of what was put for the same key."""
+        if self._is_closed:
+            return
         before = self._waiting.get(key)
         self._waiting[key] = (at_s, fn)
-        scope = self._scope or self.begin()
-        # Moving a deadline costs no scheduler step, unlike waking a task; so who puts off what is
-        # next wakes nobody.  What is taken away does: mostly there is more, and it moves on.
-        if at_s < self._looks_at_s:
-            self._looks_at_s = scope.deadline = at_s
-        elif before is not None and before[0] == self._looks_at_s:
-            self._looks_at_s = scope.deadline = self._next_s()
-
-    def begin(self) -> trio.CancelScope:
-        """Start the task, unless it has begun; return the scope in which it waits."""
-        if self._scope is None:
-            self._scope = self._start()
-        return self._scope
+        if at_s < self.wakes_at_s:
+            self._clock.set(self, at_s)
+        elif before is not None and before[0] == self.wakes_at_s:
+            self._clock.set(self, self._next_s())
 
     def take_away(self, key: object) -> None:
         """Forget an alarm, if there is one."""
-        self._waiting.pop(key, None)
+        self._waiting.pop(key, None)  # the clock may wake it for nothing: mostly there is more
 
-    def _start(self) -> trio.CancelScope:
-        scope = trio.CancelScope()
-        # A task takes over the context of who starts it: here that is whoever needs an alarm first,
-        # such as a run, of which the alarms of others know nothing.
+    def close(self) -> None:
+        """Forget all alarms, and take no more."""
+        self._is_closed = True
+        self._waiting.clear()
+        self._clock.forget(self)
+
+    def wake(self, now_s: float) -> None:
+        """Call what is due."""
+        # A copy: what a function sets there is not for others to see.
         context = self._nursery.parent_task.context.copy()
-        start = partial(self._nursery.start_soon, self._keep, scope, name="alarms of the router")
-        context.run(start)
-        return scope
-
-    def _next_s(self) -> float:
-        return min((at_s for at_s, _ in self._waiting.values()), default=math.inf)
-
-    async def _keep(self, scope: trio.CancelScope) -> None:
-        while True:
-            with scope:
-                await trio.sleep_forever()
-            now_s = trio.current_time()
+        try:
             for key in list(self._waiting):
                 at_s, fn = self._waiting.get(key, _NEVER)  # the one before may have put it off
                 if at_s <= now_s:
                     del self._waiting[key]
-                    self._notify(fn)
-            self._looks_at_s = self._next_s()
-            self._scope = scope = trio.CancelScope(deadline=self._looks_at_s)
+                    context.run(self._notify, fn)
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - given to its owner
+            self._nursery.start_soon(_raise, error)
+        self._clock.set(self, self._next_s())
+
+    def _next_s(self) -> float:
+        return min((at_s for at_s, _ in self._waiting.values()), default=math.inf)
+
+
+async def _raise(error: BaseException) -> None:
+    raise error

@@ -98,7 +98,7 @@ class Router:
         self._depth_limit = DEPTH_LIMIT
         self._telling = False
         self._after: list[Callable[[], None]] = []
-        self._alarms: Alarms | None = None  # most idle calls need none
+        self._alarms = Alarms(nursery, self.notify)
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -473,21 +473,11 @@ class Router:
             at_s: When, in seconds of trio's clock.
             fn: What to call; what it raises is logged.
         """
-        (self._alarms or self._get_alarms()).put(key, at_s, fn)
-
-    def expect_alarms(self) -> None:
-        """Start what calls functions at their time, so that nobody waits for that later."""
-        self._get_alarms().begin()
-
-    def _get_alarms(self) -> Alarms:
-        if self._alarms is None:
-            self._alarms = Alarms(self.nursery, self.notify)
-        return self._alarms
+        self._alarms.put(key, at_s, fn)
 
     def forget(self, key: object) -> None:
         """Take an alarm away, if there is one."""
-        if self._alarms is not None:
-            self._alarms.take_away(key)
+        self._alarms.take_away(key)
 
 
 @asynccontextmanager
@@ -508,6 +498,7 @@ async def open_router(
                 yield router
             finally:
                 router.close("shutdown")
+                router._alarms.close()
                 nursery.cancel_scope.cancel(reason="the router is closing")
     finally:
         if router is not None:

@@ -55,6 +55,12 @@ class RouteStatistics:
 class RouteRuntime:
     """A chain at work: it decides when runs begin, and carries them out."""
 
+    __slots__ = (
+        "_active", "_advancing", "_aside", "_held", "_makes_runs", "_notes", "_on_hold", "_pending",
+        "_places", "_push", "_queue_limit", "pipeline", "removed", "route", "router", "rules",
+        "source", "statistics", "suspended", "telling",
+    )  # fmt: skip
+
     def __init__(self, route: Route, router: Router) -> None:
         self.route = route
         self.router = router
@@ -164,8 +170,6 @@ class RouteRuntime:
         self._start_task(run, value, pending)
 
     def _start_task(self, run: Run, value: Any, pending: Pending | None) -> None:
-        if self.rules:
-            self.router.expect_alarms()  # a cut sets one: nothing stands between it and its effect
         self.router.nursery.start_soon(self._task, run, value, pending, name=self._task_name)
 
     @property

@@ -12,6 +12,8 @@ import structlog.testing
 import trio
 import trio.testing
 
+from routes._alarm_clock import AlarmClock
+
 from .._app import Answer, App
 from .._history import AgentEntry
 from ._caller import Caller, open_call
@@ -78,6 +80,7 @@ class Attempt:
         self.turns_cut += len(caller.call.history.interruptions) - before
 
     async def _main(self, recorder: Recorder) -> None:
+        AlarmClock.of_run()  # its task is there for all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
         async with open_call(plan.answer, audio=plan.audio, chars_per_s=plan.chars_per_s) as caller:

@@ -26,6 +26,7 @@ from bridge.events import (
     UserTranscriptionReceived,
 )
 from bridge.testing import open_call
+from tests.living import living_tasks
 
 Answer = Callable[[Call], Awaitable[None]]
 
@@ -372,12 +373,12 @@ async def test_a_call_leaves_no_task_behind(autojump_clock):
         call.nursery.start_soon(call.say, "Hello there")
         await trio.sleep_forever()
 
-    before = trio.lowlevel.current_statistics().tasks_living
+    before = living_tasks()
     async with open_call(answer, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert trio.lowlevel.current_statistics().tasks_living > before
-    assert trio.lowlevel.current_statistics().tasks_living == before
+        assert living_tasks() > before
+    assert living_tasks() == before
     assert caller.call.ended.is_set()
     assert caller.call.state == "closed"
     assert [e.reason for e in caller.events(CallEnded)] == ["ended"]

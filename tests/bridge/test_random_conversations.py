@@ -33,6 +33,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from tests.living import living_tasks
 
 CHARS_PER_S = 20
 MS_PER_CHAR = 1000 / CHARS_PER_S
@@ -277,12 +278,11 @@ async def converse(
                 .broadcast()
             )
 
-    before = trio.lowlevel.current_statistics().tasks_living
+    before = living_tasks()
     async with App(answer, speech=SimulatedVoice(CHARS_PER_S)).open_call(line) as call:
         laws = Laws(call, line)
         await trio.testing.wait_all_tasks_blocked()
-        call.router.call_at("the alarms", math.inf, print)  # their task begins with the first
-        quiet = trio.lowlevel.current_statistics().tasks_living
+        quiet = living_tasks()
         act(laws, "user says", "hello")
         for delay_ms, (what, *args) in actions:
             await trio.sleep(delay_ms / 1000)
@@ -304,10 +304,10 @@ async def converse(
         laws.check_over()
         assert call.history.entries[-1].role == "agent"
         assert call.history.entries[-1].heard == "The end.", "it answers again"
-        assert trio.lowlevel.current_statistics().tasks_living == quiet
+        assert living_tasks() == quiet
         for utterance, heard_ms in line.played_ms.items():
             assert heard_ms > 0, utterance
-    assert trio.lowlevel.current_statistics().tasks_living == before
+    assert living_tasks() == before
 
 
 @settings(

@@ -31,6 +31,26 @@ async def a_run(nursery: trio.Nursery, router: Any, name: str) -> Run:
     return runs[0]
 
 
+async def test_a_turn_that_is_over_keeps_nobody_waiting(autojump_clock, nursery):
+    """Who waits for its end goes on at it, all of them, and who comes later at once."""
+    turns = Turns()
+    turn = turns.open(None, "a")
+    went_on = []
+
+    async def wait(who: str) -> None:
+        await turn.wait_until_over()
+        went_on.append((who, trio.current_time()))
+
+    nursery.start_soon(wait, "one")
+    nursery.start_soon(wait, "two")
+    await trio.sleep(3)
+    assert not turn.is_over
+    turns.close(turn)
+    await trio.testing.wait_all_tasks_blocked()
+    await wait("late")
+    assert sorted(went_on) == [("late", 3), ("one", 3), ("two", 3)]
+
+
 async def test_turns_count_from_one(autojump_clock):
     """Numbers rise by one; a turn that no run gives belongs to no run."""
     turns = Turns()
@@ -40,7 +60,7 @@ async def test_turns_count_from_one(autojump_clock):
     assert turns.of(None) is None
     turns.close(first)
     assert list(turns) == [second]
-    assert first.over.is_set()
+    assert first.is_over
     assert turns.generating(lambda agent: agent == "b")
     assert not turns.generating(lambda agent: agent == "a")
 
@@ -53,12 +73,12 @@ async def test_a_run_belongs_to_the_turn_it_opened_or_joined(autojump_clock, nur
         turn = turns.open(one, "agent")
         turns.join(turn, two)
         assert turns.of(one) is turns.of(two) is turn
-        assert turn.active == {one, two}
+        assert turn.active == [one, two]
         turns.leave(turn, two)
         assert turns.of(two) is None
         turns.leave(turn, one)
         assert turns.of(one) is turn
-        assert turn.active == set()
+        assert turn.active == []
         later = turns.open(one, "agent")
         turns.close(turn)
         assert turns.of(one) is later

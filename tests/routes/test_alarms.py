@@ -1,9 +1,11 @@
-"""Functions that are called at their time, all in one task."""
+"""Functions of a router that are called at their time."""
 
 from __future__ import annotations
 
 import math
+import sys
 from contextvars import ContextVar
+from functools import partial
 
 import pytest
 import trio
@@ -20,7 +22,7 @@ class Steps(trio.abc.Instrument):
         self.count = 0
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.count += task.name == "alarms of the router"
+        self.count += task.name == "alarm clock of all routers"
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ async def test_a_second_one_for_a_key_takes_the_place_of_the_first(autojump_cloc
 
 
 async def test_one_that_is_put_off_wakes_nobody(autojump_clock, alarms):
-    """The task of the alarms runs when something is to be called, and not at the old time."""
+    """The task of the clock runs when something is to be called, and not at the old time."""
     alarms.put("a", 1, lambda: None)
     await trio.testing.wait_all_tasks_blocked()
     steps = Steps()
@@ -101,3 +103,43 @@ async def test_they_know_nothing_of_who_needs_one_first(autojump_clock, nursery,
     nursery.start_soon(run)
     await trio.sleep(2)
     assert called == ["nobody"]
+
+
+async def test_what_one_sets_in_its_context_stays_there(autojump_clock, alarms):
+    """Neither the next alarm nor the task that owns them sees it."""
+    called = []
+    alarms.put("a", 1, lambda: speaker.set("an alarm"))
+    alarms.put("b", 2, lambda: called.append(speaker.get()))
+    await trio.sleep(3)
+    assert called == ["nobody"]
+    assert speaker.get() == "nobody"
+
+
+async def test_nothing_is_called_once_they_are_closed(autojump_clock, alarms):
+    """Neither what was put before nor what is put after, and others are woken as ever."""
+    called = []
+    others = Alarms(alarms._nursery, lambda fn: fn())
+    alarms.put("a", 1, lambda: called.append("before"))
+    others.put("a", 2, lambda: called.append("another's"))
+    alarms.close()
+    alarms.put("b", 1, lambda: called.append("after"))
+    await trio.sleep(3)
+    assert called == ["another's"]
+
+
+async def test_what_ends_everything_ends_what_owns_them(autojump_clock):
+    """SystemExit leaves the nursery of the alarms, and those of others go on."""
+    called = []
+
+    async def one_exits() -> None:
+        async with trio.open_nursery() as nursery:
+            Alarms(nursery, lambda fn: fn()).put("a", 1, partial(sys.exit, 3))
+            await trio.sleep_forever()
+
+    async with trio.open_nursery() as outside:
+        Alarms(outside, lambda fn: fn()).put("a", 2, lambda: called.append("another's"))
+        with pytest.raises(BaseExceptionGroup) as raised:
+            await one_exits()
+        assert [type(error) for error in raised.value.exceptions] == [SystemExit]
+        await trio.sleep(5)
+    assert called == ["another's"]

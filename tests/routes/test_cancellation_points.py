@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from routes import Event, InterruptToken, open_router
+from tests.living import living_tasks
 
 
 class Go(Event):
@@ -154,7 +155,7 @@ async def cut_and_look(router, route, until_s, act=lambda: None):
     router.on_run_end = lambda run: ends.append((run.id, run.outcome))
     runtime = router.runtime(route)
     router.call_at("the task of the alarms", math.inf, print)  # it begins with the first of them
-    tasks = trio.lowlevel.current_statistics().tasks_living
+    tasks = living_tasks()
     for turn in (1, 2):
         router.publish(Go(n=turn))
         (run,) = runtime.runs
@@ -176,7 +177,7 @@ async def cut_and_look(router, route, until_s, act=lambda: None):
         assert told == [n + 1 for n in range(turn)]  # once per run, in order
         assert ends == [(n + 1, "interrupted") for n in range(turn)]
         assert runtime.runs == ()
-        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert living_tasks() == tasks
         assert opened == []
     assert runtime.statistics.cut == 2
     assert runtime.statistics.failed == runtime.statistics.abandoned == 0

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from routes import Event, Run, current_run, open_router
+from tests.living import living_tasks
 
 UNWIND_S = HANDLER_S = 1.0
 QUIET_S = 100.0
@@ -332,7 +333,7 @@ def check(world: World, written_as: list[Chain], router: Any, probed_at: float) 
 
 
 async def play(written_as: list[Chain], echoes: bool, script: list[tuple[float, type]]) -> None:
-    tasks = trio.lowlevel.current_statistics().tasks_living
+    tasks = living_tasks()
     world = World()
     async with open_router(unwind_s=UNWIND_S, handler_s=HANDLER_S) as router:
         routes = [written(world, router, n, chain) for n, chain in enumerate(written_as)]
@@ -365,9 +366,8 @@ async def play(written_as: list[Chain], echoes: bool, script: list[tuple[float, 
             publish(world, router, trigger(probe=True), written_as)
         await trio.sleep(10)
         check(world, written_as, router, probed_at)
-        base = trio.lowlevel.current_statistics().tasks_living
-        assert base <= tasks + 2, "only the sink and the keeper of deadlines are left"
-    assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert living_tasks() == tasks + 1, "only the sink is left"
+    assert living_tasks() == tasks
 
 
 @settings(

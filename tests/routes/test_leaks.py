@@ -10,6 +10,7 @@ import structlog
 import trio
 
 from routes import Event, Run, current_run, open_router
+from tests.living import living_tasks
 
 
 class Go(Event):
@@ -89,7 +90,7 @@ async def test_a_thousand_interruptions_leave_nothing(build, autojump_clock):
             for _ in range(200):
                 await one_turn()
             runs = living_runs()
-            tasks = trio.lowlevel.current_statistics().tasks_living
+            tasks = living_tasks()
             files = open_files()
             blocks = sys.getallocatedblocks()
             for _ in range(800):
@@ -102,7 +103,7 @@ async def test_a_thousand_interruptions_leave_nothing(build, autojump_clock):
         statistics = router.runtime(route).statistics
         assert statistics.cut == statistics.started == 1000
         assert statistics.failed == statistics.dropped == statistics.abandoned == 0
-        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert living_tasks() == tasks
         assert open_files() == files
 
 

@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from routes import Event, StageTimeout, open_router
+from tests.living import living_tasks
 
 
 class Go(Event):
@@ -573,7 +574,7 @@ async def test_the_usual_chain_has_no_layer_between():
 
     async def generate(message):
         seen["task"] = trio.lowlevel.current_task()
-        seen["tasks"] = trio.lowlevel.current_statistics().tasks_living
+        seen["tasks"] = living_tasks()
         yield Out()
 
     async with open_router() as router:
@@ -581,7 +582,7 @@ async def test_the_usual_chain_has_no_layer_between():
         items = router.runtime(route).pipeline.open(None, None)
         assert items.ag_code is generate.__code__
         await items.aclose()
-        before = trio.lowlevel.current_statistics().tasks_living
+        before = living_tasks()
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
         assert seen["tasks"] == before + 1

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from routes import Event, PublishLoop, RouteDefinitionError, open_router
 from routes._router import DEPTH_LIMIT
+from tests.living import living_tasks
 
 
 class Go(Event):
@@ -52,13 +53,13 @@ async def test_publishing_to_sync_routes_takes_no_scheduler_step():
         router.on(Go).filter(lambda m: m.event.n).map(lambda m: Chunk(n=m.event.n)).broadcast()
         router.on(Go).interrupt_on(Stop).map(lambda m: Chunk(n=m.event.n * 10)).broadcast()
         router.add_sink(lambda m: order.append(m.event.n), Chunk)
-        tasks = trio.lowlevel.current_statistics().tasks_living
+        tasks = living_tasks()
         runnable = trio.lowlevel.current_statistics().tasks_runnable
         with trio.testing.assert_no_checkpoints():
             router.publish(Go(n=1))
             router.publish(Go(n=2))
             router.publish(Stop())
-        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert living_tasks() == tasks
         assert trio.lowlevel.current_statistics().tasks_runnable == runnable
     assert order == [1, 10, 2, 20]
 
@@ -403,7 +404,7 @@ async def test_an_event_that_cuts_its_own_run_is_not_lost():
 
 async def test_leaving_ends_everything(autojump_clock):
     """Leaving the block ends all runs, sinks and deadlines at once; no task is left."""
-    before = trio.lowlevel.current_statistics().tasks_living
+    before = living_tasks()
 
     async def sink(message):
         await trio.sleep(50)
@@ -417,7 +418,7 @@ async def test_leaving_ends_everything(autojump_clock):
         router.publish(Go())
         await trio.sleep(1)
     assert trio.current_time() == 2
-    assert trio.lowlevel.current_statistics().tasks_living == before
+    assert living_tasks() == before
 
 
 async def test_deadlines_are_kept_one_by_one(autojump_clock):
@@ -454,6 +455,6 @@ async def test_a_cut_starts_no_task(stage):
         route.stream(forever) if stage == "stream" else route.map(lambda m: anext(forever(m)))
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
-        tasks = trio.lowlevel.current_statistics().tasks_living
+        tasks = living_tasks()
         router.publish(Stop())
-        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert living_tasks() == tasks

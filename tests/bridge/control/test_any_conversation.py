@@ -33,6 +33,7 @@ from bridge.testing import Caller, open_call
 from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest, Usage
 from nodes.tools import commit, finish, shield, tool
+from tests.living import living_tasks
 
 pytestmark = pytest.mark.proof
 
@@ -174,7 +175,7 @@ class Conversation:
                 self.cancelled_at.append((trio.current_time(), receipt.turn))
 
     async def run(self, script: list[tuple[str, float]]) -> None:
-        tasks_before = trio.lowlevel.current_statistics().tasks_living
+        tasks_before = living_tasks()
         async with open_call(self.answer, audio=self.audio, chars_per_s=20) as caller:
             self.said.append("words 1")
             caller.call.handle.send_input("words 1")
@@ -184,7 +185,7 @@ class Conversation:
                 self.check(caller)
             caller.call.handle.resume()
             await self.finish(caller)
-        assert trio.lowlevel.current_statistics().tasks_living == tasks_before
+        assert living_tasks() == tasks_before
 
     async def finish(self, caller: Caller) -> None:
         """Let everything settle, then see whether it is alive."""
