@@ -77,9 +77,14 @@ class GivenAudio:
         return True
 
     def forget_heard(self, utterance: Utterance, now_s: float) -> None:
-        """Forget what is not given again, whatever happens; it is most of a call's memory."""
+        """Forget what is not given again, whatever happens; it is most of a call's memory.
+
+        Called as soon as words were heard.
+        """
         played_ms = utterance.known_position_ms(now_s, lost=True)
-        utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms)))
+        # What a player has reported may lie behind what is taken for heard by now.
+        chars = None if utterance.is_reported else utterance.heard_chars
+        utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms, chars)))
 
     def _byte_of(self, position_ms: float) -> int:
         return 2 * round(position_ms * self._bytes_per_ms / 2)

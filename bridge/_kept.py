@@ -41,14 +41,15 @@ class KeptAudio:
         Args:
             position: What is at it and behind it stays.
         """
-        count = 0
+        count, starts_at = 0, self.starts_at
         for piece in self._pieces:
-            ends_at = self.starts_at + len(piece)
+            ends_at = starts_at + len(piece)
             if ends_at > position:
                 break
+            starts_at = ends_at
             count += 1
-            self._size -= len(piece)
-            self.starts_at = ends_at
+        self._size -= starts_at - self.starts_at
+        self.starts_at = starts_at
         del self._pieces[:count]
 
     def take_from(self, position: int) -> tuple[int, list[bytes]]:

@@ -118,15 +118,22 @@ class Utterance:
         """Whether it was cut before it was heard to its end."""
         return self.cut_at_ms is not None
 
-    def add_audio(self, audio: AgentAudio) -> None:
-        """Take note of a piece of synthesised audio."""
+    def add_audio(self, audio: AgentAudio) -> bool:
+        """Take note of a piece of synthesised audio.
+
+        Returns:
+            Whether it tells more than its sound: which words are heard when may be other than was
+            foreseen.
+        """
         duration_ms = len(audio.pcm) / 2 / audio.sample_rate_hz * 1000
-        if audio.text or audio.words or audio.last or not self.segments:
+        tells_more = bool(audio.text or audio.words or audio.last or not self.segments)
+        if tells_more:
             self._get_to_know(audio)
         segment = self.segments[-1]
         segment.duration_ms += duration_ms
         segment.complete = audio.last
         self.audio_ms += duration_ms
+        return tells_more
 
     def _get_to_know(self, audio: AgentAudio) -> None:
         """Take note of what a piece tells beside its sound."""
@@ -193,16 +200,18 @@ class Utterance:
         self._reported_s, self._reported_ms = now_s, played_ms
         self._stalled = stalled
 
-    def again_from_ms(self, position_ms: float) -> float:
+    def again_from_ms(self, position_ms: float, chars: int | None = None) -> float:
         """Return where its audio begins that is given again: with the last heard word.
 
         Args:
             position_ms: How much was played.
+            chars: How many characters are said by there; ``None`` has them counted.
 
         Returns:
             At most `position_ms`; that itself if nothing is left to be heard.
         """
-        heard = self.generated[: self._chars_at(position_ms)].rstrip()
+        chars = self._chars_at(position_ms) if chars is None else chars
+        heard = self.generated[:chars].rstrip()
         if self.text_complete and len(heard) == len(self.generated.rstrip()):
             return position_ms
         before = 0
@@ -322,8 +331,8 @@ class Utterance:
         if played_ms < self._quiet_until_ms and self._quiet_for == self._known:
             return ""
         before = self.heard_chars
-        chars = self._chars_at(played_ms)
-        self._quiet_for, self._quiet_until_ms = self._known, self._next_word_ms(played_ms)
+        chars, self._quiet_until_ms = self._reach(played_ms)
+        self._quiet_for = self._known
         new = self.generated[before:chars]
         at_end = self.text_complete and chars == len(self.generated)
         if chars <= before or not (new.strip() or at_end):
@@ -336,14 +345,6 @@ class Utterance:
     def _known(self) -> tuple[int, bool, bool]:
         """What may be known later, and changes which words are heard at a position."""
         return len(self.generated), self.text_complete, self.audio_complete
-
-    def _next_word_ms(self, played_ms: float) -> float:
-        """Return until which position no further word is heard, if nothing more gets known."""
-        for segment in reversed(self._texts()):
-            if segment.start_ms <= played_ms:
-                inside_s = (played_ms - segment.start_ms) / 1000
-                return segment.start_ms + 1000 * segment.quiet_until_s(inside_s)
-        return 0.0
 
     def quiet_until_s(self) -> float:
         """Return until when no further word of it is heard, if nothing more gets known.
@@ -364,7 +365,14 @@ class Utterance:
 
     def _chars_at(self, played_ms: float) -> int:
         """Return how many characters are said by a position."""
-        chars = 0
+        return self._reach(played_ms)[0]
+
+    def _reach(self, played_ms: float) -> tuple[int, float]:
+        """Return how many characters are said by a position, and where the next word may end.
+
+        That is where no word ends before, if nothing more gets known; 0 if it cannot be foreseen.
+        """
+        chars, next_word_ms = 0, 0.0
         for segment in self._texts():
             if not self.generated.startswith(segment.text, chars):
                 break  # a piece was never synthesised; what follows is no prefix of the text
@@ -374,10 +382,12 @@ class Utterance:
                 break
             whole = segment.complete and inside_s >= segment.duration_ms / 1000 - 0.001
             if not whole:
-                chars += segment.heard_length(inside_s, segment.span_s(inside_s))
+                heard = segment.heard_length(inside_s, segment.span_s(inside_s))
+                chars += heard
+                next_word_ms = segment.start_ms + 1000 * segment.quiet_until_s(inside_s, heard)
                 break
             chars += len(segment.text)
-        return min(chars, len(self.generated))
+        return min(chars, len(self.generated)), next_word_ms
 
     def hear_all(self) -> str:
         """Take note that all text was heard (or sent, where only text travels)."""

@@ -33,6 +33,7 @@ from ._given_audio import GivenAudio
 from ._ledger import Utterance
 from ._playout_listener import PlayoutListener
 from ._transport import Transport
+from .events import AgentAudio
 
 log = structlog.get_logger()
 
@@ -56,6 +57,12 @@ CallAt = Callable[[object, float, Callable[[], None]], None]
 
 class Playout:
     """The queue between synthesised audio and the caller's ear."""
+
+    __slots__ = (
+        "_call_at", "_chunk_bytes", "_given", "_goes_on", "_held", "_holds_player", "_is_woken",
+        "_listener", "_looks_at_s", "_numbers", "_player_reports", "_plays_until_s",
+        "_seconds_per_byte", "_settling", "_transport", "_utterances", "_words_at_s",
+    )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
         self._transport = transport
@@ -114,8 +121,14 @@ class Playout:
         utterance.waits_since_s = max(utterance.waits_since_s, trio.current_time())
         self.wake()
 
-    def add_audio(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
+    def look_by(self, at_s: float) -> None:
+        """Look for heard words by a time, as more is known of them than what was foreseen from."""
+        self._words_at_s = min(self._words_at_s, at_s)
+
+    def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
+        tells_more = utterance.add_audio(audio)
+        pcm = audio.pcm
         utterance.waits_since_s = now_s
         size = self._chunk_bytes
         is_steady = (  # the usual case, and so a quick one
@@ -131,10 +144,10 @@ class Playout:
         if is_steady:
             self._send_one(utterance, pcm, now_s)
             # Words are looked for now, not a little later: that costs no step of its own.
-            if now_s >= self._words_at_s:
+            if now_s >= self._words_at_s or tells_more:
                 self._look_for_words(utterance, now_s)
             return
-        looks = not utterance.sent_ms or now_s >= self._words_at_s
+        looks = tells_more or not utterance.sent_ms or now_s >= self._words_at_s
         if len(pcm) > size:
             utterance.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
         elif pcm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
 
@@ -50,21 +51,24 @@ class Segment:
         duration_s = self.duration_ms / 1000
         return duration_s if self.complete else _expected_s(self, inside_s)
 
-    def quiet_until_s(self, inside_s: float) -> float:
+    def quiet_until_s(self, inside_s: float, heard: int) -> float:
         """Return until where in its audio no further word is heard, as long as it only grows.
 
         Args:
             inside_s: Seconds of its audio that were played.
+            heard: What ``heard_length()`` says of it.
 
         Returns:
-            At most where the next word ends; 0 where that is not known.
+            At most where the next word ends; 0 where that is not known, infinite where it ends with
+            audio that still grows.
         """
         if self.words:
             return quiet_until_s(self.words, inside_s, self.duration_ms / 1000) - CLOSE_S
-        heard = self.heard_length(inside_s, self.span_s(inside_s))
         following = bisect_right(self.ends or (), heard)
         if not self.ends or following == len(self.ends):
             return 0.0
+        if not self.complete and self.ends[following] == len(self.text):
+            return math.inf
         # What still grows may become longer than is expected, but no shorter.
         return self.span_s(0.0) * self.ends[following] / len(self.text) - CLOSE_S
 

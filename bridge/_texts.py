@@ -11,6 +11,7 @@ import structlog
 
 from routes import Message, Run
 
+from ._due import TICK_S
 from ._ledger import Utterance
 from ._playout import Playout
 from ._turns import Turn, Turns, lineage, outermost
@@ -81,6 +82,7 @@ class Texts:
         if not turn.generated:
             self.remember(turn)  # takes its place in the history's order
         utterance.generated += response.content
+        self._playout.look_by(message.at_s + TICK_S)
         self._newest = (message.id, utterance)
         self._unwritten[turn] = None
 

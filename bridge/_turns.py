@@ -151,6 +151,8 @@ class FixedText:
 class Turns:
     """The turns of a call that are not over."""
 
+    __slots__ = ("_by_run", "_count", "_open", "aside")
+
     def __init__(self, after: int = 0) -> None:
         """Count from a number on.
 

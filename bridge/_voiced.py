@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from routes import Message
+from routes import Message, Run
 
 from ._ledger import Utterance
 from ._playout import Playout
@@ -22,6 +22,8 @@ log = structlog.get_logger()
 class Voiced:
     """Hands the audio of a call's voices to the playout."""
 
+    __slots__ = ("_call", "_playout", "_rate_hz", "_turns", "_wrong_rates")
+
     def __init__(self, call: Call, turns: Turns, playout: Playout, rate_hz: int) -> None:
         self._call = call
         self._turns = turns
@@ -33,14 +35,13 @@ class Voiced:
 
     def _audio_given(self, message: Message) -> None:
         audio: AgentAudio = message.event
-        utterance = self._meant(audio.utterance, message)
+        utterance = self._meant(audio.utterance, message.run)
         if utterance is None or utterance.finished:
             return
         if audio.sample_rate_hz != self._rate_hz:
             self._refuse_rate(message.source, audio.sample_rate_hz)
             return
-        utterance.add_audio(audio)
-        self._playout.add_audio(utterance, audio.pcm, message.at_s)
+        self._playout.add_audio(utterance, audio, message.at_s)
 
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
         needed_hz = self._rate_hz
@@ -51,13 +52,13 @@ class Voiced:
             self._call.router.publish_detached(AgentError(message=text), source)
 
     def _audio_complete(self, message: Message) -> None:
-        utterance = self._meant(message.event.utterance, message)
+        utterance = self._meant(message.event.utterance, message.run)
         if utterance is not None and not utterance.finished:
             utterance.audio_complete = True
             self._playout.wake()
 
-    def _meant(self, number: int, message: Message) -> Utterance | None:
+    def _meant(self, number: int, run: Run | None) -> Utterance | None:
         if number:
             return self._playout.utterance(number)
-        turn = self._turns.of(message.run)
+        turn = self._turns.of(run)
         return turn.utterances[-1] if turn is not None and turn.utterances else None

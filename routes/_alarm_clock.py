@@ -11,7 +11,7 @@ import trio
 from trio.lowlevel import RunVar, spawn_system_task
 
 SPARE_ENTRIES = 1000
-"""How many outdated times may lie in the heap before it is cleared of them."""
+"""How many entries the heap may have at least before it is cleared of outdated ones."""
 
 
 class Sleeper(Protocol):
@@ -34,7 +34,7 @@ class AlarmClock:
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Sleeper]] = []
         self._entries = count()  # of two sleepers for the same time the first comes first
-        self._sleepers = 0
+        self._entries_allowed = SPARE_ENTRIES
         self._scope = trio.CancelScope()
         self._looks_at_s = math.inf
 
@@ -56,12 +56,11 @@ class AlarmClock:
             sleeper: Whom.
             at_s: When, in seconds of trio's clock; infinite: never.
         """
-        self._sleepers += (at_s < math.inf) - (sleeper.wakes_at_s < math.inf)
         sleeper.wakes_at_s = at_s
         if at_s < math.inf:
             heappush(self._heap, (at_s, next(self._entries), sleeper))
-        if len(self._heap) > 2 * self._sleepers + SPARE_ENTRIES:
-            self._clear_up()
+            if len(self._heap) > self._entries_allowed:
+                self._clear_up()
         self._look_in_time()
 
     def forget(self, sleeper: Sleeper) -> None:
@@ -72,6 +71,7 @@ class AlarmClock:
     def _clear_up(self) -> None:
         self._heap = [entry for entry in self._heap if entry[0] == entry[2].wakes_at_s]
         heapify(self._heap)
+        self._entries_allowed = max(SPARE_ENTRIES, 2 * len(self._heap))
 
     def _look_in_time(self) -> None:
         next_s = self._next_s()
@@ -102,7 +102,6 @@ class AlarmClock:
         while self._next_s() <= now_s:
             sleeper = heappop(self._heap)[2]
             sleeper.wakes_at_s = math.inf
-            self._sleepers -= 1
             due.append(sleeper)
         return due
 

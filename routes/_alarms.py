@@ -70,7 +70,11 @@ class Alarms:
         self._clock.set(self, self._next_s())
 
     def _next_s(self) -> float:
-        return min((at_s for at_s, _ in self._waiting.values()), default=math.inf)
+        next_s = math.inf
+        for at_s, _ in self._waiting.values():  # quicker than min(): there are one or two
+            if at_s < next_s:
+                next_s = at_s
+        return next_s
 
 
 async def _raise(error: BaseException) -> None:

@@ -73,6 +73,13 @@ class Router:
         closed: Whether nothing is triggered any more, as all its tasks have ended.
     """
 
+    __slots__ = (
+        "_after", "_alarms", "_depth", "_depth_limit", "_first", "_messages", "_plans", "_retired",
+        "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished", "closed", "closing",
+        "handler_s", "nursery", "on_cut", "on_decision", "on_failure", "on_run_end", "on_run_start",
+        "unwind_s",
+    )  # fmt: skip
+
     def __init__(
         self, nursery: trio.Nursery, *, unwind_s: float = UNWIND_S, handler_s: float = HANDLER_S
     ) -> None:

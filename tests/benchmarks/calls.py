@@ -21,6 +21,16 @@ OPENING_S = 0.008
 """What opening a call may take of a busy core.  The figure is of calls that talk: what was late
 because calls were being opened is over before anything is measured."""
 
+RESOLUTION = 40
+"""To what part of itself the number of calls is found."""
+
+FIRST_STEP, NEXT_STEP = 1.25, 1.06
+"""By what factors searches look: the first one knows little, the next ones what it has found."""
+
+TRIES = 3
+"""How often a number of calls is tried before it counts as too many: what others take of the core
+makes frames late, and nothing makes them early."""
+
 WARM_S = 0.5
 BOUND = 1.2
 
@@ -44,6 +54,8 @@ def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
             for number in range(calls):
                 first_s = begins_at_s(begin_s, number, calls)
                 nursery.start_soon(_hold, side, Line(delays_s), first_s)
+            await trio.sleep_until(begin_s + BEGINNING_S)
+            gc.collect()  # of what opening has left, now: its 40 ms are no delay of calls that talk
             await trio.sleep_until(begin_s + BEGINNING_S + WARM_S)
             delays_s.clear()
             cpu_s, began_s = time.process_time(), trio.current_time()
@@ -90,45 +102,60 @@ def _carries(side: str, calls: int, seconds: float) -> bool:
 class _Search:
     """Looks for the most calls that one side carries, one probe at a time."""
 
-    def __init__(self, side: str, first: int) -> None:
+    def __init__(self, side: str, first: int, step: float) -> None:
+        """Begin.
+
+        Args:
+            side: ``bare`` or ``ours``.
+            first: How many calls are tried first.
+            step: By what factor that is raised, or lowered, until the figure lies between two.
+        """
         self.side = side
         self.low = 0
         self.high: int | None = None
         self.next = first
-        self._failed_once = False
+        self._step = step
+        self._failures = 0
 
     @property
     def is_over(self) -> bool:
-        return self.high is not None and self.high - self.low <= max(1, self.high // 20)
+        if self.high is None or not self.low:
+            return self.high == 1
+        return self.high - self.low <= max(1, self.high // RESOLUTION)
 
     def probe(self, seconds: float) -> None:
-        """Try the next number of calls; one that fails gets a second try, as others use the CPU."""
+        """Try the next number of calls; one that fails is tried again, as others use the CPU."""
         if _carries(self.side, self.next, seconds):
             self.low = self.next
-        elif self._failed_once:
-            self.high = self.next
-        else:
-            self._failed_once = True
+        elif self._failures + 1 < TRIES:
+            self._failures += 1
             return
-        self._failed_once = False
+        else:
+            self.high = self.next
+        self._failures = 0
         if self.high is None:
-            self.next = max(self.low + 1, round(self.low * 1.25))
+            self.next = max(self.low + 1, round(self.low * self._step))
+        elif not self.low:
+            self.next = max(1, min(self.high - 1, round(self.high / self._step)))
         else:
             self.next = (self.low + self.high) // 2
 
 
 def _capacity(size: Size, cpu: Row) -> Row:
     found: dict[str, list[list[float]]] = {"bare": [], "ours": []}
+    assert cpu.bare is not None
+    guesses = {side: round(1000 / ms) for side, ms in (("bare", cpu.bare), ("ours", cpu.ours))}
+    step = FIRST_STEP
     for _ in range(size.capacity_searches):
-        assert cpu.bare is not None
-        guesses = {"bare": cpu.bare, "ours": cpu.ours}
-        searches = [_Search(side, max(2, round(700 / ms))) for side, ms in guesses.items()]
+        searches = [_Search(side, max(2, calls), step) for side, calls in guesses.items()]
         while not all(search.is_over for search in searches):
             for search in searches:
                 if not search.is_over:
                     search.probe(size.probe_s)
         for search in searches:
             found[search.side].append([float(search.low)])
+        guesses = {search.side: search.low for search in searches}
+        step = NEXT_STEP
     row = row_of("calls that one core carries", "calls", found["ours"], found["bare"], bound=BOUND)
     # Here more is better, so the sides change places in the ratio and back in the table.
     return replace(row, bare=row.ours, ours=row.bare or 0.0, bare_p99=None, ours_p99=None)

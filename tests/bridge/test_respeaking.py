@@ -160,8 +160,7 @@ def put(playout: Playout, number: int, script: Script) -> Utterance:
     utterance.generated = script.text
     playout.add(utterance)
     for audio in script.audio():
-        utterance.add_audio(audio)
-        playout.add_audio(utterance, audio.pcm, trio.current_time())
+        playout.add_audio(utterance, audio, trio.current_time())
     utterance.audio_complete = True
     playout.text_complete(utterance)
     return utterance

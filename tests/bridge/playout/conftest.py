@@ -103,5 +103,4 @@ def add(
 
 def say(playout: Playout, utterance: Utterance, text: str, ms: int, *, last: bool = True) -> None:
     audio = AgentAudio(bytes(2 * ms), RATE, text, last=last)
-    utterance.add_audio(audio)
-    playout.add_audio(utterance, audio.pcm, trio.current_time())
+    playout.add_audio(utterance, audio, trio.current_time())

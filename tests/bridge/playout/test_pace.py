@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from bridge._due import VOICE_S
+from bridge._due import TICK_S, VOICE_S
 from bridge._ledger import Utterance
 from bridge._playout import CHUNK_S, LEAD_S, Playout
 from routes._alarms import Alarms
@@ -195,6 +195,40 @@ async def test_words_of_a_steady_voice_are_told_with_its_audio(autojump_clock, d
     assert [text for _, _, _, text in told] == ["one", " two", " three"]
     for (at_ms, *_), chars in zip(told, (3, 7, 13), strict=True):
         assert chars / 15 * 1000 <= at_ms <= chars / 15 * 1000 + 22
+
+
+async def test_the_last_word_of_a_clause_is_told_when_it_ends(autojump_clock, deck, playout):
+    """Its voice is 200 ms ahead, and tells only with the last frame that the clause is over."""
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "one two three four"
+    playout.add(utterance)
+    frames = [
+        (text if number == 0 else "", number == 29)
+        for text in ("one two", " three four")
+        for number in range(30)
+    ]
+    for number, (text, last) in enumerate(frames):
+        say(playout, utterance, text, 20, last=last)
+        if number >= 10:
+            await trio.sleep(0.02)
+    told = {text: at_ms for at_ms, _, _, text in deck.told("heard")}
+    assert 600 <= told[" two"] <= 622
+    assert list(told) == ["one", " two", " three"]
+
+
+async def test_words_of_a_text_that_grows_are_told_soon(autojump_clock, deck, playout):
+    """What is added while its voice plays on is looked for within 0.2 s."""
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance.generated = "one two"
+    playout.add(utterance)
+    for number in range(100):
+        say(playout, utterance, "", 20, last=False)
+        if number == 61:
+            utterance.generated = "one two three four five six seven"
+            playout.look_by(trio.current_time() + TICK_S)
+        await trio.sleep(0.02)
+    told = {text.split()[-1]: at_ms for at_ms, _, _, text in deck.told("heard")}
+    assert 1240 <= told["four"] <= 1442
 
 
 class BrokenDeck(Deck):
