@@ -122,8 +122,18 @@ class Playout:
         self.wake()
 
     def look_by(self, at_s: float) -> None:
-        """Look for heard words by a time, as more is known of them than what was foreseen from."""
-        self._words_at_s = min(self._words_at_s, at_s)
+        """Look for heard words by a time, as more is known of them than what was foreseen from.
+
+        Args:
+            at_s: When, in seconds of trio's clock; with what comes next of a steady voice, or
+                ``CHUNK_S`` later if nothing does.
+        """
+        if not at_s < self._words_at_s < math.inf:
+            return  # looked for by then, or nothing is heard yet
+        self._words_at_s = at_s
+        if not self._is_woken and at_s + CHUNK_S < self._looks_at_s:
+            self._looks_at_s = at_s + CHUNK_S
+            self._call_at(self, self._looks_at_s, self._look_now)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
