@@ -7,14 +7,10 @@ from dataclasses import dataclass, field, is_dataclass
 from functools import wraps
 from typing import Any
 
-import structlog
 from pydantic import BaseModel
 
-from ._calls import name_of
 from ._match import Matcher, Predicate
 from ._message import Message
-
-log = structlog.get_logger()
 
 Observer = Callable[[Message], Any]
 
@@ -60,15 +56,6 @@ def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
         if not check(message):
             return False
     return True
-
-
-def hand_over(takers: tuple[Observer, ...], message: Message, failed: str) -> None:
-    """Call observers or sinks; what one of them raises is logged, and the others go on."""
-    for taker in takers:
-        try:
-            taker(message)
-        except Exception:
-            log.exception(failed, taker=name_of(taker), event_alias=message.alias)
 
 
 def matching(entries: list[tuple[Matcher, Observer]], cls: type) -> list[Observer]:

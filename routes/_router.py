@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import structlog
 import trio
@@ -26,7 +26,7 @@ from ._errors import PublishLoop, RouteDefinitionError
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
 from ._outcome import Outcome, Verdict
-from ._plan import NOTHING, Observer, Plan, hand_over, holds, is_event, matching, publishable
+from ._plan import NOTHING, Observer, Plan, holds, is_event, matching, publishable
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run, _current
@@ -262,12 +262,14 @@ class Router:
         Raises:
             TypeError: It is no event.
         """
-        event = value.event if type(value) is Message else value
-        if type(event) not in publishable and not is_event(event):
-            raise TypeError(
-                f"broadcast() publishes events, not {type(event).__name__}: {event!r:.80}; "
-                "make an event of it, such as AgentResponse(content=...)"
-            )
+        event = value
+        if type(event) not in publishable:  # the usual case is known to be one
+            event = value.event if type(value) is Message else value
+            if type(event) not in publishable and not is_event(event):
+                raise TypeError(
+                    f"broadcast() publishes events, not {type(event).__name__}: {event!r:.80}; "
+                    "make an event of it, such as AgentResponse(content=...)"
+                )
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
 
@@ -284,10 +286,7 @@ class Router:
             plan = self._plan_for(cls)
         depth = self._depth
         if depth >= self._depth_limit:
-            # From here on all that is published within this publication is refused, else two
-            # chains that trigger each other twice would go on for 2 ** 32 publications.
-            self._depth_limit = 0
-            raise PublishLoop(message.alias, DEPTH_LIMIT)
+            self._refuse_deeper(message)
         self._depth = depth + 1
         try:
             if plan.comes_before:
@@ -295,21 +294,38 @@ class Router:
                     apply(message)
                 if run is not None and run.is_stale:
                     message.run = run = None  # cut by this very message, which goes on all the same
-                if plan.first:
-                    hand_over(plan.first, message, "observer_failed")
+                for observer in plan.first:
+                    self._show(observer, message)
             for trigger in plan.triggers:
                 trigger(message)
-            if plan.sinks:
-                if plan.may_cut and run is not None and run.is_stale:
-                    self._stale += 1
-                else:
-                    hand_over(plan.sinks, message, "sink_failed")
+            if plan.may_cut and run is not None and run.is_stale:
+                self._stale += bool(plan.sinks)
+                return
+            for sink in plan.sinks:
+                try:
+                    sink(message)
+                except Exception:
+                    log.exception("sink_failed", taker=name_of(sink), event_alias=message.alias)
         finally:
             self._depth = depth
-            if not depth:
-                self._depth_limit = DEPTH_LIMIT
-                if self._after:
-                    self._run_after()
+            if not depth and self._after:
+                self._run_after()
+
+    def _show(self, observer: Observer, message: Message) -> None:
+        try:
+            observer(message)
+        except Exception:
+            log.exception("observer_failed", taker=name_of(observer), event_alias=message.alias)
+
+    def _refuse_deeper(self, message: Message) -> NoReturn:
+        # From here on all that is published within this publication is refused, else two chains
+        # that trigger each other twice would go on for 2 ** 32 publications.
+        self._depth_limit = 0
+        self._after.insert(0, self._allow_depth)
+        raise PublishLoop(message.alias, DEPTH_LIMIT)
+
+    def _allow_depth(self) -> None:
+        self._depth_limit = DEPTH_LIMIT
 
     def call_after(self, fn: Callable[[], None]) -> None:
         """Call a function once the publication under way is over; at once if there is none.
