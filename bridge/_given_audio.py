@@ -18,7 +18,7 @@ class GivenAudio:
     Attributes:
         recalled_at_s: When the player was cleared of what it is to get again; infinite if it was
             not.
-        kept_bytes: How much audio of an utterance is kept at most.
+        kept_bytes: How much audio of an utterance is given again at most.
     """
 
     __slots__ = ("_bytes_per_ms", "_is_lost", "_transport", "kept_bytes", "recalled_at_s")
@@ -70,6 +70,7 @@ class GivenAudio:
         for utterance in utterances:
             played_ms = utterance.known_position_ms(now_s, lost=lost)
             again_from_ms = utterance.again_from_ms(played_ms)
+            utterance.kept.forget_all_but(self.kept_bytes)
             begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
             utterance.waiting[:0] = audio
             from_ms = begins / self._bytes_per_ms

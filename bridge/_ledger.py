@@ -129,15 +129,14 @@ class Utterance:
         tells_more = bool(audio.text or audio.words or audio.last or not self.segments)
         if tells_more:
             self._get_to_know(audio)
-        segment = self.segments[-1]
-        segment.duration_ms += duration_ms
-        segment.complete = audio.last
+        self.segments[-1].complete = audio.last
         self.audio_ms += duration_ms
         return tells_more
 
     def _get_to_know(self, audio: AgentAudio) -> None:
         """Take note of what a piece tells beside its sound."""
         self._quiet_until_ms = 0.0
+        self._measure_last()
         if audio.text or not self.segments:
             self.segments.append(Segment(audio.text, self.audio_ms))
             self._says_text = self._says_text or bool(audio.text)
@@ -148,6 +147,27 @@ class Utterance:
                 WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
                 for word in audio.words
             )
+
+    def _measure_last(self) -> None:
+        """Note how long the last segment is so far; that matters less often than audio comes."""
+        if self.segments:
+            last = self.segments[-1]
+            last.duration_ms = self.audio_ms - last.start_ms
+
+    def flow(self, pcm: bytes, duration_ms: float, kept_bytes: int) -> None:
+        """Take note of audio that came without anything else, and was handed over at once.
+
+        What ``add_audio()`` and ``sent()`` do for the next piece of a voice that has started, to a
+        player that has not played all.
+
+        Args:
+            pcm: The audio.
+            duration_ms: How much.
+            kept_bytes: As in ``KeptAudio.add()``.
+        """
+        self.audio_ms += duration_ms
+        self.sent_ms += duration_ms
+        self.kept.add(pcm, kept_bytes)
 
     def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
         """Take note of audio that was handed to the transport.
@@ -396,6 +416,7 @@ class Utterance:
 
     def _texts(self) -> list[Segment]:
         if self._says_text:
+            self._measure_last()
             return self.segments
         # The audio came without words: it says all that is to be said.
         whole = self._whole

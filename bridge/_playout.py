@@ -47,6 +47,10 @@ CHUNK_S = 0.04
 _ROOM_S = LEAD_S - CHUNK_S + CLOSE_S
 """With so much ahead, or less, there is room for a chunk."""
 
+STALL_GRID_S = 0.02
+"""At multiples of this it is looked whether a steady voice has stalled.  With each word of each
+call that moves on, and trio's deadline only moves when nobody is left to look at it."""
+
 FLUSH_REPORT_S = 0.15
 """How long a player may take to say where a cut stopped it, before the clock is believed."""
 
@@ -60,8 +64,9 @@ class Playout:
 
     __slots__ = (
         "_call_at", "_chunk_bytes", "_given", "_goes_on", "_held", "_holds_player", "_is_woken",
-        "_listener", "_looks_at_s", "_numbers", "_player_reports", "_plays_until_s",
-        "_seconds_per_byte", "_settling", "_transport", "_utterances", "_words_at_s",
+        "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play", "_player_reports",
+        "_plays_until_s", "_seconds_per_byte", "_settling", "_steady", "_transport", "_utterances",
+        "_words_at_s",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -70,6 +75,8 @@ class Playout:
         self._call_at = call_at
         self._utterances: list[Utterance] = []
         self._settling: dict[Utterance, float] = {}
+        # The voice whose next audio can go to the player at once; whatever else happens empties it.
+        self._steady: Utterance | None = None
         self._plays_until_s = 0.0
         self._player_reports = False
         self._goes_on = False
@@ -79,7 +86,9 @@ class Playout:
         self._looks_at_s = math.inf
         self._words_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
+        self._play = transport.play
         self._given = GivenAudio(transport, LEAD_S)
+        self._kept_bytes = self._given.kept_bytes
         self._held = False
         self._numbers = 0
 
@@ -137,11 +146,31 @@ class Playout:
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
-        tells_more = utterance.add_audio(audio)
         pcm = audio.pcm
-        utterance.waits_since_s = now_s
+        plays_until_s = self._plays_until_s
+        if (  # the usual case, and so a quick one
+            utterance is self._steady
+            and now_s < plays_until_s <= now_s + _ROOM_S
+            and 0 < len(pcm) <= self._chunk_bytes
+            and not (audio.last or audio.text or audio.words)
+        ):
+            duration_s = len(pcm) * self._seconds_per_byte
+            self._plays_until_s = plays_until_s + duration_s
+            utterance.flow(pcm, duration_s * 1000, self._kept_bytes)
+            self._play(utterance.play_number, pcm)
+            # Words are looked for now, not a little later: that costs no step of its own.
+            if now_s >= self._words_at_s:
+                self._look_for_words(utterance, now_s)
+            return
+        self._add_unsteady(utterance, audio, now_s)
+
+    def _add_unsteady(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
+        """Queue audio that tells more, or that may have to wait."""
+        pcm = audio.pcm
         size = self._chunk_bytes
-        is_steady = (  # the usual case, and so a quick one
+        tells_more = utterance.add_audio(audio)
+        utterance.waits_since_s = now_s
+        is_steady = (
             0 < len(pcm) <= size
             and utterance.started
             and utterance is self._utterances[0]
@@ -153,9 +182,9 @@ class Playout:
         )
         if is_steady:
             self._send_one(utterance, pcm, now_s)
-            # Words are looked for now, not a little later: that costs no step of its own.
             if now_s >= self._words_at_s or tells_more:
                 self._look_for_words(utterance, now_s)
+            self._steady = None if audio.last else utterance
             return
         looks = tells_more or not utterance.sent_ms or now_s >= self._words_at_s
         if len(pcm) > size:
@@ -171,11 +200,13 @@ class Playout:
             self._given.forget_heard(utterance, now_s)
         if not self._is_woken:
             self._words_at_s = next_word_s(utterance, now_s)
-            self._looks_at_s = self._words_at_s + CHUNK_S
+            # Only for a voice that has stalled by then: else the next audio comes before.
+            self._looks_at_s = math.ceil((self._words_at_s + CHUNK_S) / STALL_GRID_S) * STALL_GRID_S
             self._call_at(self, self._looks_at_s, self._look_now)
 
     def wake(self) -> None:
         """Have another look in the next scheduler step: something has changed."""
+        self._steady = None
         if not self.is_idle:
             self._is_woken = True
             self._call_at(self, trio.current_time(), self._look_now)
@@ -186,6 +217,7 @@ class Playout:
     def _look(self, now_s: float) -> None:
         """Send what is due, follow what is heard, and come back when something can happen next."""
         self._is_woken = False  # first, as those who are told below may wake it
+        self._steady = None
         next_s = now_s + TICK_S  # if the transport raises: what follows is played all the same
         try:
             self.advance(now_s)
@@ -425,8 +457,8 @@ class Playout:
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        utterance.kept.add(pcm, self._given.kept_bytes)
-        self._transport.play(utterance.play_number, pcm)
+        utterance.kept.add(pcm, self._kept_bytes)
+        self._play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)
 

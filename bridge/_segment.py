@@ -25,7 +25,7 @@ class Segment:
     text: str
     start_ms: float
     duration_ms: float = 0.0
-    """So far; final once `complete`."""
+    """So far; final once `complete`.  Its utterance keeps it, and for the last when it is asked."""
     words: tuple[WordTiming, ...] = ()
     complete: bool = False
     ends: list[int] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge._kept import KeptAudio
+from bridge._kept import SPARE_PIECES, KeptAudio
 
 
 def test_what_was_added_is_given_back_from_a_position_on():
@@ -29,7 +29,8 @@ def test_what_is_forgotten_is_not_given_back():
     """Audio from a position that is kept no more begins where the kept audio begins."""
     kept = KeptAudio()
     for piece in (b"0123", b"4567", b"89"):
-        kept.add(piece, 6)
+        kept.add(piece, 100)
+    kept.forget_all_but(6)
     assert kept.starts_at == 4
     assert kept.take_from(1) == (4, [b"4567", b"89"])
 
@@ -43,15 +44,17 @@ def test_a_cleared_one_counts_on():
     assert kept.take_from(0) == (4, [b"4567"])
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 30))
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(1, 30))
 def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
-    """At least the limit is kept, if so much was added, and less than one piece more."""
+    """At least the limit is kept, if so much was added; and at most so many pieces more."""
     kept = KeptAudio()
-    for size in sizes:
+    for count, size in enumerate(sizes, 1):
         kept.add(bytes(size), limit)
-    size = sum(sizes) - kept.starts_at
-    assert size >= min(limit, sum(sizes))
-    assert size < limit + max(sizes)
+        assert kept.size == sum(sizes[:count]) - kept.starts_at
+        assert min(limit, sum(sizes[:count])) <= kept.size
+        assert kept.size < limit + (SPARE_PIECES + 1) * max(sizes)
+    kept.forget_all_but(limit)
+    assert min(limit, sum(sizes)) <= kept.size < limit + max(sizes)
 
 
 def test_what_is_needed_no_more_is_forgotten():

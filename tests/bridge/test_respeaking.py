@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridge._given_audio import LONGEST_WORD_S
+from bridge._kept import SPARE_PIECES
 from bridge._ledger import Utterance
 from bridge._loudspeaker import Loudspeaker, Report
-from bridge._playout import LEAD_S, Playout
+from bridge._playout import CHUNK_S, LEAD_S, Playout
 from bridge.events import AgentAudio, WordTiming
 from routes._alarms import Alarms
 
@@ -191,8 +192,8 @@ async def talk(script: Script, acts: list[Any], delay_s: float | None) -> tuple[
             if utterance.play_number > number:
                 phone.restarts.append((at_ms, utterance.place_of(utterance.play_number, 0)))
             assert utterance.generated.startswith(utterance.heard)
-            ahead = utterance.kept.size
-            assert ahead <= 2 * RATE * (LEAD_S + LONGEST_WORD_S) + 100
+            spare_s = SPARE_PIECES * CHUNK_S
+            assert utterance.kept.size <= 2 * RATE * (LEAD_S + LONGEST_WORD_S + spare_s) + 100
         await trio.sleep(15)
         phone.note_samples()
         nursery.cancel_scope.cancel()
