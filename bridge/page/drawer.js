@@ -129,7 +129,7 @@ export class Drawer {
     this.#log.add(record);
     this.#metrics.touch();
     if (changed) this.#told();
-    if (record.name === "agent.speech_cut") this.#settling ??= setTimeout(() => this.#settle(), SETTLE_MS);
+    this.#settleSoon();
   }
 
   #told() {
@@ -137,9 +137,15 @@ export class Drawer {
     this.#timeline.tell();
   }
 
+  #settleSoon() {
+    if (this.#model.numbers.isSettling) this.#settling ??= setTimeout(() => this.#settle(), SETTLE_MS);
+  }
+
   #settle() {
     this.#settling = null;
-    if (!this.#model.numbers.settle(this.#feed.now())) return;
+    const isTold = this.#model.numbers.settle(this.#feed.now());
+    this.#settleSoon(); // what came late here, or by a clock that was ahead, is looked for again
+    if (!isTold) return;
     this.#metrics.touch();
     this.#told();
   }

@@ -2,7 +2,8 @@
 
 const KEPT = 500; // values of one measure
 const OTHERS = 24; // measures that are not ours
-const SETTLE_S = 0.6; // after a cut, until the levels around it are known
+const SETTLE_S = 0.6; // after a cut, until the levels around it are known, mostly
+const PATIENCE_S = 3; // after a cut, until it is measured by the levels that have come
 const WAY_S = 0.35; // from the server's cut to silence here, on a slow line
 const CALLER_LOUD = 85; // -40 dB: a voice at a usual microphone
 const AGENT_LOUD = 42; // -50 dB: above the ramp of a cut
@@ -39,9 +40,16 @@ export class Numbers {
     if (name === "agent.speech_cut") this.#waiting.push(this.#story.cuts.at(-1));
   }
 
+  /** Whether there are cuts that are not measured yet. */
+  get isSettling() {
+    return this.#waiting.length > 0;
+  }
+
   /** Measures the cuts around which all levels are known by `now`; tells whether there were any. */
   settle(now) {
-    const due = this.#waiting.filter(({ t }) => now >= t + SETTLE_S);
+    const known = Math.min(this.#levels.mic.end, this.#levels.agent.end);
+    const isDue = ({ t }) => now >= t + SETTLE_S && (known >= t + WAY_S || now >= t + PATIENCE_S);
+    const due = this.#waiting.filter(isDue);
     this.#waiting = this.#waiting.filter((cut) => !due.includes(cut));
     for (const cut of due) {
       cut.latency = silentAfter(this.#levels, cut.t);

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 NUMBERS = """
-async ({ voices, records, now }) => {
+async ({ voices, until, records, now }) => {
   const load = (name) => import(new URL(`page/${name}.js`, document.baseURI));
   const modules = await Promise.all(["levels", "numbers", "story"].map(load));
   const [{ Levels }, { Numbers, median }, { Story }] = modules;
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
   const numbers = new Numbers(model);
   for (const [who, spans] of Object.entries(voices)) {
-    for (let n = 1; n <= 500; n++) {
+    for (let n = 1; n <= until * 50; n++) {
       const t = n / 50;
       const loud = spans.some(([from, to]) => t - 0.01 > from && t - 0.01 < to);
       model[who].put(t, loud ? 0.2 : 0.0001);
@@ -25,10 +25,12 @@ async ({ voices, records, now }) => {
     numbers.take({ t, name, data });
   }
   const settled = numbers.settle(now);
+  const settling = numbers.isSettling;
   const values = {};
   for (const each of numbers.series) values[each.key] = each.values.map(({ value }) => value);
   return {
     settled,
+    settling,
     values,
     counts: numbers.counts,
     units: numbers.series.map(({ unit }) => unit),
@@ -45,11 +47,21 @@ def measure(
     *records: list[Any],
     mic: list[tuple[float, float]] | None = None,
     agent: list[tuple[float, float]] | None = None,
+    until: float = 10.0,
     now: float = 10.0,
 ) -> dict[str, Any]:
-    """Gives Numbers two voices and some records, and returns what it has measured by `now`."""
+    """Gives Numbers two voices and some records, and returns what it has measured by `now`.
+
+    Args:
+        page: A page with nothing in it.
+        *records: What is told of the call.
+        mic: When the caller is loud, in s.
+        agent: When the agent is.
+        until: When the last levels were that have come.
+        now: The time.
+    """
     voices = {"mic": mic or [], "agent": agent or []}
-    given = {"voices": voices, "records": list(records), "now": now}
+    given = {"voices": voices, "until": until, "records": list(records), "now": now}
     told: dict[str, Any] = page.evaluate(NUMBERS, given)
     return told
 
@@ -107,8 +119,20 @@ def test_a_cut_without_a_beginning_is_not_measured(
 def test_a_cut_waits_for_its_levels(bare_page: Any) -> None:
     """It is measured only when the levels around it must have come."""
     told = measure(bare_page, CUT, mic=[(5.0, 7.0)], agent=[(2.0, 5.16)], now=5.7)
-    assert told["settled"] is False
+    assert (told["settled"], told["settling"]) == (False, True)
     assert told["values"]["page.silent_after"] == []
+
+
+def test_levels_that_come_late_are_waited_for(bare_page: Any) -> None:
+    """On a page that is held up, it is measured when they are there, and at last without them."""
+    mic, agent = [(5.0, 7.0)], [(2.0, 5.16)]
+    late = measure(bare_page, CUT, mic=mic, agent=agent, until=5.8, now=6.5)
+    assert (late["settled"], late["settling"]) == (False, True)
+    there = measure(bare_page, CUT, mic=mic, agent=agent, until=6.0, now=6.5)
+    assert (there["settled"], there["settling"]) == (True, False)
+    assert there["values"]["page.silent_after"] == [pytest.approx(160)]
+    at_last = measure(bare_page, CUT, mic=mic, agent=agent, until=5.8, now=8.6)
+    assert (at_last["settled"], at_last["settling"]) == (True, False)
 
 
 def test_counts(bare_page: Any) -> None:
