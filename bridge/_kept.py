@@ -88,6 +88,7 @@ class KeptAudio:
                 piece = piece[before:]
             taken.append(piece)
         taken.reverse()
+        self._pieces_allowed = len(self._pieces) + SPARE_PIECES
         return ends_at, taken
 
     def clear(self) -> None:

@@ -301,7 +301,7 @@ class Router:
             if plan.may_cut and run is not None and run.is_stale:
                 self._stale += bool(plan.sinks)
                 return
-            for sink in plan.sinks:
+            for sink in plan.sinks:  # in place, as most of what calls say ends here
                 try:
                     sink(message)
                 except Exception:

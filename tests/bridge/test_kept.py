@@ -57,6 +57,17 @@ def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
     assert min(limit, sum(sizes)) <= kept.size < limit + max(sizes)
 
 
+def test_the_limit_holds_for_what_is_sent_again():
+    """Many small pieces that are taken back make no room for as many large ones."""
+    kept = KeptAudio()
+    for _ in range(300):
+        kept.add(b"1", 200)
+    kept.take_from(0)
+    for _ in range(300):
+        kept.add(bytes(9), 200)
+        assert kept.size < 200 + (SPARE_PIECES + 1) * 9
+
+
 def test_what_is_needed_no_more_is_forgotten():
     """Whole pieces before a position go; what is at it and behind it stays."""
     kept = KeptAudio()

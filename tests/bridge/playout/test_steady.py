@@ -54,7 +54,7 @@ class LongWay(Playout):
 
     __slots__ = ()
 
-    _steady = property(lambda self: None, lambda self, value: None)  # type: ignore[assignment]
+    _steady = property(lambda self: None, lambda self, value: None)  # type: ignore[assignment]  # no slot
 
 
 class Line:
