@@ -10,7 +10,7 @@ import trio
 
 from routes import Message
 
-from ..events import ToolCall, ToolResult
+from .. import events
 from ._verbs import ToolOutcome
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ class StepKeeper:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._tools: dict[str, Step] = {}
-        call.router.observe(ToolCall, self._called)
-        call.router.observe(ToolResult, self._returned)
+        call.router.observe(events.ToolCall, self._called)
+        call.router.observe(events.ToolResult, self._returned)
 
     def _called(self, message: Message) -> None:
         event = message.event
