@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from secrets import token_hex
-from typing import Any, Protocol
 
 from routes import Message
 
 from ._call import open_bare_call
+from ._converse import Generates
 from ._history import History
 from .control._handle import Handle
-from .events import CallStarted, UserStartedSpeaking, UserStoppedSpeaking
-
-
-class Generates(Protocol):
-    """A node that answers."""
-
-    def generate(self, message: Any) -> AsyncIterator[Any]:
-        """Yield an answer."""
+from .events import CallStarted
 
 
 class _Nobody:
@@ -53,8 +46,6 @@ async def open_agent(
         history: What was said before, in the same conversation; ``None`` for nothing.
     """
     async with open_bare_call(_Nobody(), call_id=token_hex(8), history=history) as call:
-        bridge = call.bridge(node, name=name)
-        route = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        route.stream(node.generate).broadcast()
+        call.converse(node, name=name)
         call.router.publish_detached(CallStarted(call_id=call.call_id), "call")
         yield call.handle

@@ -13,6 +13,7 @@ import trio
 from routes import Message, Route, Router, Run, current_run, open_router
 
 from ._bridge import Bridge
+from ._converse import Generates, converse
 from ._history import History
 from ._speaking import Speaking
 from ._state import StateKeeper
@@ -150,6 +151,25 @@ class Call:
         if callable(attached):
             attached(bridge)
         return bridge
+
+    def converse(self, node: Generates, *, name: str | None = None) -> Route:
+        """Let a node answer each turn of the caller, and stop when the caller speaks.
+
+        Short for ``call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        .stream(node.generate).broadcast()``.  A node that has a place in this call keeps it.
+
+        Args:
+            node: A ``ReasoningNode``, or anything with ``generate(message)``.
+            name: As in ``bridge()``.
+
+        Returns:
+            The chain; rules can be added to it, and ``.on()`` begins the node's next one.
+
+        Raises:
+            RouteDefinitionError: `node` generates nothing, or has a place by another name.
+            ValueError: The name is taken.
+        """
+        return converse(self, node, name)
 
     def _name_for(self, node: object, name: str | None) -> str:
         if name is not None:

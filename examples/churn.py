@@ -27,8 +27,6 @@ from bridge.events import (
     ToolCall,
     ToolResult,
     TurnEnded,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
 )
 from nodes import ChatNode
 from nodes.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
@@ -133,8 +131,7 @@ def agent(analyst: Analyst) -> ChatNode:
 async def answer(call: Call) -> None:
     """Answer a call, for those who want to talk to it."""
     node = agent(Analyst())
-    route = call.bridge(node, name="analyst").on(UserStoppedSpeaking)
-    route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+    call.converse(node, name="analyst")
 
 
 app = App(answer, name="the analyst")

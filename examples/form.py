@@ -12,12 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from bridge import AgentEntry, App, Call
-from bridge.events import (
-    AgentResponse,
-    EndCall,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
-)
+from bridge.events import AgentResponse, EndCall
 from nodes import ConversationContext, ReasoningNode
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -108,9 +103,7 @@ class Waiter(ReasoningNode):
 async def answer(call: Call) -> None:
     """Answer a call."""
     waiter = Waiter()
-    bridge = call.bridge(waiter)
-    talk = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-    talk.stream(waiter.generate).broadcast()
+    call.converse(waiter)
     await call.say("Hello! For how many people is the table, and when?")
 
 

@@ -13,13 +13,7 @@ from typing import Any
 import trio
 
 from bridge import App, Call, UserEntry
-from bridge.events import (
-    AgentResponse,
-    DTMFOutput,
-    EndCall,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
-)
+from bridge.events import AgentResponse, DTMFOutput, EndCall, UserStartedSpeaking
 from nodes import ConversationContext, ReasoningNode
 
 MACHINE = re.compile(r"leave (a|your) message|after the (tone|beep)|voice ?mail", re.I)
@@ -76,11 +70,8 @@ class Reminder(ReasoningNode):
 async def answer(call: Call) -> None:
     """Talk to whoever picked up; they speak first."""
     reminder = Reminder()
-    bridge = call.bridge(reminder)
     spoke = trio.Event()
-    bridge.on(UserStartedSpeaking).map(lambda message: spoke.set())
-    talk = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-    talk.stream(reminder.generate).broadcast()
+    call.converse(reminder).on(UserStartedSpeaking).map(lambda message: spoke.set())
     with trio.move_on_after(HELLO_AFTER_S):
         await spoke.wait()
     if not spoke.is_set():
