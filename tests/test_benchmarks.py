@@ -54,6 +54,7 @@ def rows(tmp_path_factory):
         ("imports", 3),
         ("records", 2),
         ("control", 9),
+        ("tokens", 2),
     ],
 )
 def test_a_load_gives_its_figures(rows, load, figures):

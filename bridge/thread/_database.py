@@ -7,6 +7,8 @@ Rules:
    is called in a thread.  A write on the event loop waits for the disk only where it is the first
    after a checkpoint: it begins the log anew, which SQLite syncs once.
 3. It waits at most `LOCK_WAIT_S` for another process that is writing.
+4. An entry is its record in `entries` and, behind that, its additions.  Writing its record anew
+   removes the additions in the same transaction, so a reader never sees old ones behind a new one.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from ._protocol import ThreadInfo
 Row = tuple[int, str]
 """The number of an entry within its thread, and its record."""
 
+Addition = tuple[int, int, str]
+"""The number of an entry, that of one of its additions, from 1, and the record of the addition."""
+
 LOCK_WAIT_S = 0.005
 """How long a write may hold up the event loop for another process: a quarter of an audio frame."""
 OPEN_WAIT_S = 2.0
@@ -32,7 +37,8 @@ CHECKPOINT_ROWS = 2000
 MAX_LOG_PAGES = 16_384
 """How long the log may be, in pages of 4 kB.  Where so much is written that it never rests, it is
 begun anew while writes wait for the disk, or are kept."""
-SCHEMA = 1
+SCHEMA = 2
+"""Of the file.  Format 1 had no additions; such a file is taken as it is, and becomes format 2."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS threads (
@@ -41,6 +47,10 @@ CREATE TABLE IF NOT EXISTS threads (
 CREATE TABLE IF NOT EXISTS entries (
     thread TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL,
     PRIMARY KEY (thread, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS additions (
+    thread TEXT NOT NULL, number INTEGER NOT NULL, place INTEGER NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY (thread, number, place)
 ) WITHOUT ROWID;
 """
 _TOUCH = """
@@ -51,6 +61,8 @@ _PUT = """
 INSERT INTO entries VALUES (?, ?, ?)
 ON CONFLICT (thread, number) DO UPDATE SET record = excluded.record
 """
+_ADD = "INSERT INTO additions VALUES (?, ?, ?, ?)"
+_MERGE = "DELETE FROM additions WHERE thread = ? AND number = ?"
 _LIST = """
 SELECT id, (SELECT count(*) FROM entries WHERE thread = id), created_s, changed_s
 FROM threads ORDER BY changed_s DESC, id
@@ -111,35 +123,55 @@ class Database:
         if connection is not None:
             connection.close()
 
-    def load(self, thread: str) -> list[Row]:
-        """Return the records of a thread, in order; runs beside writes.
+    def load(self, thread: str) -> tuple[list[Row], list[Addition]]:
+        """Return the records of a thread and the additions to them, in order; runs beside writes.
+
+        The thread must be locked: two reads see one state only while nobody writes to it.
 
         Raises:
             sqlite3.Error: They cannot be read.
         """
-        query = "SELECT number, record FROM entries WHERE thread = ? ORDER BY number"
+        rows = "SELECT number, record FROM entries WHERE thread = ? ORDER BY number"
+        added = "SELECT number, place, record FROM additions WHERE thread = ? ORDER BY number, place"
         with closing(self._connect()) as connection:
-            return connection.execute(query, [thread]).fetchall()
+            return (
+                connection.execute(rows, [thread]).fetchall(),
+                connection.execute(added, [thread]).fetchall(),
+            )
 
-    def write(self, thread: str, rows: Sequence[Row], *, touch: bool = False) -> None:
+    def write(
+        self, thread: str, rows: Sequence[Row], *, merged: Sequence[int] = (), touch: bool = False
+    ) -> None:
         """Write records of a thread, all or none.
 
         Args:
             thread: The thread.
             rows: The records.
+            merged: The numbers of those among them whose additions are removed.
             touch: Whether to put the thread into the list of threads, as changed now.
 
         Raises:
             sqlite3.Error: They cannot be written now.
         """
-        connection = self._connection
-        if connection is None:
-            raise sqlite3.OperationalError("the database is not open")
-        if len(rows) == 1 and not touch:
+        connection = self._opened()
+        if len(rows) == 1 and not touch and not merged:
             connection.execute(_PUT, (thread, *rows[0]))
         else:
-            _write_all(connection, thread, rows, touch=touch)
+            _write_all(connection, thread, rows, merged, touch=touch)
         self._rows += len(rows)
+
+    def add(self, thread: str, addition: Addition) -> None:
+        """Write an addition to an entry of a thread.
+
+        Args:
+            thread: The thread.
+            addition: The addition.
+
+        Raises:
+            sqlite3.Error: It cannot be written now.
+        """
+        self._opened().execute(_ADD, (thread, *addition))
+        self._rows += 1
 
     def checkpoint(self) -> None:
         """Move what was written from the log into the database; runs beside writes.
@@ -174,8 +206,14 @@ class Database:
         with closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("DELETE FROM entries WHERE thread = ?", [thread])
+            connection.execute("DELETE FROM additions WHERE thread = ?", [thread])
             connection.execute("DELETE FROM threads WHERE id = ?", [thread])
             connection.execute("COMMIT")
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise sqlite3.OperationalError("the database is not open")
+        return self._connection
 
     def _connect(self) -> sqlite3.Connection:
         # Opened in a thread, used on the event loop: never by two at a time.
@@ -185,11 +223,17 @@ class Database:
 
 
 def _write_all(
-    connection: sqlite3.Connection, thread: str, rows: Iterable[Row], *, touch: bool
+    connection: sqlite3.Connection,
+    thread: str,
+    rows: Iterable[Row],
+    merged: Iterable[int],
+    *,
+    touch: bool,
 ) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.executemany(_PUT, ((thread, *row) for row in rows))
+        connection.executemany(_MERGE, ((thread, number) for number in merged))
         if touch:
             connection.execute(_TOUCH, {"id": thread, "at_s": time.time()})
         connection.execute("COMMIT")

@@ -1,18 +1,23 @@
 """How an entry of a history is written down: one JSON object, typed and versioned.
 
 Times are written as Unix seconds, since trio's clock begins anew with each process.
+
+An agent's answer grows with each piece of its text.  What a piece adds is a record of its own, so
+that a token costs the same however long the answer is; the entry is written whole when it changes
+in any other way.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
 
 import structlog
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
-from .._entries import AgentEntry, Entry, as_plain
+from .._entries import AgentEntry, Entry, InterruptionRecord, as_plain
 from ._errors import ThreadError
 
 log = structlog.get_logger()
@@ -67,6 +72,58 @@ def from_record(data: str, unix_s: float) -> Entry | None:
         )
     entry = _validated(plain)
     return None if entry is None else _earlier(entry, unix_s)
+
+
+def to_addition(before: AgentEntry, entry: AgentEntry) -> str | None:
+    """Return what an answer has grown by as JSON; ``None`` if it has changed in any other way.
+
+    Args:
+        before: The entry as it was written last, additions included.
+        entry: The entry now.
+    """
+    same = (
+        (before.at_s, before.turn, before.agent) == (entry.at_s, entry.turn, entry.agent)
+        and entry.generated.startswith(before.generated)
+        and entry.generated.startswith(entry.heard)
+        and _is_same_cut(before.interruption, entry.interruption)
+    )
+    if not same:
+        return None
+    added = entry.generated[len(before.generated) :]
+    return json.dumps({"added": added, "heard": len(entry.heard)}, separators=(",", ":"))
+
+
+def with_additions(entry: Entry, additions: Iterable[str]) -> Entry:
+    """Return an answer as it was when the last addition was written.
+
+    Half an addition is left out, and with it those behind it.
+
+    Args:
+        entry: What was written whole; only an agent's entry has additions.
+        additions: What was written since, in order.
+    """
+    if not isinstance(entry, AgentEntry):
+        return entry
+    texts, heard_chars = [entry.generated], len(entry.heard)
+    for data in additions:
+        try:
+            addition = json.loads(data)
+            texts.append(addition["added"] + "")
+            heard_chars = int(addition["heard"])
+        except (KeyError, TypeError, ValueError):
+            log.error("thread_addition_unreadable", chars=len(data))
+            break
+    generated = "".join(texts)
+    heard, cut = generated[:heard_chars], entry.interruption
+    cut = cut and replace(cut, generated=generated, heard=heard)
+    return replace(entry, generated=generated, heard=heard, interruption=cut)
+
+
+def _is_same_cut(before: InterruptionRecord | None, now: InterruptionRecord | None) -> bool:
+    """Whether two records differ in nothing but the text, which is the entry's own."""
+    if before is None or now is None:
+        return before is now
+    return replace(now, generated=before.generated, heard=before.heard) == before
 
 
 def _validated(plain: dict[str, Any]) -> Entry | None:

@@ -15,8 +15,8 @@ from ._database import Database
 from ._errors import ThreadBusyError, ThreadError
 from ._lock import ThreadLock
 from ._protocol import ThreadInfo
-from ._records import from_record
-from ._sqlite_thread import SqliteThread
+from ._records import from_record, with_additions
+from ._sqlite_thread import ReadEntry, SqliteThread
 
 CLOSE_S = 5.0
 """How long closing a thread may take: one more try to save what is left, and a last sync."""
@@ -133,10 +133,17 @@ class SqliteThreads:
             thread.lock = self._lock(thread.id)
         if not self._database.is_open:
             self._database.open()
-        rows = self._database.load(thread.id)
-        read = [(number, from_record(record, thread.trio_began_s)) for number, record in rows]
-        last = max((number for number, _ in rows), default=-1)
-        thread.take_in([(number, entry) for number, entry in read if entry is not None], last)
+        rows, added = self._database.load(thread.id)
+        additions: dict[int, list[str]] = {}
+        for number, _, record in added:
+            additions.setdefault(number, []).append(record)
+        read: list[ReadEntry] = []
+        for number, record in rows:
+            entry = from_record(record, thread.trio_began_s)
+            if entry is not None:
+                pieces = additions.get(number, [])
+                read.append(ReadEntry(number, with_additions(entry, pieces), len(pieces)))
+        thread.take_in(read, last=max((number for number, _ in rows), default=-1))
 
     async def _close(self, thread: SqliteThread) -> None:
         thread.close()

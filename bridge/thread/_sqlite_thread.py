@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import structlog
 import trio
@@ -12,6 +13,7 @@ from .._entries import Entry
 from .._repair import repair
 from ._database import Database
 from ._errors import ThreadError
+from ._growing import GrowingAnswers
 from ._lock import ThreadLock
 from ._records import to_record
 
@@ -26,6 +28,16 @@ MAX_KEPT = 10_000
 """How many entries are kept that cannot be written: some 5 MB, a day of talk."""
 SAVE_ROWS = 200
 """How many entries are written in one step of the event loop, some 2 ms."""
+
+
+class ReadEntry(NamedTuple):
+    """An entry that was read from the file."""
+
+    number: int
+    """Its number there."""
+    entry: Entry
+    additions: int
+    """How many additions to it lie there; they are in `entry` already."""
 
 
 class SqliteThread:
@@ -57,7 +69,8 @@ class SqliteThread:
         self._is_listed = False
         self._numbers: list[int] = []
         self._next = 0
-        self._kept: dict[int, str] = {}
+        self._kept: dict[int, Entry] = {}
+        self._answers = GrowingAnswers()
         self._woken = trio.Event()
         self._trouble = ""
         self._on_trouble: Callable[[str], None] | None = None
@@ -76,6 +89,9 @@ class SqliteThread:
     def write(self, index: int, entry: Entry) -> None:
         """Save an entry before returning, or keep it until it can be saved.
 
+        Of an answer that has grown, what was added is saved, which takes as long however long the
+        answer is; it is written whole with the next entry that is new, and when the thread closes.
+
         Args:
             index: Its place in the history.
             entry: The entry; one that comes after the thread was closed is lost, and logged.
@@ -83,13 +99,8 @@ class SqliteThread:
         if self._is_closed:
             log.error("thread_entry_lost", pii_thread=self.id, index=index, closed=True)
             return
-        try:
-            record = to_record(entry, self.trio_began_s)
-        except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
-            log.error("thread_entry_unwritable", index=index, error=type(error).__name__)
-            return
-        if self._kept or not self._is_attached or not self._try({index: record}):
-            self._keep(index, record)
+        if self._kept or not self._is_attached or not self._try(index, entry):
+            self._keep(index, entry)
         if self._kept or self._database.is_due:
             self._woken.set()
 
@@ -107,23 +118,25 @@ class SqliteThread:
             self._tell(error)
             self._woken.set()
 
-    def take_in(self, rows: Sequence[tuple[int, Entry]], last: int) -> None:
+    def take_in(self, rows: Sequence[ReadEntry], last: int) -> None:
         """Take in what is in the file.
 
         Args:
-            rows: The entries that could be read, under their numbers.
+            rows: The entries that could be read, in order.
             last: The highest number in the file, -1 for none.
         """
         self._next = last + 1
         self._is_attached = True
         if self._trouble:
             return  # the call has begun without them: what it says is added behind them
-        self._numbers = [number for number, _ in rows]
-        read = [entry for _, entry in rows]
-        self.entries = repair(read)
+        self._numbers = [row.number for row in rows]
+        for index, row in enumerate(rows):
+            if row.additions:
+                self._answers.added(index, row.entry, row.additions)
+        self.entries = repair([row.entry for row in rows])
         for index, entry in enumerate(self.entries):
-            if index >= len(read) or entry != read[index]:
-                self._kept[index] = to_record(entry, self.trio_began_s)
+            if index >= len(rows) or entry != rows[index].entry:
+                self._kept[index] = entry
 
     async def tend(self) -> None:
         """Save what was kept, and call for checkpoints, until cancelled."""
@@ -141,7 +154,7 @@ class SqliteThread:
             if self._is_attached:
                 self._save()
                 if self._is_listed:
-                    self._database.write(self.id, [], touch=True)
+                    self._write(self._answers.in_pieces, touch=True)
         except sqlite3.Error as error:
             log.error("thread_not_saved", pii_thread=self.id, error=str(error))
         if self._kept:
@@ -183,21 +196,42 @@ class SqliteThread:
     def _save(self) -> None:
         while self._kept:
             some = dict(list(self._kept.items())[:SAVE_ROWS])
-            self._write(some)
+            self._write(some, touch=not self._is_listed)
             for index in some:
-                del self._kept[index]
+                self._kept.pop(index, None)
 
-    def _try(self, records: dict[int, str]) -> bool:
+    def _try(self, index: int, entry: Entry) -> bool:
         try:
-            self._write(records)
+            addition = self._answers.addition(index, entry)
+            if addition is None or not self._is_listed:
+                self._write({index: entry}, touch=not self._is_listed)
+            else:
+                self._database.add(self.id, (self._number(index), *addition))
+                self._answers.added(index, entry, addition[0])
         except sqlite3.Error:
             return False  # the task that tends to the thread tells of it, if it lasts
         return True
 
-    def _write(self, records: dict[int, str]) -> None:
+    def _write(self, entries: Mapping[int, Entry], *, touch: bool) -> None:
+        """Write entries whole, and with the first of a new one all that lies in pieces."""
+        if any(index >= len(self._numbers) for index in entries):
+            entries = {**self._answers.in_pieces, **entries}
+        records = self._records(entries)
         rows = [(self._number(index), record) for index, record in records.items()]
-        self._database.write(self.id, rows, touch=not self._is_listed)
-        self._is_listed = True
+        merged = [self._number(index) for index in records if self._answers.has_additions(index)]
+        self._database.write(self.id, rows, merged=merged, touch=touch)
+        self._is_listed = self._is_listed or touch
+        self._answers.written({index: entries[index] for index in records})
+
+    def _records(self, entries: Mapping[int, Entry]) -> dict[int, str]:
+        records: dict[int, str] = {}
+        for index, entry in entries.items():
+            try:
+                records[index] = to_record(entry, self.trio_began_s)
+            except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
+                log.error("thread_entry_unwritable", index=index, error=type(error).__name__)
+                self._kept.pop(index, None)
+        return records
 
     def _number(self, index: int) -> int:
         """Return the number that an entry has in the file; half records there keep theirs."""
@@ -206,9 +240,9 @@ class SqliteThread:
             self._next += 1
         return self._numbers[index]
 
-    def _keep(self, index: int, record: str) -> None:
+    def _keep(self, index: int, entry: Entry) -> None:
         if index in self._kept or len(self._kept) < MAX_KEPT:
-            self._kept[index] = record
+            self._kept[index] = entry
         else:
             log.error("thread_entry_lost", pii_thread=self.id, index=index, kept=len(self._kept))
 

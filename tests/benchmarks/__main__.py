@@ -17,7 +17,18 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from . import calls, control, imports, interrupt, leftovers, memory, publish, records, stream
+from . import (
+    calls,
+    control,
+    imports,
+    interrupt,
+    leftovers,
+    memory,
+    publish,
+    records,
+    stream,
+    tokens,
+)
 from ._measure import FULL, QUICK, TINY, Row, Size
 from ._process import ROOT
 
@@ -31,6 +42,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "imports": imports.rows,
     "records": records.rows,
     "control": control.rows,
+    "tokens": tokens.rows,
 }
 
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 import structlog
 import trio
 
-from bridge import History, JobEntry, UserEntry
+from bridge import AgentEntry, History, InterruptionRecord, JobEntry, UserEntry
+from bridge._entries import Entry
+from bridge._repair import repair
 from bridge.events import ToolCall, ToolResult
 from bridge.thread import SqliteThreads, ThreadBusyError, ThreadError
 from bridge.thread import _database as database
 from bridge.thread import _sqlite_thread as sqlite_thread
+
+PAUSE = InterruptionRecord(
+    turn=1, verb="pause", by="caller", cause="call.control", phase="speaking", at_s=4.5,
+    elapsed_s=1.0, generated="", heard="", basis="text", step=2,
+)  # fmt: skip
 
 
 def words(entries) -> list[str]:
@@ -94,6 +104,170 @@ async def test_a_history_writes_each_change(tmp_path):
         old, new = [entry for entry in thread.entries if entry.role == "tool"]
         assert (old.outcome, old.call.id) == ("effect_unknown", "7")
         assert (new.outcome, new.call.id) == ("completed", "7_2")
+
+
+def additions(path: Path, thread: str = "a") -> int:
+    """Return how many additions to answers of a thread are in the file."""
+    with closing(sqlite3.connect(path)) as connection:
+        query = "SELECT count(*) FROM additions WHERE thread = ?"
+        return connection.execute(query, [thread]).fetchone()[0]
+
+
+async def loaded(path: Path, copy: Path) -> tuple[Entry, ...]:
+    """Return what is read if the process that writes a file is killed now."""
+    copy.mkdir()
+    for file in (path, path.with_name(path.name + "-wal")):
+        if file.exists():
+            shutil.copy(file, copy / file.name)
+    async with SqliteThreads(copy / path.name).open_thread("a") as thread:
+        return thread.entries
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_a_token_costs_the_same_however_long_the_answer_is(tmp_path, paused):
+    """What is written grows with what was added, and not with the answer."""
+    wal, text, grown = tmp_path / "calls.db-wal", "", []
+    async with SqliteThreads(tmp_path / "calls.db").open_thread("a") as thread:
+        history = History()
+        history.on_change = thread.write
+        for number in range(1, 1501):
+            text += "word "
+            history.set_agent(1, "agent", text, text, "text")
+            if paused and number == 1:
+                history.set_interruption(replace(PAUSE, generated=text, heard=text), "agent")
+            if number in (100, 200, 1400, 1500):
+                grown.append(wal.stat().st_size)
+        early, late = grown[1] - grown[0], grown[3] - grown[2]
+        assert 0 < late <= 1.5 * early
+        assert records(tmp_path / "calls.db") == 1
+        before = history.entries
+    async with SqliteThreads(tmp_path / "calls.db").open_thread("a") as thread:
+        assert [(e.generated, e.heard) for e in thread.entries] == [(text, text)]
+        assert (thread.entries[0].interruption is None) == (not paused)
+        if paused:
+            assert thread.entries[0].interruption.generated == before[0].interruption.generated
+
+
+async def test_killed_between_any_two_changes(tmp_path):
+    """What is read is the history as it was, whatever was added to the file in pieces."""
+    path, chance = tmp_path / "calls.db", Random(7)
+    async with SqliteThreads(path).open_thread("a") as thread:
+        history = History()
+        history.on_change = thread.write
+        said: dict[int, str] = {}
+        for number in range(120):
+            turn = chance.choice([1 + number // 40, 2 + number // 40])
+            match chance.randrange(12):
+                case 0:
+                    history.add_user(f"words {number}")
+                case 1:
+                    history.add_tool_call(ToolCall(name="look", id=f"{number}"), turn=turn)
+                    history.add_tool_result(ToolResult(name="look", id=f"{number}", content="x"))
+                case 2:
+                    text = said.get(turn, "")
+                    cut = replace(PAUSE, turn=turn, generated=text, heard=text[:3])
+                    history.set_interruption(cut, "agent")
+                case _:
+                    said[turn] = said.get(turn, "") + chance.choice(["one ", "\ud83d", "\n二\x00"])
+                    heard = said[turn][: chance.randrange(len(said[turn]) + 1)]
+                    history.set_agent(turn, "agent", said[turn], heard, "words")
+            read = await loaded(path, tmp_path / f"copy{number}")
+            assert _timeless(read) == _timeless(repair(history.entries))
+        assert additions(path) > 0
+    assert additions(path) == 0
+
+
+def _timeless(entries: Iterable[Entry]) -> list[Entry]:
+    """Leave out times: the clock of the copy's reader began elsewhere."""
+    found = []
+    for entry in entries:
+        cut = getattr(entry, "interruption", None)
+        changed = {"interruption": replace(cut, at_s=0.0)} if cut is not None else {}
+        found.append(replace(entry, at_s=0.0, **changed))
+    return found
+
+
+async def test_an_answer_is_whole_once_the_next_entry_comes(tmp_path):
+    """The pieces of an answer are put together in the write that adds the next entry."""
+    path = tmp_path / "calls.db"
+    async with SqliteThreads(path).open_thread("a") as thread:
+        history = History()
+        history.on_change = thread.write
+        for text in ("one ", "one two ", "one two three "):
+            history.set_agent(1, "agent", text, "", "words")
+        assert (records(path), additions(path)) == (1, 2)
+        history.add_user("and?")
+        assert (records(path), additions(path)) == (2, 0)
+        history.set_agent(1, "agent", "one two three four", "one ", "words")
+        assert (records(path), additions(path)) == (2, 1)
+        history.set_agent(1, "agent", "something else", "", "words")
+        assert (records(path), additions(path)) == (2, 0)
+    async with SqliteThreads(path).open_thread("a") as thread:
+        assert [e.role for e in thread.entries] == ["agent", "user"]
+        assert thread.entries[0].generated == "something else"
+
+
+@pytest.mark.parametrize("half", ['{"added":"three ","he', '{"added":5,"heard":1}', "[]", "{}"])
+async def test_half_an_addition_is_passed_over(tmp_path, half):
+    """What stands before it is read, it is logged, and what comes next is written."""
+    path, copy = tmp_path / "calls.db", tmp_path / "copy"
+    copy.mkdir()
+    async with SqliteThreads(path).open_thread("a") as thread:
+        history = History()
+        history.on_change = thread.write
+        for text in ("one ", "one two ", "one two three ", "one two three four "):
+            history.set_agent(1, "agent", text, text, "words")
+        for file in (path, path.with_name("calls.db-wal")):
+            shutil.copy(file, copy / file.name)
+    with closing(sqlite3.connect(copy / "calls.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE additions SET record = ? WHERE place = 2", [half])
+    with structlog.testing.capture_logs() as logs:
+        async with SqliteThreads(copy / "calls.db").open_thread("a") as thread:
+            assert [(e.generated, e.heard) for e in thread.entries] == [("one two ", "one two ")]
+            thread.write(1, UserEntry(0.0, "and?"))
+    assert [entry["event"] for entry in logs] == ["thread_addition_unreadable"]
+    assert additions(copy / "calls.db") == 0
+    async with SqliteThreads(copy / "calls.db").open_thread("a") as thread:
+        assert [e.role for e in thread.entries] == ["agent", "user"]
+
+
+async def test_an_answer_goes_on_while_the_disk_is_full(tmp_path, autojump_clock):
+    """What could not be added is written whole once there is room."""
+    path = tmp_path / "calls.db"
+    with structlog.testing.capture_logs():
+        async with SqliteThreads(path).open_thread("a") as thread:
+            history, text = History(), ""
+            history.on_change = thread.write
+            for number in range(100):
+                text += f"word{number} "
+                if number == 50:
+                    with full_disk((tmp_path / "calls.db-wal").stat().st_size):
+                        history.set_agent(1, "agent", text, text, "text")
+                        await trio.sleep(2)
+                        assert additions(path) == 49
+                    await trio.sleep(10)
+                    assert (records(path), additions(path)) == (1, 0)
+                else:
+                    history.set_agent(1, "agent", text, text, "text")
+            assert additions(path) == 49
+    async with SqliteThreads(path).open_thread("a") as thread:
+        assert [(e.generated, e.heard) for e in thread.entries] == [(text, text)]
+
+
+async def test_a_file_of_the_first_format_is_taken(tmp_path):
+    """It had no additions; it is read as it is, and grows by them from then on."""
+    path = tmp_path / "calls.db"
+    async with SqliteThreads(path).open_thread("a") as thread:
+        thread.write(0, UserEntry(0.0, "one"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript("DROP TABLE additions; PRAGMA user_version = 1;")
+    async with SqliteThreads(path).open_thread("a") as thread:
+        assert words(thread.entries) == ["one"]
+        thread.write(1, AgentEntry(0.0, 1, "agent", "two ", ""))
+        thread.write(1, AgentEntry(0.0, 1, "agent", "two three", ""))
+        assert (records(path), additions(path)) == (2, 1)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
 
 
 async def test_repairs_are_written(tmp_path):
@@ -314,7 +488,7 @@ async def test_a_newer_file_is_refused(tmp_path):
         thread.write(0, UserEntry(0.0, "one"))
     for statement in (
         "UPDATE entries SET record = replace(record, '\"v\":1', '\"v\":2')",
-        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 3",
     ):
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute(statement)
