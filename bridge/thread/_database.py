@@ -63,6 +63,10 @@ ON CONFLICT (thread, number) DO UPDATE SET record = excluded.record
 """
 _ADD = "INSERT INTO additions VALUES (?, ?, ?, ?)"
 _MERGE = "DELETE FROM additions WHERE thread = ? AND number = ?"
+_ROWS = "SELECT number, record FROM entries WHERE thread = ? ORDER BY number"
+_ADDITIONS = """
+SELECT number, place, record FROM additions WHERE thread = ? ORDER BY number, place
+"""
 _LIST = """
 SELECT id, (SELECT count(*) FROM entries WHERE thread = id), created_s, changed_s
 FROM threads ORDER BY changed_s DESC, id
@@ -131,13 +135,9 @@ class Database:
         Raises:
             sqlite3.Error: They cannot be read.
         """
-        rows = "SELECT number, record FROM entries WHERE thread = ? ORDER BY number"
-        added = "SELECT number, place, record FROM additions WHERE thread = ? ORDER BY number, place"
         with closing(self._connect()) as connection:
-            return (
-                connection.execute(rows, [thread]).fetchall(),
-                connection.execute(added, [thread]).fetchall(),
-            )
+            rows = connection.execute(_ROWS, [thread]).fetchall()
+            return rows, connection.execute(_ADDITIONS, [thread]).fetchall()
 
     def write(
         self, thread: str, rows: Sequence[Row], *, merged: Sequence[int] = (), touch: bool = False

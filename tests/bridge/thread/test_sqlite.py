@@ -115,12 +115,17 @@ def additions(path: Path, thread: str = "a") -> int:
 
 async def loaded(path: Path, copy: Path) -> tuple[Entry, ...]:
     """Return what is read if the process that writes a file is killed now."""
+    async with SqliteThreads(copied(path, copy)).open_thread("a") as thread:
+        return thread.entries
+
+
+def copied(path: Path, copy: Path) -> Path:
+    """Copy a file and its log into a new folder, and return the copy's path."""
     copy.mkdir()
     for file in (path, path.with_name(path.name + "-wal")):
         if file.exists():
             shutil.copy(file, copy / file.name)
-    async with SqliteThreads(copy / path.name).open_thread("a") as thread:
-        return thread.entries
+    return copy / path.name
 
 
 @pytest.mark.parametrize("paused", [False, True])
@@ -210,24 +215,22 @@ async def test_an_answer_is_whole_once_the_next_entry_comes(tmp_path):
 @pytest.mark.parametrize("half", ['{"added":"three ","he', '{"added":5,"heard":1}', "[]", "{}"])
 async def test_half_an_addition_is_passed_over(tmp_path, half):
     """What stands before it is read, it is logged, and what comes next is written."""
-    path, copy = tmp_path / "calls.db", tmp_path / "copy"
-    copy.mkdir()
+    path = tmp_path / "calls.db"
     async with SqliteThreads(path).open_thread("a") as thread:
         history = History()
         history.on_change = thread.write
         for text in ("one ", "one two ", "one two three ", "one two three four "):
             history.set_agent(1, "agent", text, text, "words")
-        for file in (path, path.with_name("calls.db-wal")):
-            shutil.copy(file, copy / file.name)
-    with closing(sqlite3.connect(copy / "calls.db", isolation_level=None)) as connection:
+        path = copied(path, tmp_path / "copy")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE additions SET record = ? WHERE place = 2", [half])
     with structlog.testing.capture_logs() as logs:
-        async with SqliteThreads(copy / "calls.db").open_thread("a") as thread:
+        async with SqliteThreads(path).open_thread("a") as thread:
             assert [(e.generated, e.heard) for e in thread.entries] == [("one two ", "one two ")]
             thread.write(1, UserEntry(0.0, "and?"))
     assert [entry["event"] for entry in logs] == ["thread_addition_unreadable"]
-    assert additions(copy / "calls.db") == 0
-    async with SqliteThreads(copy / "calls.db").open_thread("a") as thread:
+    assert additions(path) == 0
+    async with SqliteThreads(path).open_thread("a") as thread:
         assert [e.role for e in thread.entries] == ["agent", "user"]
 
 
