@@ -18,6 +18,7 @@ from ._history import History
 from ._speaking import Speaking
 from ._state import StateKeeper
 from ._transport import Transport
+from ._transport_guard import TransportGuard
 from ._turns import FixedText, Turn
 from .control._control import Control
 from .control._delivery import Delivery
@@ -96,14 +97,14 @@ class Call:
         self.end_reason = ""
         self._bridges: dict[str, Bridge] = {}
         self._floor: Bridge | None = None
-        self._transport = transport
+        self._transport = TransportGuard(transport)
         self.thread = thread
         self._history = History() if history is None else history
         self._ending: Message | None = None
         self._is_ending = False
         # The first sink: what follows from an event is told after it.
         router.add_sink(self._send, unless=_NEVER_SENT)
-        self.speaking = Speaking(self, transport)
+        self.speaking = Speaking(self, self._transport)
         self._state = StateKeeper(self)
         self.work = WorkRoom()
         self.work.on_change = self.touch_state
@@ -292,13 +293,15 @@ class Call:
         self._is_ending = True
         self.end_reason = reason
         outcome: Outcome = "shutdown" if reason == "shutdown" else "disconnected"
-        self.speaking.close()
-        self.router.publish_detached(CallEnded(reason=reason), "call")
-        self.router.close(outcome)
-        self.ended.set()
-        self.control.close()
-        for watcher in tuple(self._watchers):
-            watcher.close()
+        try:
+            self.speaking.close()
+            self.router.publish_detached(CallEnded(reason=reason), "call")
+        finally:  # a stage that is too deep in a loop may not publish, but it ends the call
+            self.router.close(outcome)
+            self.ended.set()
+            self.control.close()
+            for watcher in tuple(self._watchers):
+                watcher.close()
 
     # --- what is known --------------------------------------------------------------------------
 

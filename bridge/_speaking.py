@@ -7,7 +7,8 @@ is sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
@@ -264,9 +265,8 @@ class Speaking:
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
         for utterance in self._playout.utterances:
-            self._cutting = True
-            self._playout.cut(utterance, "emergency stop")
-            self._cutting = False
+            with self._putting_down_first():
+                self._playout.cut(utterance, "emergency stop")
             self._cut_turn(utterance.turn, message)
         self._holding.look()
 
@@ -312,14 +312,22 @@ class Speaking:
         """Silence what a cut run has said, in the step in which it is cut."""
         self._playout.advance(trio.current_time())
         turns = [t for t in self._turns if t.interruption is None and t.is_stale]
-        self._cutting = True
-        for utterance in self._playout.utterances:
-            if utterance.is_stale:
-                self._playout.cut(utterance, "barge-in")
-        self._cutting = False
+        with self._putting_down_first():
+            for utterance in self._playout.utterances:
+                if utterance.is_stale:
+                    self._playout.cut(utterance, "barge-in")
         for turn in turns:
             self._cut_turn(turn, run.interruption)
         self._holding.look()
+
+    @contextmanager
+    def _putting_down_first(self) -> Iterator[None]:
+        """Tell no end of a turn within the block: its cut is put down first."""
+        self._cutting = True
+        try:
+            yield
+        finally:
+            self._cutting = False
 
     def _cut_turn(self, turn: Turn, by: Interruption | Message | None) -> None:
         """Put down that a turn was cut, unless all of it had been heard by then."""

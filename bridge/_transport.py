@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 class Transport(Protocol):
     """The caller's side of a call.  None of its methods waits.
 
+    What a method raises is logged as ``transport_failed``, and the call goes on as if the method
+    had done its work: it cuts, counts and ends as it would have.
+
     What comes from the caller goes the other way: a transport publishes it with
     ``call.publish()``, and tells how far audio was played with ``call.report_playback()``.
     A transport with a method ``attached(call)`` is told of its call before the first event.  One

@@ -11,6 +11,7 @@ async def test_barge_in(autojump_clock):
 from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
 from ._everywhere import asks_on, barge_in, interrupt_everywhere
+from ._faults import TransportCall, TransportFault, fail_everywhere
 from ._points import Point
 from ._report import Report, Tried
 
@@ -21,9 +22,12 @@ __all__ = [
     "Received",
     "Report",
     "Scenario",
+    "TransportCall",
+    "TransportFault",
     "Tried",
     "asks_on",
     "barge_in",
+    "fail_everywhere",
     "interrupt_everywhere",
     "open_call",
 ]

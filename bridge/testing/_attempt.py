@@ -16,7 +16,7 @@ from routes._alarm_clock import AlarmClock
 
 from .._app import Answer, App
 from .._history import AgentEntry
-from ._caller import Caller, open_call
+from ._caller import Caller, _Line, new_line, open_call_over
 from ._laws import LAWS, Trial, agent_entries
 from ._places import repeatable, where_raised, where_waits
 from ._points import Recorder
@@ -37,6 +37,7 @@ class Plan:
     audio: bool
     chars_per_s: float
     within_s: float
+    holds: bool = True
 
 
 @dataclass(slots=True)
@@ -49,6 +50,8 @@ class Attempt:
     may_end: bool = True
     usual_errors: frozenset[str] | None = None
     """The errors that are logged without an interrupt; ``None`` if that is what is to be seen."""
+    prepare: Callable[[_Line], None] = lambda line: None
+    """Called with the transport before the call is opened."""
     breaches: list[str] = field(default_factory=list)
     cause: Exception | None = None
     """The first error that was raised."""
@@ -83,7 +86,9 @@ class Attempt:
         AlarmClock.of_run()  # its task is there for all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
-        async with open_call(plan.answer, audio=plan.audio, chars_per_s=plan.chars_per_s) as caller:
+        line = new_line(audio=plan.audio, holds=plan.holds)
+        self.prepare(line)
+        async with open_call_over(line, plan.answer, plan.chars_per_s) as caller:
             self._caller = caller
             with trio.CancelScope() as everything:
                 recorder.bound(everything)

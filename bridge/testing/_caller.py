@@ -259,8 +259,23 @@ async def open_call(
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
-    line = (_HoldingLine if holds else _Line)(audio=audio)
-    voice = SimulatedVoice(chars_per_s) if audio else None
+    async with open_call_over(
+        new_line(audio=audio, holds=holds), answer, chars_per_s, thread
+    ) as it:
+        yield it
+
+
+def new_line(*, audio: bool, holds: bool) -> _Line:
+    """Return a transport whose player can stand still, or cannot."""
+    return (_HoldingLine if holds else _Line)(audio=audio)
+
+
+@asynccontextmanager
+async def open_call_over(
+    line: _Line, answer: Answer | App, chars_per_s: float, thread: str | None = None
+) -> AsyncIterator[Caller]:
+    """Open a call as ``open_call()`` does, over a line that somebody has made."""
+    voice = SimulatedVoice(chars_per_s) if line.audio else None
     given = answer if isinstance(answer, App) else App(answer)
     app = App(given.answer, speech=voice, threads=given.threads)
     try:

@@ -16,7 +16,7 @@ from ..events import AgentResponse, UserStartedSpeaking
 from ._attempt import Attempt, Plan, Scenario
 from ._caller import CHARS_PER_S, Caller
 from ._laws import errors
-from ._points import Injector, Point, Survey, choose
+from ._points import Injector, Point, Recorder, Survey, choose
 from ._report import Report, Tried
 
 STEPS_FACTOR, STEPS_SPARE = 20, 20_000
@@ -99,7 +99,12 @@ def interrupt_everywhere(
         TypeError: `interrupt` is an async function.
         ValueError: `limit` is below 1.
     """
-    _refuse(interrupt, limit)
+    if inspect.iscoroutinefunction(interrupt):
+        raise TypeError(
+            f"interrupt= is called between two steps and cannot wait: {interrupt!r} must be a "
+            "plain function; let it start a task in caller.call.nursery"
+        )
+    refuse("interrupt_everywhere()", limit)
     plan = Plan(
         answer=answer, scenario=scenario, interrupt=interrupt, check=check, probe=probe,
         seed=seed, audio=audio, chars_per_s=chars_per_s, within_s=within_s,
@@ -110,10 +115,10 @@ def interrupt_everywhere(
         limit_s=first.took_s + within_s,
         may_end=ends_call or first.ended,
         usual_errors=errors(first.logs),
-        most=STEPS_FACTOR * survey.total + STEPS_SPARE,
+        most=most_steps(survey),
         times=2 if twice else 1,
     )
-    return _report(
+    return report_of(
         len(points), [_try(plan, point, limits) for point in choose(points, limit, seed)]
     )
 
@@ -131,12 +136,30 @@ class _Limits:
 
 def _survey(plan: Plan) -> tuple[Survey, Attempt]:
     survey, attempt = Survey(SURVEY_STEPS), Attempt(plan, SURVEY_S)
-    attempt.run(survey, trio.testing.MockClock(autojump_threshold=0))
+    try_untouched(attempt, survey, "an interrupt")
+    return survey, attempt
+
+
+def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
+    """Run the scenario once as it is.
+
+    Args:
+        attempt: The run.
+        recorder: Counts its steps.
+        what: What is done in later runs, for the message.
+
+    Raises:
+        AssertionError: It breaks a law already.
+    """
+    attempt.run(recorder, trio.testing.MockClock(autojump_threshold=0))
     if attempt.breaches:
         listed = "\n  ".join(attempt.breaches)
-        failure = f"the scenario breaks without an interrupt:\n  {listed}"
-        raise AssertionError(failure) from attempt.cause
-    return survey, attempt
+        raise AssertionError(f"the scenario breaks without {what}:\n  {listed}") from attempt.cause
+
+
+def most_steps(untouched: Recorder) -> int:
+    """Return how many steps a run may take, by the run in which nothing was done."""
+    return STEPS_FACTOR * untouched.total + STEPS_SPARE
 
 
 def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | None]:
@@ -151,8 +174,20 @@ def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | 
     return tried, attempt.cause
 
 
-def _report(points: int, runs: list[tuple[Tried, Exception | None]]) -> Report:
-    report = Report(points, tuple(tried for tried, _ in runs))
+def report_of(
+    points: int, runs: list[tuple[Tried, Exception | None]], what: str = "interrupts"
+) -> Report:
+    """Return what was tried.
+
+    Args:
+        points: How many points there are.
+        runs: What came of each run, and the first error raised in it.
+        what: What was tried at the points.
+
+    Raises:
+        AssertionError: Something was wrong in a run.
+    """
+    report = Report(points, tuple(tried for tried, _ in runs), what)
     if report.broken:
         failure = AssertionError(report.failure())
         failure.report = report  # type: ignore[attr-defined]  # for those who want more than text
@@ -165,13 +200,18 @@ def _descriptors() -> int:
     return len(os.listdir("/dev/fd")) if os.path.isdir("/dev/fd") else 0
 
 
-def _refuse(interrupt: Callable[[Caller], object], limit: int | None) -> None:
-    if inspect.iscoroutinefunction(interrupt):
-        raise TypeError(
-            f"interrupt= is called between two steps and cannot wait: {interrupt!r} must be a "
-            "plain function; let it start a task in caller.call.nursery"
-        )
+def refuse(name: str, limit: int | None) -> None:
+    """Refuse what cannot be tried.
+
+    Args:
+        name: Who asks, for the message.
+        limit: How many points to try at most.
+
+    Raises:
+        RuntimeError: It was called from within trio.
+        ValueError: `limit` is below 1.
+    """
     if limit is not None and limit < 1:
         raise ValueError(f"limit= is a whole number from 1, or None for all points, not {limit!r}")
     if trio.lowlevel.in_trio_run():
-        raise RuntimeError("interrupt_everywhere() runs trio itself: call it from a plain test")
+        raise RuntimeError(f"{name} runs trio itself: call it from a plain test")

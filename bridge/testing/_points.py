@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 import trio
 import trio.testing
@@ -34,6 +35,11 @@ class Point:
     where: str
     """Where that task waits then: file, line and function; or that it has ended."""
 
+    @property
+    def done(self) -> str:
+        """What was done at this point, for people."""
+        return f"interrupted after {self}"
+
     def __str__(self) -> str:
         later = f" and {self.later_s:.3f} s" if self.later_s else ""
         return f"step {self.step}{later}, at {self.at_s:.3f} s: {self.task}, {self.where}"
@@ -48,6 +54,9 @@ class Step:
     where: str
     published: int
     """How many messages had been published by then."""
+
+
+P = TypeVar("P", bound=Point)
 
 
 class Recorder(trio.abc.Instrument):
@@ -204,7 +213,7 @@ class Injector(Recorder):
             self._inject()
 
 
-def choose(points: list[Point], limit: int | None, seed: int) -> list[Point]:
+def choose(points: list[P], limit: int | None, seed: int) -> list[P]:
     """Return at most `limit` points: of each place some, spread evenly over the time.
 
     Places with few points keep them all, before those with many share what is left.

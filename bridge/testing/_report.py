@@ -1,4 +1,4 @@
-"""What came of interrupting a scenario everywhere."""
+"""What came of interrupting a scenario, or letting it fail, everywhere."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ``interrupt_everywhere()`` has tried; prints as a table."""
+    """What ``interrupt_everywhere()`` or ``fail_everywhere()`` has tried; prints as a table."""
 
     points: int
     """How many points the scenario has."""
     tried: tuple[Tried, ...]
     """A run for each point that was tried, in order."""
+    what: str = "interrupts"
+    """What was tried at the points."""
 
     @property
     def cut(self) -> int:
@@ -71,9 +73,9 @@ class Report:
     def failure(self) -> str:
         """Return what a failed test says: the points at which something broke, and what did."""
         broken = self.broken
-        lines = [f"{len(broken)} of {len(self.tried)} interrupts broke the scenario"]
+        lines = [f"{len(broken)} of {len(self.tried)} {self.what} broke the scenario"]
         for run in broken[:SHOWN]:
-            lines.append(f"interrupted after {run.point}")
+            lines.append(run.point.done)
             lines += [f"    {breach}" for breach in run.breaches]
         if len(broken) > SHOWN:
             lines.append(f"and {len(broken) - SHOWN} more")

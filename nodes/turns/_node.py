@@ -145,7 +145,7 @@ class _Taker:
                 self._decide(self._waiting.popleft())
         finally:
             self._busy = False
-        self._wait()
+            self._wait()
 
     def _decide(self, fact: Input) -> None:
         now_s, view = trio.current_time(), self._view()

@@ -478,3 +478,21 @@ async def test_audio_is_not_told_as_an_event(autojump_clock):
         assert (caller.call.audio, caller.call.output_rate_hz) == (True, 1000)
         assert caller.call.is_agent("front")
         assert not caller.call.is_agent("voice")
+
+
+async def test_a_call_ends_from_the_depth_of_a_loop(autojump_clock):
+    """A stage that ends the call where nothing may be published any more ends it all the same."""
+
+    async def answer(call: Call) -> None:
+        def deeper(message: Message) -> DTMFInput | None:
+            if len(depths) == 31:  # as deep as it gets
+                call.end("enough")
+            depths.append(message.id)
+            return DTMFInput(button="1")
+
+        depths: list[int] = []
+        call.bridge(name="agent").on(DTMFInput).map(deeper).broadcast()
+
+    async with open_call(answer) as caller:
+        caller.publish(DTMFInput(button="1"))
+        assert caller.call.ended.is_set()
