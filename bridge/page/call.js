@@ -330,11 +330,13 @@ export class Call {
     this.#journal.note("line_lost", { at: this.context?.currentTime });
     this.#audio?.hold(true);
     this.#ui.setState("reconnecting");
+    this.#ui.setReconnecting(true);
   }
 
   /** The line is back: the server says when the voice goes on. */
   #goOn({ state, number }) {
     this.#journal.note("line_back", { at: this.context?.currentTime });
+    this.#ui.setReconnecting(false);
     this.#state.number = -1;
     this.#setState(state, number);
   }
@@ -356,6 +358,7 @@ export class Call {
     this.#handle.close();
     this.#permissions.close();
     this.#ui.setLevel(0);
+    this.#ui.setReconnecting(false);
     this.#ui.setPhase("ended");
     this.#ui.setState("closed");
     this.#ui.showNotice(notice);

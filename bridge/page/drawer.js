@@ -158,8 +158,6 @@ export class Drawer {
       {
         id: "drawer-key",
         type: "button",
-        class: "icon",
-        "aria-label": "What happens in the call",
         "aria-expanded": "false",
         "aria-controls": this.#element.id,
         "aria-keyshortcuts": "D",
@@ -167,6 +165,7 @@ export class Drawer {
         onclick: () => this.toggle(),
       },
       icon(ICON),
+      h("span", {}, "Inspect"),
     );
   }
 

@@ -2,6 +2,8 @@
 
 // Every other state is shown by its own name.
 const STATES = {
+  idle: "ready",
+  tool: "at work",
   offline: "not connected",
   reconnecting: "reconnecting…",
   closed: "call ended",
@@ -10,6 +12,7 @@ const STATES = {
 };
 const METER_BARS = 5;
 const METER_FLOOR_DB = -60;
+const GAP_SHOWN_MS = 400; // most lines are back before that; a banner would only flicker
 
 const byId = (id) => document.getElementById(id);
 
@@ -17,6 +20,8 @@ export class Ui {
   transcriptList = byId("transcript");
   #notice = null;
   #announced = -1;
+  #state = "offline";
+  #gap = null; // the timer of the banner
 
   /**
    * `on` has talk(), type(), hangup(), mute(on), text(text) -> whether it was taken, and
@@ -60,6 +65,7 @@ export class Ui {
     document.body.dataset.audio = audio ? "on" : "off";
     byId("mute").hidden = !microphone;
     byId("talk-key").hidden = !microphone;
+    this.#showState();
   }
 
   setTextOnly() {
@@ -73,14 +79,34 @@ export class Ui {
   }
 
   setState(state) {
-    byId("state").dataset.state = state;
-    byId("state-word").textContent = STATES[state] ?? state;
+    this.#state = state;
+    this.#showState();
+  }
+
+  #showState() {
+    const isHeard = !byId("mute").hidden && !this.muted;
+    const words = this.#state === "idle" && isHeard ? "your turn" : (STATES[this.#state] ?? this.#state);
+    byId("state").dataset.state = this.#state;
+    if (byId("state-word").textContent !== words) byId("state-word").textContent = words;
+  }
+
+  /** The line is gone, or back: what is typed stays in its box, and waits there. */
+  setReconnecting(on) {
+    clearTimeout(this.#gap);
+    byId("text").readOnly = on;
+    byId("text").ariaDisabled = String(on);
+    byId("text").placeholder = on ? "Reconnecting…" : "Type…";
+    byId("send").disabled = on;
+    document.body.dataset.line = on ? "lost" : "up";
+    if (on) this.#gap = setTimeout(() => (byId("gap").hidden = false), GAP_SHOWN_MS);
+    else byId("gap").hidden = true;
   }
 
   setMuted(muted) {
     byId("mute").ariaPressed = String(muted);
     byId("mute").ariaLabel = muted ? "Microphone is muted: unmute it" : "Mute the microphone";
     byId("mute-word").textContent = muted ? "Muted" : "";
+    this.#showState();
   }
 
   /** Shows the microphone's level, given as RMS (0..1). */

@@ -316,6 +316,7 @@ def test_cancel_while_a_tool_runs(visit: Open) -> None:
         ("waiting_permission", "asks permission", True),
         ("waiting_input", "waits for you", True),
         ("listening", "listening", False),
+        ("idle", "ready", False),
     ],
 )
 def test_states_in_words(visit: Open, state: str, words: str, busy: bool) -> None:
@@ -328,6 +329,21 @@ def test_states_in_words(visit: Open, state: str, words: str, busy: bool) -> Non
     assert call.page.is_visible("#handle") is busy
     word = call.page.text_content("#cancel-name")
     assert not busy or word == ("Stop now" if state == "stopping" else "Cancel")
+
+
+def test_your_turn(visit: Open) -> None:
+    """While nobody speaks, an open microphone means that it is the person's turn."""
+    call = visit("echo")
+    call.start()
+    call.wait("document.querySelector('#state-word').textContent === 'your turn'")
+    call.page.click("#mute")
+    assert call.page.inner_text("#state-word") == "ready"
+    call.page.click("#mute")
+    assert call.page.inner_text("#state-word") == "your turn"
+    call.type("state speaking")
+    call.wait("document.querySelector('#state-word').textContent === 'speaking'")
+    call.page.click("#hangup")
+    assert call.page.inner_text("#state-word") == "call ended"
 
 
 def test_text_mode(visit: Open) -> None:

@@ -125,6 +125,10 @@ def test_a_sentence_goes_on_after_a_gap(meet: Meet, network: Network, down_ms: i
     if down_ms:
         call.wait(f"{STATE} === 'reconnecting'")
         assert "reconnecting" in call.page.inner_text("#state-word")
+        call.wait("!document.querySelector('#gap').hidden")
+        assert "Reconnecting…" in call.page.inner_text("#gap")
+        assert not call.page.is_editable("#text")
+        assert call.page.is_disabled("#send")
         call.page.wait_for_timeout(down_ms)
         lost = call.log("line_lost")[0]["at"]
         assert [e for e in call.log("out_hot") if e["at"] > lost + 0.05] == []
@@ -135,6 +139,8 @@ def test_a_sentence_goes_on_after_a_gap(meet: Meet, network: Network, down_ms: i
     hear_story(call)
     check_story(call, network)
     assert call.page.input_value("#text") == "half a sentence"
+    assert call.page.is_editable("#text")
+    assert call.page.is_hidden("#gap")
     assert network.do("tell")["reconnects"] == 1
     forgive_network(call)
 
