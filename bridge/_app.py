@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import structlog
 import trio
@@ -16,6 +16,7 @@ from ._call import Call, open_bare_call
 from ._call_request import CallRequest
 from ._history import History
 from ._transport import Speech, Transport
+from .control._verbs import HandleOffer
 from .events import AgentError, CallStarted
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class App:
         threads: Where conversations are kept; ``None`` for an app that forgets each with its call.
         callers_name_threads: Whether callers may name the thread of their call, or who says so.
         name: Shown to callers.
+        handle: Which verbs the page offers while the agent merely thinks or speaks.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class App:
         threads: Threads | None = None,
         callers_name_threads: bool | MayName = False,
         name: str | None = None,
+        handle: HandleOffer = "auto",
     ) -> None:
         """Make an application.
 
@@ -84,11 +87,18 @@ class App:
                 conversation.  A function, plain or async, takes the ``CallRequest`` and says
                 whether this caller may open this thread.
             name: Shown to callers; by default made of the module of `answer`.
+            handle: ``"auto"`` has the page offer Stop alone while the agent merely thinks or
+                speaks, and every verb while there is work to hold.  ``"full"`` has it offer every
+                verb whenever the agent does anything: for agents that speak at length, which
+                people want to pause and redirect in mid-sentence.
 
         Raises:
             TypeError: `answer` is no function that takes a call.
-            ValueError: Callers may name threads, and there are none.
+            ValueError: Callers may name threads, and there are none; or `handle` is another word.
         """
+        if handle not in get_args(HandleOffer):
+            offers = " or ".join(map(repr, get_args(HandleOffer)))
+            raise ValueError(f"App(handle=...) is {offers}, not {handle!r}")
         if callers_name_threads and threads is None:
             raise ValueError("App(callers_name_threads=...) needs threads=, where they are kept")
         if not callable(answer) or isinstance(answer, type):
@@ -102,6 +112,7 @@ class App:
         self.threads = threads
         self.callers_name_threads = callers_name_threads
         self.name = name or _name_of(answer)
+        self.handle = handle
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

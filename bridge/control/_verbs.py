@@ -61,3 +61,7 @@ ToolOutcome = Literal[
     "withdrawn",
 ]
 """What became of the call of a tool: one word."""
+
+HandleOffer = Literal["auto", "full"]
+"""Which verbs the page offers while the agent merely thinks or speaks; with a tool, a question, a
+pause or a step of more than 2 s it offers all of them in either case."""

@@ -279,14 +279,14 @@ export class Call {
     if (Object.hasOwn(this.#messages, type)) this.#messages[type](message);
   }
 
-  #begin({ agent, audio, transcript = [] }) {
+  #begin({ agent, audio, handle, transcript = [] }) {
     this.#ui.setAgent(agent || "Voice agent");
     this.#greeted = true;
     if (!audio) this.#goWithoutSound();
     for (const said of transcript) this.#transcript.before(said);
     this.#ui.setPhase("live");
     this.#setState("idle", 0);
-    this.#handle.begin();
+    this.#handle.begin(handle);
   }
 
   /** The agent has no voice: nobody would hear the microphone either. */

@@ -32,6 +32,7 @@ const byId = (id) => document.getElementById(id);
 export class HandleView {
   #on;
   #view = null;
+  #offersAll = false; // what is offered now: all verbs, or Stop alone
   #timer = null;
   #drawn = new Map(); // id of an element -> what was drawn in it last
 
@@ -62,6 +63,7 @@ export class HandleView {
     this.#showSteps(view);
     this.#showStill(view);
     this.#showVerbs(view);
+    this.#offersAll = isFull(view);
     byId("jobs").hidden = view.backgrounded === 0;
     text("jobs", view.backgrounded === 1 ? "1 job in the background" : `${view.backgrounded} jobs in the background`);
     this.#tick();
@@ -91,13 +93,15 @@ export class HandleView {
 
   #showVerbs(view) {
     const { verbs, isHeld, mayHush, pending, cancels } = view;
+    const all = isFull(view);
     const held = isHeld ? "resume" : "pause";
-    this.#verb("hush", "barge_in", "Stop speaking", mayHush && !isHeld, view);
-    this.#verb("pause", held, isHeld ? "Resume" : "Pause", verbs[held]?.possible !== false || pending === held, view);
+    byId("handle").dataset.offers = all ? "all" : "stop";
+    this.#verb("hush", "barge_in", all ? "Stop speaking" : "Stop", all ? mayHush && !isHeld : true, view);
+    this.#verb("pause", held, isHeld ? "Resume" : "Pause", all && (verbs[held]?.possible !== false || pending === held), view);
     byId("pause").dataset.verb = held;
-    this.#verb("redirect", "redirect", "Redirect", view.state !== "stopping", view);
-    this.#verb("background", "background", "Background", verbs.background?.possible === true, view);
-    this.#verb("cancel", cancels, cancels === "cancel" ? "Cancel" : "Stop now", true, view);
+    this.#verb("redirect", "redirect", "Redirect", all && view.state !== "stopping", view);
+    this.#verb("background", "background", "Background", all && verbs.background?.possible === true, view);
+    this.#verb("cancel", cancels, cancels === "cancel" ? "Cancel" : "Stop now", all, view);
     const shown = [...byId("verbs").children].filter((key) => !key.hidden);
     byId("verbs").dataset.count = shown.length;
   }
@@ -120,6 +124,7 @@ export class HandleView {
 
   #tick() {
     const now = performance.now();
+    if (isFull(this.#view) !== this.#offersAll) return this.show(this.#view); // a step took long
     const { asOf, standing, isStill, activeMs, steps, still, armedUntil } = this.#view;
     const since = standing ? 0 : now - asOf;
     const ran = isStill ? 0 : now - asOf; // a tool goes on while the work begins to pause
@@ -133,6 +138,7 @@ export class HandleView {
     });
     this.#showCaps(since);
     byId("armed").hidden = now >= armedUntil;
+    return undefined;
   }
 
   #showCaps(since) {
@@ -171,6 +177,10 @@ export class HandleView {
     style.setProperty("--float", height); // it stays: the words would jump at every answer
     return this.#on.room();
   }
+}
+
+function isFull({ fullAt }) {
+  return performance.now() >= fullAt;
 }
 
 function stepRow({ label, state }) {

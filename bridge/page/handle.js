@@ -5,7 +5,9 @@
  * 1. The page acts at once: sound flushes or stands, the key says "Pausing…".  What is so is told by
  *    the server alone: a verb that did nothing is taken back.
  * 2. What could not be stopped is listed, with its deadline, until it is over.
- * 3. It knows neither the document nor the line, so it can be tested alone.
+ * 3. While the agent merely thinks or speaks there is one key, Stop.  The other verbs come with a
+ *    tool, a question, a pause, a step that takes long, or an app that asks for them.
+ * 4. It knows neither the document nor the line, so it can be tested alone.
  */
 
 import { countsOf, receiptWords, stepsOf, titleOf } from "./words.js";
@@ -20,6 +22,16 @@ const WORKING = new Set([
   "paused",
   "stopping",
 ]);
+/** States in which there is more to decide than whether the agent goes on. */
+const HOLDABLE = new Set([
+  "tool",
+  "waiting_permission",
+  "waiting_input",
+  "pausing",
+  "paused",
+  "stopping",
+]);
+const LONG_MS = 2000; // a step that takes longer is work, and no pause before an answer
 const SILENCES = new Set(["barge_in", "cancel", "redirect", "emergency_stop"]);
 const TWICE_MS = 1500; // two presses of Esc within it are one wish, as of a double click
 const FOLLOW = "follow"; // the request of the snapshots
@@ -27,6 +39,8 @@ const FOLLOW = "follow"; // the request of the snapshots
 export class Handle {
   #on;
   #state = "idle";
+  #stateAt = 0; // when that was told, in ms
+  #offersAll = false; // the app asks for all verbs at all times
   #now = null; // the last snapshot
   #nowAt = 0; // when it came, in ms
   #steps = []; // of the turn that was shown last, kept while what was cut of it ends
@@ -49,8 +63,13 @@ export class Handle {
     return WORKING.has(this.#state) || this.#isAudible;
   }
 
-  /** Asks the server to tell what the call is doing, now and whenever it changes. */
-  begin() {
+  /**
+   * Asks the server to tell what the call is doing, now and whenever it changes.
+   *
+   * `offer` is what the app wants to be offered: "full" for all verbs whenever anything runs.
+   */
+  begin(offer = "auto") {
+    this.#offersAll = offer === "full";
     this.#on.send("snapshot", { request: FOLLOW, follow: true });
   }
 
@@ -87,7 +106,7 @@ export class Handle {
     const isSecond = now - this.#escapedAt < TWICE_MS;
     this.#escapedAt = isSecond ? -Infinity : now;
     if (isSecond) this.use(this.#cancels());
-    else if (this.#mayHush()) this.use("barge_in");
+    else if (this.#mayHush(now < this.#fullAt())) this.use("barge_in");
     this.#show();
   }
 
@@ -95,6 +114,7 @@ export class Handle {
 
   /** The state changed. */
   state(name) {
+    if (name !== this.#state) this.#stateAt = this.#on.now();
     this.#state = name;
     this.#show();
   }
@@ -164,8 +184,24 @@ export class Handle {
     return this.#state === "paused" || this.#state === "pausing";
   }
 
-  #mayHush() {
-    return this.#isAudible && this.#now?.verbs.barge_in.possible !== false;
+  /** Whether Stop is offered; where it stands `alone` it also stops a thought. */
+  #mayHush(alone = false) {
+    return (this.#isAudible || alone) && this.#now?.verbs.barge_in?.possible !== false;
+  }
+
+  /** From when on, in ms, all verbs are offered; until then Stop alone is. */
+  #fullAt() {
+    const { verbs = {} } = this.#now ?? {};
+    const thinks = this.#state === "thinking" && !this.#isAudible;
+    const isFull =
+      this.#offersAll ||
+      HOLDABLE.has(this.#state) ||
+      // Between two tools the keys stay where they are.
+      this.#steps.some(({ tool, state }) => tool && (thinks || state === "running")) ||
+      this.#stillRunning().length > 0 ||
+      (verbs.barge_in?.possible === false && verbs.cancel?.possible === true);
+    if (isFull) return -Infinity;
+    return thinks ? this.#stateAt + LONG_MS : Infinity;
   }
 
   /** Whoever cancels again while it takes effect means it: past every grace. */
@@ -200,6 +236,7 @@ export class Handle {
       verbs: now?.verbs ?? {},
       isHeld: this.#isHeld(),
       mayHush: this.#mayHush(),
+      fullAt: this.#fullAt(),
       cancels: this.#cancels(),
       pending: [...this.#pending.values()].at(-1) ?? null,
       still: this.#stillRunning(),

@@ -102,6 +102,7 @@ def _common(app: App, call: Call, limits: Limits, token: str | None) -> dict[str
         "thread": call.thread if app.callers_name_threads else None,
         "resume": token,
         "resume_s": limits.resume_s,
+        "handle": app.handle,
         "transcript": said_in(call.history.entries),
     }
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from ..control._verbs import HandleOffer
 from ..events import CallState
 from ._handle_messages import SnapshotMessage
 from ._watch_messages import WatchLevel
@@ -87,6 +88,8 @@ class Greeting(Wire):
     Absent where a lost line ends the call."""
     resume_s: float = 0.0
     """For how long the call waits for its client to come back."""
+    handle: HandleOffer = "auto"
+    """Which verbs a client offers while the agent merely thinks or speaks; see ``App``."""
     transcript: Annotated[tuple[Said, ...], Field(strict=False)] = ()
     """What was said so far, the last of it if it is long."""
 

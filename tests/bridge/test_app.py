@@ -65,6 +65,18 @@ def test_an_answer_takes_one_argument(wrong):
         App(wrong)
 
 
+def test_the_handle_that_is_offered_is_one_of_two():
+    """What the page offers is "auto" or "full"; another word fails where it is written."""
+    assert App(_answer_nothing).handle == "auto"
+    assert App(_answer_nothing, handle="full").handle == "full"
+    with pytest.raises(ValueError, match=r"App\(handle=\.\.\.\) is 'auto' or 'full', not 'all'"):
+        App(_answer_nothing, handle="all")
+
+
+async def _answer_nothing(call):
+    """Declares no route."""
+
+
 def test_names():
     """The name is the given one, or made of the module of the answer; repr tells both."""
     assert App(answer, name="Café").name == "Café"

@@ -1,6 +1,7 @@
 """A real server with a real agent for the page's tests; only its model and its voice are scripted.
 
-Run as a program it prints its port, then serves until it is killed.  What the caller types names
+Run as a program it prints its port, then serves until it is killed; given the word ``full``, its
+app asks for the whole handle at all times.  What the caller types names
 the scene: a text with "story" has the agent talk for long, "ponder" think for long, "archive" use a
 tool that takes a while, "close" use two tools of which one may finish, "deposit" ask for
 permission, "table" do several steps, and anything else is answered in a few words.  The voice is a
@@ -194,4 +195,5 @@ def run(app: App) -> None:
 
 
 if __name__ == "__main__":
-    run(App(answer, speech=Tone(), name="Restaurant Lumen"))
+    offer = "full" if "full" in sys.argv[1:] else "auto"
+    run(App(answer, speech=Tone(), name="Restaurant Lumen", handle=offer))

@@ -196,8 +196,11 @@ def visit(server: int, launch: Callable[[str], Any]) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def agent() -> Iterator[int]:
-    """The port of a real server with a real agent, in a process of its own."""
-    with running("agent_server.py") as port:
+    """The port of a real server with a real agent, in a process of its own.
+
+    Its app asks for the whole handle, so that each verb can be used at each moment.
+    """
+    with running("agent_server.py", "full") as port:
         yield port
 
 

@@ -323,6 +323,13 @@ async def test_without_time_to_come_back_the_line_is_the_call(serving, autojump_
         assert place.server.calls == 0
 
 
+async def test_hello_tells_which_verbs_the_app_wants_offered(serving, autojump_clock):
+    """What an app asks for by handle= reaches its clients in their first message."""
+    for offer in ("auto", "full"):
+        async with serving(echo, app={"handle": offer}) as place, place.call() as caller:
+            assert caller.hello.handle == offer
+
+
 async def test_who_closes_the_line_has_left(serving, autojump_clock):
     """A close frame of the client, as of a tab that is closed, ends the call at once."""
     async with serving(echo) as place:
