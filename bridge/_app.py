@@ -114,6 +114,11 @@ class App:
         self.name = name or _name_of(answer)
         self.handle = handle
 
+    @property
+    def hears(self) -> bool:
+        """Whether its agents hear callers: it has speech, and that has ears."""
+        return self.speech is not None and getattr(self.speech, "hears", True)
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Load and warm what all calls share; once per process, around all calls."""

@@ -57,7 +57,11 @@ class Transport(Protocol):
 
 
 class Speech(Protocol):
-    """Ears and a voice for calls with audio."""
+    """Ears and a voice for calls with audio.
+
+    One without ears has an attribute ``hears`` that is False: then the page asks for no microphone,
+    and says so where it offers to begin.
+    """
 
     def open(self) -> AbstractAsyncContextManager[object]:
         """Load and warm what all calls of the process share."""

@@ -27,6 +27,7 @@ const textOnly = query.get("mode") === "text";
 
 const journal = new Journal();
 let call = null;
+let agentHears = true; // until the server says otherwise
 
 function start(options = {}) {
   call = new Call({ ui, transcript, journal, permissions, settings, view }, {
@@ -35,6 +36,7 @@ function start(options = {}) {
     thread: query.get("thread"),
     raw: query.get("raw") === "1",
     tap: query.get("tap") === "1",
+    agentHears,
     ...options,
   });
   call.start();
@@ -99,8 +101,27 @@ new Keyboard(
   },
 );
 
-if (textOnly || !canPlay()) ui.setTextOnly();
+if (textOnly || !canPlay()) ui.setMode("text");
 if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_WORKLET : INSECURE);
+
+/** Says before the call who answers, and what cannot be said to it. */
+async function meetAgent() {
+  const { name, audio = true, hears = true } = await readAgent();
+  agentHears = hears;
+  if (name) ui.setAgent(name);
+  if (!audio) ui.setMode("written");
+  else if (!hears && !textOnly && canPlay()) ui.setMode("voice");
+}
+
+async function readAgent() {
+  try {
+    const answer = await fetch(new URL("page/agent.json", document.baseURI));
+    return await answer.json();
+  } catch {
+    return {}; // the call will tell
+  }
+}
+meetAgent();
 
 /** For tests and for people who report a problem. */
 window.bargein = {

@@ -38,7 +38,7 @@ export class Call {
 
   /**
    * `parts` has ui, transcript, journal, permissions, settings and view, which shows the handle.
-   * `options`: {textOnly, token, thread, raw, tap}.
+   * `options`: {textOnly, token, thread, raw, tap, agentHears}.
    */
   constructor(parts, options) {
     this.#ui = parts.ui;
@@ -178,7 +178,7 @@ export class Call {
       return this.#ui.showNotice(NO_SOUND);
     }
     this.#ui.setMeans({ audio: true, microphone: false });
-    await this.openMicrophone();
+    if (this.#options.agentHears !== false) await this.openMicrophone();
     this.#contextState(this.#audio.context.state);
   }
 

@@ -10,6 +10,12 @@ const STATES = {
   waiting_permission: "asks permission",
   waiting_input: "waits for you",
 };
+const START = "Start";
+const MODES = {
+  text: "Type to the agent. You can write over it at any time: it stops and reads.",
+  written: "This agent has no ears and no voice: you type, and it writes back. You can write over it at any time.",
+  voice: "This agent has no ears: you type, and it speaks. You can write over it at any time: it stops.",
+};
 const METER_BARS = 5;
 const METER_FLOOR_DB = -60;
 const GAP_SHOWN_MS = 400; // most lines are back before that; a banner would only flicker
@@ -53,7 +59,8 @@ export class Ui {
   setPhase(phase) {
     document.body.dataset.phase = phase;
     byId("talk").disabled = phase === "connecting";
-    byId("talk-word").textContent = phase === "connecting" ? "Connecting…" : "Talk";
+    const start = document.body.dataset.mode ? START : "Talk";
+    byId("talk-word").textContent = phase === "connecting" ? "Connecting…" : start;
     if (phase !== "live") return;
     // A keyboard is not thrown open on a phone: only text calls put the cursor in the box.
     if (document.body.dataset.audio === "off") byId("text").focus();
@@ -68,9 +75,16 @@ export class Ui {
     this.#showState();
   }
 
-  setTextOnly() {
-    byId("talk-word").textContent = "Start";
-    byId("type-instead").hidden = true;
+  /**
+   * What can be said in a call: `mode` is text (no sound here), written (the agent has neither ears
+   * nor a voice) or voice (it speaks, and has no ears).
+   */
+  setMode(mode) {
+    document.body.dataset.mode = mode;
+    byId("talk-word").textContent = START;
+    byId("welcome-words").textContent = MODES[mode];
+    byId("type-instead").hidden = mode !== "voice";
+    byId("type-instead").textContent = "Without sound";
   }
 
   setAgent(name) {

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, final
 
+from pydantic_core import to_json
+
 from .._entries import AgentEntry, Entry, UserEntry
 from ._line_messages import Hello, Resumed, Said
 from ._remote import snapshot_of
@@ -66,6 +68,17 @@ def call_of(token: str) -> str:
 
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
+
+
+def about(app: App, *, named: bool) -> bytes:
+    """Return what the page shows of an app before a call, as JSON.
+
+    Args:
+        app: What answers.
+        named: Whether its name is told: not where callers need a token, as this needs none.
+    """
+    shown = {"audio": app.speech is not None, "hears": app.hears}
+    return to_json(shown | ({"name": app.name} if named else {}))
 
 
 def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:

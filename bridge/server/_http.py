@@ -27,6 +27,9 @@ from ._native import ErrorCode, ErrorMessage, encode
 
 CALL_PATH = "/ws"
 
+ABOUT_PATH = "/page/agent.json"
+"""What the page shows of the agent before a call; see ``about``."""
+
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {calls}; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -20,8 +20,17 @@ from websockets.trio.server import Server as WebSocketServer
 from websockets.trio.server import ServerConnection
 from websockets.trio.server import serve as serve_websockets
 
-from ._greeting import call_of
-from ._http import Gate, call_request, is_loopback, peer_of, wants_resume
+from ._greeting import about, call_of
+from ._http import (
+    ABOUT_PATH,
+    CONTENT_TYPES,
+    Gate,
+    call_request,
+    is_loopback,
+    load_page,
+    peer_of,
+    wants_resume,
+)
 from ._limits import HARD_LIMIT_FACTOR, Limits
 from ._line import REFUSED, Line
 from ._line_messages import Resume
@@ -237,7 +246,12 @@ async def open_server(
         listeners = await _open_listeners(host, port)
     server = Server(app, listeners, limits, tls=ssl is not None)
     gate = Gate(
-        server.metrics, server.room, loopback=_all_loopback(listeners), token=token, origins=origins
+        server.metrics,
+        server.room,
+        loopback=_all_loopback(listeners),
+        token=token,
+        origins=origins,
+        page=load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=token is None))},
     )
     serve_listeners = partial(
         serve_websockets,

@@ -73,6 +73,16 @@ def test_the_handle_that_is_offered_is_one_of_two():
         App(_answer_nothing, handle="all")
 
 
+def test_an_app_hears_by_its_speech():
+    """An app without speech has no ears, nor has one whose speech says so."""
+
+    class Mouth:
+        hears = False
+
+    assert App(_answer_nothing).hears is False
+    assert App(_answer_nothing, speech=Mouth()).hears is False
+
+
 async def _answer_nothing(call):
     """Declares no route."""
 

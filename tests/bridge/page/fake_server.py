@@ -36,6 +36,11 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 TOKEN = "let-me-in"
+ABOUT = {
+    "earless": {"name": "Café Lumen", "audio": True, "hears": False},
+    "voiceless": {"name": "Café Lumen", "audio": False, "hears": False},
+}
+"""What the page is told of some agents before the call."""
 OUTPUT_HZ = 24_000
 PIECE_S = 0.1
 SPEED_UP = 5
@@ -85,6 +90,8 @@ def answer(folder: Path, request: Request) -> Response | None:
     if rest == "ws":
         allowed = script != "token" or parse_qs(url.query).get("token") == [TOKEN]
         return None if allowed else refuse(401, "unauthorized")
+    if rest == "page/agent.json":
+        return reply(200, "application/json", json.dumps(ABOUT.get(script, {})).encode())
     name = "index.html" if rest == "" else rest.removeprefix("page/")
     file = folder / name
     if file.parent != folder or file.suffix not in TYPES or not file.is_file():
@@ -309,6 +316,7 @@ SCRIPTS: dict[str, Callable[[FakeCall], None]] = {
     "work": work,
     "styles": styles,
     "voiceless": echo,
+    "earless": echo,
     **drawer_scripts.SCRIPTS,
 }
 

@@ -373,14 +373,30 @@ def test_type_instead(visit: Open) -> None:
 
 
 def test_agent_without_a_voice(visit: Open) -> None:
-    """An agent that only reads and writes gets no microphone, and what it writes is heard."""
+    """An agent that only reads and writes says so, gets no microphone, and is heard by reading."""
     call = visit("voiceless")
+    call.wait("document.querySelector('#talk-word').textContent === 'Start'")
+    assert "no ears and no voice" in call.page.inner_text("#welcome")
+    assert call.page.inner_text("#agent") == "Café Lumen"
     call.start()
     assert call.page.is_hidden("#mute")
     assert call.page.evaluate("bargein.context") is None
     call.type("Hello")
     call.wait("document.querySelectorAll('.agent').length === 1")
     assert call.page.inner_text(".agent .heard") == "You typed: Hello"
+
+
+def test_agent_without_ears(visit: Open) -> None:
+    """An agent that does not hear says so where the call is begun, and nobody lends a microphone."""
+    call = visit("earless")
+    call.wait("document.querySelector('#talk-word').textContent === 'Start'")
+    assert "no ears" in call.page.inner_text("#welcome")
+    call.start()
+    assert call.log("microphone") == call.log("microphone_refused") == []
+    assert call.page.is_hidden("#mute")
+    assert call.page.is_hidden("#talk-key")
+    call.type("chirp")
+    call.wait_log("out_hot")
 
 
 def test_lost_connection(visit: Open) -> None:

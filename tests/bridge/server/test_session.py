@@ -1,5 +1,6 @@
 """Calls whose line drops: what is kept, what goes on, and what ends; in virtual time."""
 
+import json
 from contextlib import asynccontextmanager
 
 import pytest
@@ -321,6 +322,27 @@ async def test_without_time_to_come_back_the_line_is_the_call(serving, autojump_
         await caller.ended.wait()
         assert caller.reason == "disconnected"
         assert place.server.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("voice", "options", "told"),
+    [
+        (True, {}, {"audio": True, "hears": True, "name": "tester"}),
+        (False, {}, {"audio": False, "hears": False, "name": "tester"}),
+        (True, {"token": "secret"}, {"audio": True, "hears": True}),
+    ],
+)
+async def test_the_page_learns_of_the_agent_before_a_call(
+    serving, autojump_clock, voice, options, told
+):
+    """Whether it hears and speaks is told to everybody, its name where no token is asked for."""
+    async with serving(echo, voice=voice, **options) as place:
+        stream = await place.listener.dial()
+        await stream.send_all(b"GET /page/agent.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b"".join([piece async for piece in stream])
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"application/json" in head
+    assert json.loads(body) == told
 
 
 async def test_hello_tells_which_verbs_the_app_wants_offered(serving, autojump_clock):
