@@ -13,6 +13,7 @@ import { Settings } from "./devices.js";
 import { Drawer } from "./drawer.js";
 import { HandleView } from "./handle-view.js";
 import { Journal } from "./journal.js";
+import { Keep } from "./keep.js";
 import { Keyboard } from "./keyboard.js";
 import { Permissions } from "./permissions.js";
 import { INSECURE, NO_WORKLET } from "./problems.js";
@@ -57,12 +58,15 @@ const ui = new Ui({
   notice: (name) => NOTICE_ACTIONS[name](),
 });
 const transcript = new Transcript(ui.transcriptList);
+new Keep(transcript, () => document.title);
 const permissions = new Permissions({
   answer: (id, allow, remember) => call.answer(id, allow, remember),
   note: (text) => transcript.note(text),
 });
 const settings = new Settings({
   microphone: (id) => call?.openMicrophone(id),
+  speaker: (id) => call?.setSpeaker(id),
+  volume: (share) => call?.setVolume(share),
   key: (button) => call?.press(button),
 });
 const composer = new RedirectComposer({ redirect: (text) => call.handle.use("redirect", text) });

@@ -2,6 +2,8 @@
 
 const MAX_PLAUSIBLE_LATENCY_S = 1; // above it a browser's answer is a start-up artefact
 
+const VOLUME_RAMP_S = 0.01; // so that it does not click
+
 const here = (name) => new URL(name, import.meta.url);
 
 /** Whether this browser can play the agent's voice here; worklets need a secure address. */
@@ -9,11 +11,17 @@ export function canPlay() {
   return window.isSecureContext && typeof AudioContext === "function" && typeof AudioWorkletNode === "function";
 }
 
+/** Whether this browser lets a page choose the loudspeaker. */
+export function canChooseSpeaker() {
+  return typeof AudioContext === "function" && "setSinkId" in AudioContext.prototype;
+}
+
 export class CallAudio {
   context;
   #on;
   #raw;
   #player = null;
+  #volume;
   #capture = null;
   #stream = null;
   #source = null;
@@ -31,6 +39,8 @@ export class CallAudio {
     // At the device's own rate: Firefox refuses a microphone in a context of another rate.
     this.context = new AudioContext({ latencyHint: "interactive" });
     this.context.addEventListener("statechange", () => on.contextState(this.context.state));
+    this.#volume = this.context.createGain();
+    this.#volume.connect(this.context.destination);
     this.resume();
   }
 
@@ -43,7 +53,7 @@ export class CallAudio {
   async openLoudspeaker({ tap = false } = {}) {
     await this.context.audioWorklet.addModule(here("player-worklet.js"));
     this.#player = this.#node("bargein-player", { numberOfInputs: 0 });
-    this.#player.connect(this.context.destination);
+    this.#player.connect(this.#volume);
     this.#player.port.onmessage = ({ data }) => {
       if (data.kind === "level") return this.#on.played(data);
       this.#tellLatency();
@@ -73,6 +83,17 @@ export class CallAudio {
     this.#source = this.context.createMediaStreamSource(stream);
     this.#source.connect(this.#capture);
     return track.getSettings().deviceId ?? "";
+  }
+
+  /** Plays by another loudspeaker; empty or "default" is the system's.  Rejects if it is gone. */
+  async setSpeaker(deviceId) {
+    const id = deviceId === "default" ? "" : deviceId;
+    if (canChooseSpeaker() && id !== this.context.sinkId) await this.context.setSinkId(id);
+  }
+
+  /** Sets how loud the agent is, from 0 to 1; half is heard as about half as loud. */
+  setVolume(share) {
+    this.#volume.gain.setTargetAtTime(share ** 2, this.context.currentTime, VOLUME_RAMP_S);
   }
 
   async #ask(deviceId) {
@@ -142,7 +163,7 @@ export class CallAudio {
     await this.context.audioWorklet.addModule(here("tap-worklet.js"));
     const tap = this.#node("bargein-tap", {});
     tap.port.onmessage = ({ data }) => this.#on.tap(data);
-    this.#player.connect(tap).connect(this.context.destination);
+    this.#volume.connect(tap).connect(this.context.destination);
   }
 
   #tellLatency() {

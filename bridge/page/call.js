@@ -155,6 +155,20 @@ export class Call {
     }
   }
 
+  /** Plays the agent by a loudspeaker, by default the one that was chosen last. */
+  async setSpeaker(deviceId = this.#settings.speaker) {
+    try {
+      await this.#audio?.setSpeaker(deviceId);
+      this.#journal.note("speaker", { chosen: deviceId });
+    } catch (error) {
+      this.#journal.note("speaker_refused", { chosen: deviceId, name: error.name }); // the one before plays on
+    }
+  }
+
+  setVolume(share) {
+    this.#audio?.setVolume(share);
+  }
+
   // --- sound ---
 
   async #openAudio() {
@@ -171,6 +185,7 @@ export class Call {
         { raw: this.#options.raw },
       );
       await this.#audio.openLoudspeaker({ tap: this.#options.tap });
+      this.setVolume(this.#settings.volume);
     } catch (error) {
       this.#journal.note("no_sound", { name: error.name, message: error.message });
       this.#audio?.close();
@@ -179,6 +194,7 @@ export class Call {
     }
     this.#ui.setMeans({ audio: true, microphone: false });
     if (this.#options.agentHears !== false) await this.openMicrophone();
+    await this.setSpeaker(); // after the microphone: without it, browsers name no devices
     this.#contextState(this.#audio.context.state);
   }
 

@@ -1,6 +1,9 @@
-/** The choice of the microphone, and the other settings of the person. */
+/** The choice of microphone and loudspeaker, the volume, and the other settings of the person. */
+
+import { canChooseSpeaker } from "./audio.js";
 
 const KEPT_UNDER = "bargein.settings";
+const NAMES = { microphone: "Microphone", speaker: "Loudspeaker" }; // of devices without a name
 
 const byId = (id) => document.getElementById(id);
 
@@ -8,12 +11,21 @@ export class Settings {
   #on;
   #kept = read();
 
-  /** `on` has microphone(deviceId) and key(button). */
+  /** `on` has microphone(deviceId), speaker(deviceId), volume(share) and key(button). */
   constructor(on) {
     this.#on = on;
     byId("microphone").addEventListener("change", ({ target }) => {
       this.#keep({ microphone: target.value });
       on.microphone(target.value);
+    });
+    byId("speaker").addEventListener("change", ({ target }) => {
+      this.#keep({ speaker: target.value });
+      on.speaker(target.value);
+    });
+    byId("volume").value = 100 * this.volume;
+    byId("volume").addEventListener("input", ({ target }) => {
+      this.#keep({ volume: target.value / 100 });
+      on.volume(this.volume);
     });
     byId("letters").checked = this.lettersOn;
     byId("letters").addEventListener("change", ({ target }) => this.#keep({ letters: target.checked }));
@@ -37,17 +49,28 @@ export class Settings {
     return this.#kept.microphone ?? "";
   }
 
+  /** The loudspeaker that was chosen before; empty for the system's. */
+  get speaker() {
+    return this.#kept.speaker ?? "";
+  }
+
+  /** How loud the agent is, from 0 to 1. */
+  get volume() {
+    const { volume } = this.#kept;
+    return volume >= 0 && volume <= 1 ? volume : 1;
+  }
+
   get lettersOn() {
     return this.#kept.letters !== false;
   }
 
-  /** Lists the microphones; `used` is the id of the one that is open. */
+  /** Lists the devices; `used` is the id of the microphone that is open. */
   async list(used = byId("microphone").value) {
     const devices = (await navigator.mediaDevices?.enumerateDevices?.()) ?? [];
-    const inputs = devices.filter(({ kind, deviceId }) => kind === "audioinput" && deviceId);
-    byId("microphone").replaceChildren(...inputs.map(option));
-    byId("microphone").value = inputs.some(({ deviceId }) => deviceId === used) ? used : "default";
-    byId("microphone-box").hidden = inputs.length === 0;
+    const of = (wanted) => devices.filter(({ kind, deviceId }) => kind === wanted && deviceId);
+    offer("microphone", of("audioinput"), used);
+    const isThere = offer("speaker", canChooseSpeaker() ? of("audiooutput") : [], this.speaker);
+    if (this.speaker && !isThere) this.#on.speaker(""); // it was unplugged: the system's plays on
   }
 
   #open(open) {
@@ -69,10 +92,19 @@ export class Settings {
   }
 }
 
-function option({ deviceId, label }, index) {
+/** Offers devices in a list; returns whether the one that is used is among them. */
+function offer(id, devices, used) {
+  const isThere = devices.some(({ deviceId }) => deviceId === used);
+  byId(id).replaceChildren(...devices.map((device, index) => option(device, `${NAMES[id]} ${index + 1}`)));
+  byId(id).value = isThere ? used : "default";
+  byId(`${id}-box`).hidden = devices.length === 0;
+  return isThere;
+}
+
+function option({ deviceId, label }, name) {
   const made = document.createElement("option");
   made.value = deviceId;
-  made.textContent = label || `Microphone ${index + 1}`;
+  made.textContent = label || name;
   return made;
 }
 

@@ -5,6 +5,7 @@
  * are rows; older ones come on demand.  Rows are made at most ten times a second.
  */
 
+import { copyButton } from "./clipboard.js";
 import { clock, h, icon } from "./dom.js";
 
 const KEPT = 5000;
@@ -252,30 +253,4 @@ export function summary(data) {
 
 function toJson(value) {
   return JSON.stringify(value, (_, field) => (field === undefined ? undefined : typeof field === "number" ? Math.round(field * 1e4) / 1e4 : field), 2);
-}
-
-function copyButton(words, text) {
-  const button = h("button", { type: "button", class: "tool" }, words);
-  button.addEventListener("click", async () => {
-    const done = await copy(text());
-    button.textContent = done ? "Copied" : "Not copied";
-    setTimeout(() => (button.textContent = words), 1500);
-  });
-  return button;
-}
-
-/** Copies a text; also at an insecure address, where there is no clipboard for pages. */
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const area = h("textarea", { "aria-hidden": "true", class: "sr-only" });
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
 }

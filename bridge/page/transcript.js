@@ -13,6 +13,7 @@ const HEARD_AT = 0.55; // how far down the words that are being heard stand, whe
 
 export class Transcript {
   #list;
+  #entries = []; // in the order in which they stand
   #utterances = new Map(); // number -> the agent's entry
   #unnumbered = []; // entries whose number is not known yet, in order
   #answer = null; // the entry that unnumbered text joins
@@ -30,12 +31,18 @@ export class Transcript {
 
   clear({ textOnly }) {
     this.#list.replaceChildren();
+    this.#entries = [];
     this.#utterances.clear();
     this.#unnumbered = [];
     this.#answer = null;
     this.#interim = null;
     this.#isFollowing = true;
     this.#textOnly = textOnly;
+  }
+
+  /** All of it as plain text, which also says what was cut and what was not heard yet. */
+  get text() {
+    return this.#entries.map((entry) => entry.text).join("\n\n");
   }
 
   /** A piece of what the agent wants to say; `number` may be undefined. */
@@ -136,6 +143,7 @@ export class Transcript {
   }
 
   #append(entry) {
+    this.#entries.push(entry);
     this.#list.append(entry.element);
     return entry;
   }
@@ -183,6 +191,7 @@ export class Transcript {
 class AgentEntry {
   element = element("li", "turn agent");
   #generated = "";
+  #never = ""; // what was cut of it, and when
   #heardText = new Map(); // utterance -> its heard words; an answer may have several
   #textOnly;
   #isCut = false;
@@ -196,6 +205,12 @@ class AgentEntry {
     words.append(this.#heard, this.#queued);
     this.element.append(element("span", "who", "Agent"), words);
     this.element.ariaBusy = "true"; // read out when it is complete, not word by word
+  }
+
+  get text() {
+    const queued = this.#isCut ? "" : this.#queued.textContent.trim();
+    const rest = this.#never || (queued && `[still to be heard: ${queued}]`);
+    return ["Agent:", this.#heard.textContent.trim(), rest].filter(Boolean).join(" ");
   }
 
   generate(text) {
@@ -248,6 +263,8 @@ class AgentEntry {
     this.#show();
     this.#isCut = true;
     const never = element("s", "never", this.#queued.textContent.trimEnd());
+    const words = never.textContent.trim();
+    this.#never = words ? `[${tag}; never heard: ${words}]` : `[${tag}]`;
     this.#queued.remove();
     // Struck-through text reads like any other to a screen reader, so the words say it too.
     if (never.textContent) this.#heard.after(element("span", "sr-only", " Never heard: "), never);
@@ -273,6 +290,10 @@ class UserEntry {
     this.element.append(element("span", "who", "You"), this.#words);
   }
 
+  get text() {
+    return `You: ${this.#words.textContent}`;
+  }
+
   show(text, final) {
     this.#words.textContent = final ? text : `${text} …`;
     this.#words.classList.toggle("interim", !final);
@@ -285,6 +306,10 @@ class NoteEntry {
 
   constructor(text) {
     this.element = element("li", "note", text);
+  }
+
+  get text() {
+    return `(${this.element.textContent})`;
   }
 }
 

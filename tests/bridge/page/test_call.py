@@ -387,7 +387,7 @@ def test_agent_without_a_voice(visit: Open) -> None:
 
 
 def test_agent_without_ears(visit: Open) -> None:
-    """An agent that does not hear says so where the call is begun, and nobody lends a microphone."""
+    """An agent that does not hear says so before the call, and nobody lends a microphone."""
     call = visit("earless")
     call.wait("document.querySelector('#talk-word').textContent === 'Start'")
     assert "no ears" in call.page.inner_text("#welcome")

@@ -105,7 +105,7 @@ def test_settings_open_and_close(visit: Open) -> None:
     call.wait("!document.querySelector('#handle').hidden")
     open_settings(call)
     assert call.page.is_visible("#settings")
-    assert call.page.evaluate("document.activeElement.id") == "letters"
+    assert call.page.evaluate("document.activeElement.id") == "volume"
     call.page.keyboard.press("Escape")
     assert call.page.is_hidden("#settings")
     assert call.page.evaluate("document.activeElement.id") == "settings-toggle"
@@ -113,3 +113,82 @@ def test_settings_open_and_close(visit: Open) -> None:
     call.page.mouse.click(5, 300)
     assert call.page.is_hidden("#settings")
     assert not [each for each in call.sent if isinstance(each, str) and '"control"' in each]
+
+
+SINKS = "() => bargein.context.sinkId"
+
+
+def test_choice_of_the_loudspeaker(visit: Open) -> None:
+    """Each loudspeaker is listed by name; the agent is heard by the one that is chosen."""
+    call = visit("echo")
+    call.start()
+    call.wait("document.querySelector('#speaker').options.length > 1")
+    open_settings(call)
+    speakers = call.page.locator("#speaker")
+    names = speakers.evaluate(OPTIONS)
+    assert all(label for _, label in names)
+    assert call.page.evaluate(SINKS) == ""
+    chosen = names[-1][0]
+    speakers.select_option(chosen)
+    call.wait(f"bargein.context.sinkId === {chosen!r}")
+    call.page.keyboard.press("Escape")
+    call.type("chirp")
+    call.wait_log("out_hot")
+    call.page.reload()
+    call.start()
+    # Not every browser knows it by this name still; then the call has the system's.
+    call.wait(f"bargein.log.some((e) => e.ev.startsWith('speaker') && e.chosen === {chosen!r})")
+
+
+def test_a_loudspeaker_that_is_gone(visit: Open) -> None:
+    """Whoever chose one that is no longer there hears the agent by the system's."""
+    call = visit("echo")
+    call.page.evaluate("localStorage.setItem('bargein.settings', '{\"speaker\": \"gone\"}')")
+    call.page.reload()
+    call.start()
+    call.wait("document.querySelector('#speaker').options.length > 1")
+    call.wait_log("speaker_refused")
+    assert call.page.input_value("#speaker") == "default"
+    assert call.page.evaluate(SINKS) == ""
+    assert call.page.is_hidden("#notice")
+
+
+def test_a_browser_that_lets_nobody_choose(visit: Open) -> None:
+    """Without setSinkId there is a volume and no list of loudspeakers."""
+    call = visit("echo")
+    call.page.add_init_script("delete AudioContext.prototype.setSinkId")
+    call.page.reload()
+    call.start()
+    call.wait("document.querySelector('#microphone').options.length > 1")
+    call.page.click("#settings-toggle")
+    assert call.page.is_visible("#volume")
+    assert call.page.is_hidden("#speaker")
+
+
+def test_the_volume(visit: Open) -> None:
+    """At zero the agent is silent, and the next visit is as loud as the last."""
+    call = visit("echo", mic="none")
+    call.start()
+    call.page.click("#settings-toggle")
+    call.page.fill("#volume", "0")
+    call.page.keyboard.press("Escape")
+    call.page.wait_for_timeout(200)
+    call.type("chirp")
+    call.wait_log("player_done")
+    assert call.log("out_hot") == []
+    call.page.reload()
+    call.start()
+    assert call.page.input_value("#volume") == "0"
+    call.page.click("#settings-toggle")
+    call.page.fill("#volume", "100")
+    call.type("chirp")
+    call.wait_log("out_hot")
+
+
+def test_a_text_call_has_no_volume(visit: Open) -> None:
+    """Where nothing sounds, nothing of it is offered."""
+    call = visit("echo", "?mode=text")
+    call.start()
+    call.page.click("#settings-toggle")
+    assert call.page.is_hidden("#volume")
+    assert call.page.is_hidden("#speaker")
