@@ -14,6 +14,7 @@ from routes import Message, Route, Router, Run, current_run, open_router
 
 from ._bridge import Bridge
 from ._converse import Generates, converse
+from ._goodbye import Goodbye
 from ._history import History
 from ._speaking import Speaking
 from ._state import StateKeeper
@@ -34,7 +35,6 @@ from .events import (
     AgentResponse,
     CallEnded,
     CallState,
-    EndCall,
     JobFinished,
     Outcome,
     PermissionRequested,
@@ -53,9 +53,6 @@ _NEVER_SENT = (UserAudio, AgentAudio, FixedText)
 
 _OUR_NAMES = ("caller", "call")
 """The sources of what the caller's side and the call itself publish."""
-
-GOODBYE_S = 30.0
-"""How long ``EndCall`` waits for what was said before it to be heard."""
 
 
 class Call:
@@ -100,7 +97,6 @@ class Call:
         self._transport = TransportGuard(transport)
         self.thread = thread
         self._history = History() if history is None else history
-        self._ending: Message | None = None
         self._is_ending = False
         # The first sink: what follows from an event is told after it.
         router.add_sink(self._send, unless=_NEVER_SENT)
@@ -124,7 +120,7 @@ class Call:
         router.observe([ToolCall, ToolResult], self._remember_tool)
         router.observe(JobFinished, self._remember_job)
         router.observe(AgentHandoff, self._hand_over)
-        router.add_sink(self._note_end, EndCall)
+        Goodbye(self)
 
     # --- agents -------------------------------------------------------------------------------
 
@@ -469,21 +465,6 @@ class Call:
                         run.stop()
                     else:
                         run.cut(message, reason="the floor was handed over")
-
-    def _note_end(self, message: Message) -> None:
-        if self._ending is None or self._ending.is_stale:
-            self._ending = message
-            self.nursery.start_soon(self._end_when_heard, message, name="end of call")
-
-    async def _end_when_heard(self, message: Message) -> None:
-        cut_before = self.speaking.turns_cut
-        with trio.move_on_after(GOODBYE_S):
-            await self.speaking.silence()
-        if message.is_stale or self.speaking.turns_cut > cut_before:
-            log.info("end_withdrawn", reason="the goodbye was interrupted")
-            self._ending = None
-            return
-        self.end(message.event.reason)
 
     def _send(self, message: Message) -> None:
         if self._is_heard(message):

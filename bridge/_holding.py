@@ -40,6 +40,11 @@ class Holding:
         """Who holds the voice, in order; empty while it is free."""
         return tuple(self._since_s)
 
+    @property
+    def lasts(self) -> bool:
+        """Whether somebody holds the voice by one of the reasons in ``LASTING``."""
+        return not LASTING.isdisjoint(self._since_s)
+
     def hold(self, reason: str) -> None:
         """Hold the voice, now."""
         if reason in self._since_s:

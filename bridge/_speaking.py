@@ -82,6 +82,11 @@ class Speaking:
         return bool(self._holding.reasons)
 
     @property
+    def is_held_until_released(self) -> bool:
+        """Whether the voice is held for as long as it takes: by a pause, or a lost connection."""
+        return self._holding.lasts
+
+    @property
     def saying(self) -> str:
         """The text that is being said now, to compare an echo with: from about 4 s before what is
         heard to the end of the clause after what the player has.  It lingers for 3 s."""

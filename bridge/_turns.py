@@ -85,6 +85,11 @@ class Turn:
         if self._over is not None:
             self._over.set()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether its time stands still."""
+        return self._paused_at_s is not None
+
     def pause(self, now_s: float) -> None:
         """Take note that its time stands still."""
         if self._paused_at_s is None:

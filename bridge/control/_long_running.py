@@ -17,6 +17,10 @@ LONG_S = 10.0
 """After how long at work a turn counts as long; the usual patience of people who wait (Nielsen,
 "Response Times: The 3 Important Limits", 1993)."""
 
+LOOK_S = 0.1
+"""How long at least until it is looked again whether a turn counts as long: the time of one that is
+paused stands still, however near to the mark."""
+
 _SLACK_S = 1e-6
 """Times are sums, and a little off."""
 
@@ -41,7 +45,7 @@ class LongRunningMarks:
     def _look(self, turn: Turn) -> None:
         active_s = turn.active_s(trio.current_time())
         if active_s < LONG_S - _SLACK_S:
-            self._look_in(turn, LONG_S - active_s)
+            self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.is_paused else 0.0))
             return
         phase = self._call.speaking.phase_of(turn)
         event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)

@@ -334,6 +334,66 @@ async def test_a_goodbye_without_end_is_bounded(autojump_clock):
         assert caller.now_s == pytest.approx(30)
 
 
+@pytest.mark.parametrize("audio", [True, False], ids=["audio", "text"])
+async def test_a_goodbye_that_is_paused_is_heard_later(audio, autojump_clock):
+    """The half minute stands still with the pause, and goes on after it."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="Good")
+        yield EndCall(reason="done")
+        await trio.sleep(0.5)
+        yield AgentResponse(content="bye to you")
+
+    async def answer(call: Call) -> None:
+        routes(call.bridge(name="agent"), generate)
+
+    async with open_call(answer, chars_per_s=10, audio=audio) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.2)
+        caller.call.handle.pause()
+        await caller.at(300)
+        assert not caller.call.ended.is_set()
+        caller.call.handle.resume()
+        await caller.call.ended.wait()
+        assert caller.heard == "Goodbye to you"
+        assert caller.now_s < 302
+        assert caller.call.end_reason == "done"
+
+
+async def test_a_goodbye_over_a_lost_connection_waits_for_it(autojump_clock):
+    """Nothing can be heard without a connection, so that time does not count."""
+    async with open_call(goodbye(), chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.5)
+        caller.call.hold_speech("connection")
+        await caller.at(100)
+        caller.call.release_speech("connection")
+        await caller.call.ended.wait()
+        assert caller.now_s == pytest.approx(100.9)
+        assert caller.heard == "Goodbye to you"
+
+
+async def test_pauses_are_left_out_of_the_half_minute(autojump_clock):
+    """What was waited before a pause counts, and so does what is waited after it."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield EndCall()
+        await trio.sleep(1000)
+
+    async def answer(call: Call) -> None:
+        routes(call.bridge(name="agent"), generate)
+
+    async with open_call(answer) as caller:
+        caller.publish(UserStoppedSpeaking())
+        for at_s in (10, 20):
+            await caller.at(at_s)
+            caller.call.handle.pause()
+            await trio.sleep(5)
+            caller.call.handle.resume()
+        await caller.call.ended.wait()
+        assert caller.now_s == pytest.approx(30 + 2 * 5)
+
+
 async def test_end_in_mid_speech(autojump_clock):
     """Everything stops in the step of end(); it may be called again, and inside CallEnded."""
 

@@ -369,6 +369,31 @@ async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
         assert [(m.turn, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]
 
 
+async def test_a_pause_just_before_the_mark_costs_no_steps(autojump_clock):
+    """A turn that stands still a moment before it counts as long is not looked at all the time."""
+
+    class Slow(ReasoningNode):
+        async def process_context(self, context: Any) -> AsyncIterator[Any]:
+            await trio.sleep(10)
+            yield AgentResponse(content="x ")
+
+    class Steps(trio.abc.Instrument):
+        taken = 0
+
+        def after_task_step(self, task: trio.lowlevel.Task) -> None:
+            self.taken += 1
+
+    async with open_agent(Slow()) as handle:
+        handle.send_input("go")
+        await trio.sleep(9.9999)
+        handle.pause()
+        steps = Steps()
+        trio.lowlevel.add_instrument(steps)
+        await trio.sleep(10)
+        trio.lowlevel.remove_instrument(steps)
+        assert steps.taken < 500, "100 looks, and not 100,000"
+
+
 async def test_a_receipt_settles_with_its_call(autojump_clock):
     """Whoever waits for a verb is not left waiting when the call is gone."""
 
