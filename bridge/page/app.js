@@ -14,6 +14,7 @@ import { Drawer } from "./drawer.js";
 import { HandleView } from "./handle-view.js";
 import { Journal } from "./journal.js";
 import { Keep } from "./keep.js";
+import { keepCall, takeKeptCall } from "./kept-call.js";
 import { Keyboard } from "./keyboard.js";
 import { Permissions } from "./permissions.js";
 import { INSECURE, NO_WORKLET } from "./problems.js";
@@ -105,6 +106,11 @@ new Keyboard(
   },
 );
 
+addEventListener("beforeunload", (event) => {
+  if (call?.isLive) event.preventDefault(); // the browser asks whether to leave
+});
+addEventListener("pagehide", () => keepCall(call?.keepsake()));
+
 if (textOnly || !canPlay()) ui.setMode("text");
 if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_WORKLET : INSECURE);
 
@@ -125,6 +131,9 @@ async function readAgent() {
     return {}; // the call will tell
   }
 }
+
+const kept = takeKeptCall();
+if (kept) start({ kept, textOnly: !kept.audio });
 meetAgent();
 
 /** For tests and for people who report a problem. */

@@ -10,6 +10,7 @@ import {
   NO_SOUND,
   refusal,
   SUSPENDED,
+  WAITING,
 } from "./problems.js";
 import { Line } from "./line.js";
 import { callUrl, whyRefused } from "./socket.js";
@@ -38,7 +39,8 @@ export class Call {
 
   /**
    * `parts` has ui, transcript, journal, permissions, settings and view, which shows the handle.
-   * `options`: {textOnly, token, thread, raw, tap, agentHears}.
+   * `options`: {textOnly, token, thread, raw, tap, agentHears, kept}; `kept` is what `keepsake()`
+   * gave before the page was loaded anew.
    */
   constructor(parts, options) {
     this.#ui = parts.ui;
@@ -66,8 +68,9 @@ export class Call {
     return this.#socket?.framesDropped ?? 0;
   }
 
-  get over() {
-    return this.#over;
+  /** The server has taken the call, and it is not over. */
+  get isLive() {
+    return this.#greeted && !this.#over;
   }
 
   /** The verbs, and Esc. */
@@ -83,22 +86,34 @@ export class Call {
   /** Opens sound and microphone as far as there are any, then the line.  Call it in a click. */
   async start() {
     this.#ui.hideNotice();
-    this.#ui.setPhase("connecting");
-    this.#ui.setState("connecting");
+    const { token, thread, kept = null } = this.#options;
+    this.#ui.setPhase(kept ? "returning" : "connecting");
+    this.#ui.setState(kept ? "reconnecting" : "connecting");
+    if (kept) this.#transcript.restore(kept.transcript);
     this.#ui.setMeans({ audio: false, microphone: false });
-    this.#ui.setMuted(false);
+    this.#ui.setMuted(kept?.muted ?? false);
     if (!this.#options.textOnly) await this.#openAudio();
+    if (kept && this.#audio) await this.#soundRuns(kept.line);
     if (this.#over) return;
-    this.#transcript.clear({ textOnly: !this.#audio });
-    const { token, thread } = this.#options;
+    if (!kept) this.#transcript.clear({ textOnly: !this.#audio });
     this.#url = callUrl({ textOnly: !this.#audio, token, thread });
-    this.#socket = new Line(this.#url, {
+    const on = {
       open: () => this.#journal.note("open"),
       audio: (utterance, message) => this.#playAudio(utterance, message),
       message: (message) => this.#receive(message),
       lost: () => this.#lost(),
       close: (closed) => this.#closed(closed),
-    });
+    };
+    this.#socket = new Line(this.#url, on, kept?.line);
+  }
+
+  /** What is needed to go on with the call in this tab, as JSON; null if it cannot be. */
+  keepsake() {
+    const { kept } = this.#options;
+    if (kept && !this.#greeted && !this.#over) return kept; // it has not come back yet
+    const line = this.isLive ? this.#socket.keepsake() : null;
+    if (!line) return null;
+    return { line, audio: this.#audio !== null, muted: this.#ui.muted, transcript: this.#transcript.save() };
   }
 
   hangup() {
@@ -184,6 +199,7 @@ export class Call {
         },
         { raw: this.#options.raw },
       );
+      this.#audio.mute(this.#ui.muted);
       await this.#audio.openLoudspeaker({ tap: this.#options.tap });
       this.setVolume(this.#settings.volume);
     } catch (error) {
@@ -198,11 +214,24 @@ export class Call {
     this.#contextState(this.#audio.context.state);
   }
 
+  /** Waits for a tap where the browser wants one: what the agent says before would not be heard. */
+  async #soundRuns({ at, resumeMs }) {
+    const { context } = this.#audio;
+    const patience = new Promise((over) => setTimeout(over, at + resumeMs - Date.now(), "over"));
+    const changed = () => new Promise((done) => context.addEventListener("statechange", done, { once: true }));
+    while (context.state === "suspended") {
+      if ((await Promise.race([changed(), patience])) === "over") return;
+    }
+  }
+
   #contextState(state) {
     this.#journal.note("context", { state });
     if (this.#over) return;
     if (state === "running") this.#ui.hideNotice(SUSPENDED.id);
-    else if (state !== "closed") this.#ui.showNotice(SUSPENDED); // iOS also says "interrupted"
+    else if (state !== "closed") {
+      const isReturning = this.#options.kept && !this.#greeted;
+      this.#ui.showNotice(isReturning ? WAITING : SUSPENDED); // iOS also says "interrupted"
+    }
   }
 
   #microphoneEnded() {
@@ -296,12 +325,17 @@ export class Call {
   }
 
   #begin({ agent, audio, handle, transcript = [] }) {
-    this.#ui.setAgent(agent || "Voice agent");
-    this.#greeted = true;
     if (!audio) this.#goWithoutSound();
     for (const said of transcript) this.#transcript.before(said);
-    this.#ui.setPhase("live");
+    this.#enter(agent, handle);
     this.#setState("idle", 0);
+  }
+
+  /** The call is there, as it begins or in a page that was loaded anew. */
+  #enter(agent, handle) {
+    this.#ui.setAgent(agent || "Voice agent");
+    this.#greeted = true;
+    this.#ui.setPhase("live");
     this.#handle.begin(handle);
   }
 
@@ -350,7 +384,8 @@ export class Call {
   }
 
   /** The line is back: the server says when the voice goes on. */
-  #goOn({ state, number }) {
+  #goOn({ state, number, agent, handle }) {
+    if (!this.#greeted) this.#enter(agent, handle);
     this.#journal.note("line_back", { at: this.context?.currentTime });
     this.#ui.setReconnecting(false);
     this.#state.number = -1;

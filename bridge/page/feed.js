@@ -75,7 +75,8 @@ export class Feed {
   #message(message, wallMs, t) {
     const { type } = message;
     if (type === "hello") return this.#hello(message, wallMs);
-    if (type === "resumed") this.#on.begin();
+    if (type === "resumed" && message.call === this.#call) this.#on.begin();
+    else if (type === "resumed") return this.#hello(message, wallMs); // the page was loaded anew
     if (type === "watching") return this.#answered(message, t);
     if (type === "seen") return this.#seen(message, t);
     if (type === "pong") return this.#put(t, "page.round_trip", { ms: round(wallMs - message.t) });

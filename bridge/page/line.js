@@ -41,11 +41,37 @@ export class Line {
   /**
    * `on` has open(), audio(utterance, message), message(message), lost() and
    * close({opened, code, error}); `error` is the server's code if it would not go on with the call.
+   * `kept` is what `keepsake()` gave in a page that was there before: then it goes on with its call.
    */
-  constructor(url, on) {
+  constructor(url, on, kept = null) {
     this.#url = url;
     this.#on = on;
-    this.#socket = this.#connect(url, { open: () => this.#open() });
+    if (kept) this.#goOnWith(kept);
+    else this.#socket = this.#connect(url, { open: () => this.#open() });
+  }
+
+  /** What another page needs to go on with this call, as JSON; null if the server lets nobody. */
+  keepsake() {
+    if (!this.#token || this.#over) return null;
+    return {
+      token: this.#token,
+      received: this.#received,
+      unsent: this.#kept,
+      playing: this.#playing,
+      resumeMs: this.#resumeMs,
+      at: Date.now(),
+    };
+  }
+
+  #goOnWith({ token, received, unsent, playing, resumeMs, at }) {
+    this.#token = token;
+    this.#received = received;
+    this.#kept = unsent;
+    this.#playing = playing;
+    this.#resumeMs = resumeMs;
+    this.#opened = true;
+    this.#isUp = false;
+    this.#seek(performance.now() - (Date.now() - at));
   }
 
   get isOpen() {
@@ -148,15 +174,20 @@ export class Line {
     if (!this.#isUp) return this.#tryLater();
     if (!this.#token) return this.#finish({ code });
     this.#isUp = false;
-    this.#lostAt = performance.now();
-    this.#pause = 0;
     clearInterval(this.#timers.alive);
-    addEventListener("online", this.#tryNow);
-    document.addEventListener("visibilitychange", this.#tryIfSeen);
     this.#on.lost();
-    this.#again({});
+    this.#seek(performance.now());
     return undefined;
   };
+
+  /** Tries to get the line back, which was lost at that time. */
+  #seek(lostAt) {
+    this.#lostAt = lostAt;
+    this.#pause = 0;
+    addEventListener("online", this.#tryNow);
+    document.addEventListener("visibilitychange", this.#tryIfSeen);
+    this.#again({});
+  }
 
   #tryLater() {
     clearTimeout(this.#timers.patience);
@@ -181,7 +212,7 @@ export class Line {
       open: () => this.#ask(),
       message: (message) => this.#answered(message),
     });
-    dead.abandon();
+    dead?.abandon();
     this.#timers.patience = setTimeout(() => {
       this.#socket.abandon();
       this.#tryLater();

@@ -17,6 +17,13 @@ export const SUSPENDED = {
   action: { name: "resume", label: "Tap to resume" },
 };
 
+export const WAITING = {
+  id: "suspended",
+  title: "Your call is still here",
+  text: "The agent waits in mid-sentence. Your browser plays sound only once you tap.",
+  action: { name: "resume", label: "Go on" },
+};
+
 export const MICROPHONE_ENDED = {
   id: "microphone-ended",
   title: "The microphone is gone",

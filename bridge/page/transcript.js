@@ -40,6 +40,32 @@ export class Transcript {
     this.#textOnly = textOnly;
   }
 
+  /** All of it as JSON, for a page that goes on with the call. */
+  save() {
+    const place = (entry) => this.#entries.indexOf(entry);
+    return {
+      textOnly: this.#textOnly,
+      entries: this.#entries.map((entry) => entry.saved),
+      utterances: [...this.#utterances].map(([number, entry]) => [number, place(entry)]),
+      unnumbered: this.#unnumbered.map(place),
+      answer: place(this.#answer),
+      interim: place(this.#interim),
+    };
+  }
+
+  /** Shows what another page has saved, and goes on with it. */
+  restore({ textOnly, entries, utterances, unnumbered, answer, interim }) {
+    this.clear({ textOnly });
+    this.#keepInView(() => {
+      for (const { kind, ...saved } of entries) this.#append(new KINDS[kind](saved));
+    });
+    const at = (place) => this.#entries[place] ?? null;
+    this.#utterances = new Map(utterances.map(([number, place]) => [number, at(place)]));
+    this.#unnumbered = unnumbered.map(at);
+    this.#answer = at(answer);
+    this.#interim = at(interim);
+  }
+
   /** All of it as plain text, which also says what was cut and what was not heard yet. */
   get text() {
     return this.#entries.map((entry) => entry.text).join("\n\n");
@@ -92,13 +118,13 @@ export class Transcript {
   before({ role, text, heard }) {
     this.#keepInView(() => {
       if (role === "user") this.#append(new UserEntry()).show(text, true);
-      else this.#append(new AgentEntry(this.#textOnly)).recall(text, heard ?? text);
+      else this.#append(new AgentEntry({ textOnly: this.#textOnly })).recall(text, heard ?? text);
     });
   }
 
   /** A line of the call itself: a tool, a hand-over. */
   note(text) {
-    this.#keepInView(() => this.#append(new NoteEntry(text)));
+    this.#keepInView(() => this.#append(new NoteEntry({ text })));
   }
 
   /** Marks all entries as complete, so that they are read out. */
@@ -139,7 +165,7 @@ export class Transcript {
 
   #newEntry() {
     this.settle();
-    return this.#append(new AgentEntry(this.#textOnly));
+    return this.#append(new AgentEntry({ textOnly: this.#textOnly }));
   }
 
   #append(entry) {
@@ -191,7 +217,8 @@ export class Transcript {
 class AgentEntry {
   element = element("li", "turn agent");
   #generated = "";
-  #never = ""; // what was cut of it, and when
+  #never = ""; // what was cut of it, in words
+  #tag = null; // how it was cut
   #heardText = new Map(); // utterance -> its heard words; an answer may have several
   #textOnly;
   #isCut = false;
@@ -199,12 +226,22 @@ class AgentEntry {
   #heard = element("span", "heard");
   #queued = element("span", "queued");
 
-  constructor(textOnly) {
+  constructor({ textOnly, generated = "", heard = [], tag = null, busy = true }) {
     this.#textOnly = textOnly;
+    this.#generated = generated;
+    this.#heardText = new Map(heard);
     const words = element("p", "words");
     words.append(this.#heard, this.#queued);
     this.element.append(element("span", "who", "Agent"), words);
-    this.element.ariaBusy = "true"; // read out when it is complete, not word by word
+    this.element.ariaBusy = String(busy); // read out when it is complete, not word by word
+    this.#show();
+    if (tag) this.#strike(tag);
+  }
+
+  get saved() {
+    const heard = [...this.#heardText];
+    const busy = this.element.ariaBusy === "true";
+    return { kind: "agent", textOnly: this.#textOnly, generated: this.#generated, heard, tag: this.#tag, busy };
   }
 
   get text() {
@@ -262,6 +299,7 @@ class AgentEntry {
     this.hold(false);
     this.#show();
     this.#isCut = true;
+    this.#tag = tag;
     const never = element("s", "never", this.#queued.textContent.trimEnd());
     const words = never.textContent.trim();
     this.#never = words ? `[${tag}; never heard: ${words}]` : `[${tag}]`;
@@ -284,10 +322,16 @@ class AgentEntry {
 
 class UserEntry {
   element = element("li", "turn user");
+  #said = "";
   #words = element("p", "words");
 
-  constructor() {
+  constructor({ text, final } = {}) {
     this.element.append(element("span", "who", "You"), this.#words);
+    if (text !== undefined) this.show(text, final);
+  }
+
+  get saved() {
+    return { kind: "user", text: this.#said, final: this.element.ariaBusy === "false" };
   }
 
   get text() {
@@ -295,6 +339,7 @@ class UserEntry {
   }
 
   show(text, final) {
+    this.#said = text;
     this.#words.textContent = final ? text : `${text} …`;
     this.#words.classList.toggle("interim", !final);
     this.element.ariaBusy = String(!final);
@@ -304,14 +349,20 @@ class UserEntry {
 class NoteEntry {
   element;
 
-  constructor(text) {
+  constructor({ text }) {
     this.element = element("li", "note", text);
+  }
+
+  get saved() {
+    return { kind: "note", text: this.element.textContent };
   }
 
   get text() {
     return `(${this.element.textContent})`;
   }
 }
+
+const KINDS = { agent: AgentEntry, user: UserEntry, note: NoteEntry };
 
 /** How much of `generated` the words of `heard` cover; white space may differ between the two. */
 export function heardLength(generated, heard) {

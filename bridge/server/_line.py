@@ -21,7 +21,9 @@ Fate = Literal["lost", "left", "said"]
 the peer knows that."""
 
 NORMAL_CLOSE = 1000
-GOING_AWAY = 1001
+"""Close code of a client that has left; with 1001 a browser's page goes away, which may be loaded
+anew and come back (RFC 6455, 7.4.1)."""
+
 TAKEN_OVER = 4001
 """Close code of a line whose call goes on over another one (private use, RFC 6455, 7.4.2)."""
 
@@ -128,4 +130,4 @@ class Line:
 
 
 def _has_left(closed: ConnectionClosed) -> bool:
-    return closed.rcvd is not None and closed.rcvd.code in (NORMAL_CLOSE, GOING_AWAY)
+    return closed.rcvd is not None and closed.rcvd.code == NORMAL_CLOSE

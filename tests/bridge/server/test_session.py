@@ -353,13 +353,31 @@ async def test_hello_tells_which_verbs_the_app_wants_offered(serving, autojump_c
 
 
 async def test_who_closes_the_line_has_left(serving, autojump_clock):
-    """A close frame of the client, as of a tab that is closed, ends the call at once."""
+    """A client that closes its line as one does that is done ends the call at once."""
     async with serving(echo) as place:
         async with dialed(place) as connection:
             await connection.recv()
             assert place.server.calls == 1
-            await connection.aclose(1001, "the tab is closed")
+            await connection.aclose(1000, "good bye")
         await trio.testing.wait_all_tasks_blocked()
+        assert place.server.calls == 0
+        assert place.server.metrics.calls["disconnected"] == 1
+
+
+async def test_a_page_that_goes_away_may_come_back(serving, autojump_clock):
+    """A browser closes with 1001 when its page is loaded anew: the call waits as for a lost line."""
+    async with serving(echo, limits=Limits(resume_s=20)) as place:
+        async with dialed(place) as connection:
+            hello = decode_server(await connection.recv())
+            await connection.aclose(1001, "the page is loaded anew")
+        await trio.sleep(19)
+        assert place.server.calls == 1
+        async with dialed(place, "?mode=text&resume=1") as connection:
+            await connection.send(encode(Resume(token=hello.resume, received=0)))
+            resumed = decode_server(await connection.recv())
+            assert (resumed.type, resumed.call) == ("resumed", hello.call)
+            await connection.aclose(1001, "the tab is closed")
+        await trio.sleep(21)
         assert place.server.calls == 0
         assert place.server.metrics.calls["disconnected"] == 1
 
