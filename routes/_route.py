@@ -153,8 +153,13 @@ class Route:
         """Pass on, one by one, what a generator yields.
 
         Args:
-            source: A generator, an async generator, a function that returns an iterator, a list or
-                a single value, sync or async; or something that is already an iterator.
+            source: A generator function, sync or async, or a function that returns an iterator, a
+                list or a single value; it is called for each trigger.  Or something that can be
+                iterated again and again, such as a list: each trigger gets all of it.
+
+        Raises:
+            RouteDefinitionError: It can be iterated only once, as ``node.generate()``, with
+                parentheses, can; or it takes more than one argument.
         """
         return self._with(stages=(*self.stages, a_stream(source)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
 from ._calls import fit, is_async_function, is_generator_function, name_of, needs_function
@@ -122,10 +123,32 @@ def a_filter(fn: object) -> Filter:
 
 
 def a_stream(source: object) -> Stream:
-    """Check what was given to ``.stream()``: a function, or something that is an iterator."""
+    """Check what was given to ``.stream()``: a function, or what gives its values anew."""
+    _refuse_iterator(source)
     if is_iterator(source):
         return Stream(lambda _: source, name_of(source))
     return Stream(_one_argument(source, ".stream()"), name_of(source))
+
+
+def _refuse_iterator(source: object) -> None:
+    """Refuse what gives its values once: to the first trigger of the chain, and to no later one.
+
+    Raises:
+        RouteDefinitionError: It is an iterator, such as a generator object.
+    """
+    if isinstance(source, (GeneratorType, AsyncGeneratorType)):
+        name = name_of(source)
+        raise RouteDefinitionError(
+            f".stream({name}()) got a generator object, which gives its values to the first "
+            f"trigger and nothing to any later one; pass the function itself, without calling it: "
+            f".stream({name})"
+        )
+    if hasattr(type(source), "__anext__") or hasattr(type(source), "__next__"):
+        raise RouteDefinitionError(
+            f".stream() got {source!r}, which can be iterated once: it would give its values to "
+            "the first trigger and nothing to any later one; pass a function that makes a new one "
+            "for each trigger, or a list"
+        )
 
 
 def a_through(fn: object) -> Through:

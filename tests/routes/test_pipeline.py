@@ -112,12 +112,24 @@ async def test_stream_takes_everything(source, extra, autojump_clock):
     assert values(got) == [1, 2]
 
 
-async def test_an_iterator_and_a_single_value_are_streamed(autojump_clock):
-    """`.stream()` takes an iterator that exists already, and passes on a single value."""
-    got, _ = await run_through(lambda route: route.stream(iter([7, 8])).map(out).broadcast())
-    assert values(got) == [7, 8]
-    got, _ = await run_through(lambda route: route.stream(agen(0)).map(out).broadcast())
-    assert values(got) == [1, 2]
+class Numbers:
+    """Can be iterated asynchronously, anew each time."""
+
+    async def __aiter__(self):
+        for number in (7, 8):
+            yield number
+
+
+@pytest.mark.parametrize("source", [[7, 8], (7, 8), range(7, 9), Numbers()], ids=repr)
+async def test_what_can_be_iterated_again_is_given_to_each_trigger(source, autojump_clock):
+    """`.stream()` takes a list, or whatever begins anew; every trigger gets all of it."""
+    for _ in range(2):
+        got, _ = await run_through(lambda route: route.stream(source).map(out).broadcast())
+        assert values(got) == [7, 8]
+
+
+async def test_a_single_value_is_streamed(autojump_clock):
+    """A function may give a value instead of an iterator."""
     got, _ = await run_through(lambda route: route.stream(lambda m: 5).map(out).broadcast())
     assert values(got) == [5]
 

@@ -73,6 +73,35 @@ def test_mistakes_are_told_when_written(make, given, message):
         make(given)
 
 
+class Once:
+    """Something that can be iterated once, and is no generator."""
+
+    def __repr__(self):
+        return "<Once>"
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        raise StopAsyncIteration
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (streams(0), r"\.stream\(streams\(\)\) got a generator.*without.*: \.stream\(streams\)$"),
+        (yields(0), r"\.stream\(yields\(\)\) got a generator.*without.*: \.stream\(yields\)$"),
+        (iter([1, 2]), r"got <list_iterator .* iterated once.*a function that makes a new one"),
+        (map(plain, []), r"got <map .* iterated once"),
+        (Once(), r"got <Once>, which can be iterated once"),
+    ],
+)
+def test_what_gives_its_values_once_is_no_source(given, message):
+    """An iterator would answer the first trigger and be silent ever after, so it is refused."""
+    with pytest.raises(RouteDefinitionError, match=message):
+        a_stream(given)
+
+
 @pytest.mark.parametrize("make", [a_map, a_filter, a_stream, a_through])
 def test_a_called_function_is_refused(make):
     """A coroutine object in place of its function is refused, and closed."""
