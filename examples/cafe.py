@@ -2,15 +2,14 @@
 
 `python examples/cafe.py` lets a simulated caller order, talk over the agent to change the order,
 agree and cough without stopping it, and leave; all is recorded in demo-out/ and checked.  To order
-yourself, run `python -m bridge talk examples/cafe.py:app`.  The menu is typed and the grammar
-small, so that what is confirmed can be checked; `--model local` or `--model URL` puts a language
-model in its place.
+yourself, run `python -m bridge talk examples/cafe.py:app`.  The grammar in cafe_grammar/ works on
+words, numbers and negation, so that what is confirmed can be checked; what it does not understand
+it asks for.  `--model local` or `--model URL` puts a language model in its place.
 """
 
 import argparse
 import functools
 import os
-import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -19,66 +18,52 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+sys.path.insert(0, str(Path(__file__).parent))  # the grammar lies beside this file
+
 import structlog
 import trio
 
 from bridge import App, Call, Message, UserEntry
 from bridge.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
+from cafe_grammar import OrderTaker
 from nodes import ChatNode, ConversationContext, ReasoningNode
 from nodes.llm import ChatModel, LocalChat, OpenAIChat
 from nodes.models import ProgressPrinter, fetch_models
 from nodes.speech import EspeakVoice, LocalSpeech
 
-DRINKS = {"latte": 4.50, "cappuccino": 4.25, "espresso": 3.00, "mocha": 4.75, "tea": 2.75}
-FOOD = {"blueberry muffin": 3.25, "croissant": 3.50, "cookie": 2.00}
-SIZES = ("small", "medium", "large")
 HINT = "Welcome to the café. Latte, cappuccino, espresso, mocha, tea, blueberry muffin, croissant."
 
 
 class Barista(ReasoningNode):
-    """Understands sizes, drinks and food, "instead", and goodbye."""
+    """Takes the order, and says back what it has understood."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.order: dict[str, str] = {}  # what kind of thing -> the thing, as it is called
+        self.taker = OrderTaker()
         self._read = 0
-
-    def understand(self, text: str) -> bool:
-        """Change the order by what was said; tell whether anything of it was on the menu."""
-        size = next((size for size in SIZES if size in text), "")
-        drink = next((drink for drink in DRINKS if drink in text), "")
-        food = next((food for food in FOOD if food.split()[-1] in text), "")
-        known = self.order.get("drink", "")
-        if drink or (size and known):
-            old_size = next((s for s in SIZES if s in known), "")
-            name = drink or known.split()[-1]
-            self.order["drink"] = f"{size or old_size} {name}".strip()
-        if food:
-            self.order["food"] = food
-        return bool(size or drink or food)
 
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
         said = [entry.content for entry in context if isinstance(entry, UserEntry)]
-        text, self._read = " ".join(said[self._read :]).lower(), len(said)
-        items = " and ".join(f"one {item}" for item in self.order.values())
+        text, self._read = " ".join(said[self._read :]).strip(), len(said)
         if not text:
             yield AgentResponse(content="Sorry, I did not catch that. What would you like?")
-        elif self.understand(text):
-            items = " and ".join(f"one {item}" for item in self.order.values())
-            yield AgentResponse(content=f"Of course, {items}. ")
-            yield AgentResponse(content=f"That comes to {self.price()}. We bake everything here. ")
-            yield AgentResponse(content="Would you like anything else with that today?")
-        elif re.search(r"that's (all|it)|\bno\b|bye|nothing", text):
-            yield AgentResponse(content=f"Thank you! {items.capitalize()}, ready soon. Goodbye!")
+            return
+        heard, order = self.taker.hear(text), self.taker.order
+        for note in heard.notes:
+            yield AgentResponse(content=f"{note} ")
+        if heard.finished:
+            thanks = f"Thank you! {str(order).capitalize()}, ready soon. " if order.lines else ""
+            yield AgentResponse(content=f"{thanks}Goodbye!")
             yield EndCall()
+        elif heard.changed and order.lines:
+            yield AgentResponse(content=f"Of course, {order}. ")
+            if heard.question:
+                yield AgentResponse(content=heard.question)
+                return
+            yield AgentResponse(content=f"That comes to {order.price}. We bake everything here. ")
+            yield AgentResponse(content="Would you like anything else with that today?")
         else:
-            yield AgentResponse(content="We have coffee, tea and cakes. What would you like?")
-
-    def price(self) -> str:
-        """The price of the order, as it is said."""
-        prices = DRINKS | FOOD
-        cents = sum(round(100 * prices[n]) for i in self.order.values() for n in prices if n in i)
-        return f"{cents // 100} dollars and {cents % 100} cents"
+            yield AgentResponse(content=heard.question or "All right. What would you like?")
 
 
 async def answer(call: Call, model: ChatModel | None = None) -> None:

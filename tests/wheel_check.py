@@ -49,7 +49,9 @@ def check() -> None:
         assert "site-packages" in home.parts, home
         assert (home / "py.typed").is_file(), home
     assert (Path(str(bridge.__file__)).parent / "page" / "index.html").is_file()
-    assert (Path(str(nodes.__file__)).parent / "examples" / "cafe.py").is_file()
+    examples = Path(str(nodes.__file__)).parent / "examples"
+    assert (examples / "cafe.py").is_file()
+    assert (examples / "cafe_grammar" / "__init__.py").is_file()
     core = {
         need.split(">")[0].split("<")[0] for need in requires("bargein") or () if ";" not in need
     }

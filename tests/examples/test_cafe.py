@@ -46,24 +46,6 @@ async def test_a_changed_order_is_the_one_confirmed(cafe, autojump_clock):
         assert len(record.heard) < len(record.generated)
 
 
-@pytest.mark.parametrize(
-    ("said", "order"),
-    [
-        (["a small tea"], {"drink": "small tea"}),
-        (["a latte", "make it large"], {"drink": "large latte"}),
-        (["a large latte", "no, an espresso"], {"drink": "large espresso"}),
-        (["a cookie"], {"food": "cookie"}),
-        (["hello there"], {}),
-    ],
-)
-def test_the_grammar_understands(cafe, said, order):
-    """Sizes, drinks and food are found wherever they stand."""
-    barista = cafe.Barista()
-    for text in said:
-        barista.understand(text)
-    assert barista.order == order
-
-
 async def test_a_turn_without_words_is_asked_again(cafe, autojump_clock):
     """A noise that was no speech gets a question, not an order."""
     async with open_call(cafe.answer) as caller:

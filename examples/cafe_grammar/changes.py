@@ -1,0 +1,200 @@
+"""What one thing that is said does to an order."""
+
+from dataclasses import replace
+
+from .ellipsis import absolute, is_fragment, merged
+from .menu import DRINKS, KINDS, MOST, Line, kind_of, listed
+from .phrases import Thing
+from .references import References, unique
+
+
+class Changes(References):
+    """Orders, changes and corrects things, and asks for what is missing."""
+
+    def remove(self, line: Line, count: int | None) -> None:
+        line.count = 0 if count is None else line.count - count
+        self.done()
+
+    def add(self, thing: Thing, more: bool) -> None:
+        """Order one thing more, or what a thing without a name says of the order."""
+        sized = thing.size or thing.new_size
+        lines = self.named(thing)
+        if thing.same:
+            self.again(absolute(sized))
+        elif thing.part and thing.one and sized:  # "two of the small ones"
+            whose = replace(thing, part=False, count=None)
+            self.which(whose, lambda line: self.put(line, Thing(count=thing.count)))
+        elif thing.part and sized and not thing.just:
+            new = Thing(size=sized)
+            self.which(replace(thing, ref="it", size=""), lambda line: self.put(line, new, thing))
+        elif thing.less:
+            self.each_named(
+                replace(thing, ref="" if thing.item else "it"),
+                lambda line: self.remove(line, thing.count or 1),
+            )
+        elif thing.more and not thing.size:
+            self.more(thing)
+        elif thing.item and (thing.just or thing.definite) and self.has(thing):
+            self.mention(thing, lines)
+        elif thing.item and thing.is_bare and self.has(thing) and not more and not thing.after:
+            self.asked = [thing.item]  # said once more: heard twice, or wanted twice?
+            self.ask(f"Would you like another {thing.item}?")
+        elif thing.item or thing.kind:
+            self.order_new(thing)
+        elif self.asked and (thing.count or thing.one or thing.article or thing.ref):
+            self.order_asked(thing)
+        elif thing.ref:
+            pass  # "I want that" names nothing
+        elif thing.definite and lines and thing.size:
+            self.done(*lines)
+        elif (more or thing.after == "and" or thing.more) and sized and self.drinks():
+            self.which(
+                Thing(ref="it"), lambda line: self.order_new(replace(thing, item=line.item)), thing
+            )
+        elif more or thing.after == "and":
+            self.ask(f"{str(thing.count or 'One').capitalize()} of what?")
+        elif self.order.lines:
+            self.which(Thing(ref="it"), lambda line: self.put(line, thing), thing)
+        else:
+            self.incomplete(thing)
+
+    def incomplete(self, thing: Thing) -> None:
+        """Ask for the name of what was ordered without one."""
+        self.pending = lambda other: bool(other.item) and self.order_new(merged(thing, other))
+        self.ask("Of what?" if thing.count else f"A {thing.size or thing.new_size} what?")
+
+    def order_new(self, thing: Thing) -> bool:
+        """Order a thing that is named, or ask for what is missing; returns True."""
+        if thing.kind:
+            self.pending = lambda other: bool(other.item) and self.order_new(merged(thing, other))
+            self.ask(f"Which one would you like, {listed(KINDS[thing.kind], 'or')}?")
+        elif thing.unclear or (thing.count is None and (thing.plural or thing.some)):
+            self.pending = lambda other: (
+                other.count is not None
+                and other.item in ("", thing.item)
+                and self.order_new(merged(thing, other))
+            )
+            self.ask(f"How many {thing.item}s?")
+        elif (count := 1 if thing.count is None else thing.count) > MOST:
+            self.ask(f"We make {MOST} of one kind at most. How many {thing.item}s would you like?")
+        elif count == 0:
+            self.each_named(thing, lambda line: self.remove(line, None))
+        else:
+            size = absolute(thing.size or thing.new_size)
+            self.done(self.order.add(thing.item, count, size if thing.item in DRINKS else ""))
+        return True
+
+    def order_asked(self, thing: Thing) -> None:
+        """Order what the guest has just asked about."""
+        asked, self.asked = self.asked, []
+        if len(asked) == 1:
+            self.order_new(Thing(item=asked[0], count=thing.count, size=thing.size))
+        else:
+            self.pending = lambda other: bool(other.item) and self.order_new(merged(thing, other))
+            self.ask(f"Which one would you like, {listed(asked, 'or')}?")
+
+    def mention(self, thing: Thing, lines: list[Line]) -> None:
+        """Deal with a thing of the order: "just the latte", "just one latte", "the latte large"."""
+        if thing.just and thing.definite:
+            self.order.lines = lines
+            self.done(*lines)
+        elif thing.part and not thing.just and lines and (thing.count or 1) < lines[0].count:
+            self.ask(f"What about {thing.count or 'one'!s} of the {thing.item}s?")
+        elif thing.size or thing.new_size or thing.count is not None:
+            self.which(Thing(item=thing.item), lambda line: self.put(line, thing), thing)
+        else:
+            self.done(*lines)
+
+    def again(self, size: str) -> None:
+        """Order the same again."""
+        if not self.order.lines:
+            self.ask("The same as what?")
+        for line in [*(self.focus or self.order.lines)]:
+            self.order_new(Thing(item=line.item, count=line.count, size=size or line.size))
+
+    def more(self, thing: Thing) -> None:
+        """Order more of what was ordered."""
+        count = 1 if thing.count is None else thing.count
+        if thing.item and not self.has(thing):
+            self.order_new(Thing(item=thing.item, count=count))
+        elif not self.order.lines:
+            self.ask("Of what?")
+        else:
+            self.which(
+                Thing(item=thing.item, kind=thing.kind, ref="" if thing.item else "it"),
+                lambda line: self.order_new(Thing(item=line.item, count=count, size=line.size)),
+                thing,
+            )
+
+    def each(self, things: list[Thing], each: Thing) -> None:
+        """Order so many of each that was named, asked for, or ordered."""
+        count, named_now = each.count or 1, [thing for thing in things if thing.item]
+        asked = [Thing(item=item) for item in (KINDS[each.kind] or self.asked)]
+        for thing in named_now or asked:
+            self.order_new(Thing(item=thing.item, size=thing.size or thing.new_size, count=count))
+        if not (named_now or asked):
+            for line in self.focus or self.order.lines:
+                self.put(line, Thing(count=count))
+        if not self.reading.changed:
+            self.ask("One of each of what?")
+
+    def choice(self, things: list[Thing]) -> None:
+        """Ask which one of several things."""
+        last = things[-1]
+        if last.item and last.count is not None and all(map(is_fragment, things[:-1])):
+            self.order_new(replace(last, count=None, some=True))  # "two or three cookies"
+            return
+        self.pending = lambda other: (
+            bool(other.item or other.size)
+            and self.order_new(merged(last, other) if other.item else merged(things[0], other))
+        )
+        names = [f"{thing.size} {thing.item}".strip() for thing in things]
+        self.ask(f"Which one would you like, {listed(names, 'or')}?")
+
+    def correct(self, thing: Thing, taken: list[Line], *, strict: bool) -> None:
+        """Put a thing in the place of what it corrects."""
+        if not self.order.lines:
+            self.add(thing, False)
+            return
+        if not thing.item and not thing.kind:
+            self.add(replace(thing, after=""), False)
+            return
+        lines = [line for line in self.focus + self.order.lines if line not in taken]
+        same = [line for line in self.order.lines if line.item == thing.item]
+        alike = self.fitting(lines, thing)
+        if same:
+            self.which(Thing(item=thing.item), lambda line: self.put(line, thing), thing)
+        elif thing.kind:
+            self.order_new(thing)
+        elif alike or (strict and lines):
+            near = [line for line in alike or lines if line in self.focus] or alike or lines
+            if all(line in self.touched for line in near):
+                near = near[-1:]  # said a moment ago: the last word is the one that is corrected
+            self.choose(unique(near), lambda line: self.put(line, thing))
+        else:
+            self.add(thing, True)
+
+    def put(self, line: Line, new: Thing, source: Thing | None = None) -> bool:
+        """Change a line, or a part of it, to what was said; returns whether anything was."""
+        item = new.item or line.item
+        if new.count == 0 and not new.item:
+            self.closing = True
+            self.ask(f"You have {self.order}. Is that all?")
+            return True
+        count = new.count if new.count is not None else line.count
+        if new.count is None and new.article and new.item:
+            count = 1
+        if count > MOST or new.unclear or new.kind:
+            self.order_new(replace(new, item=item))
+            return True
+        size = absolute(new.size or new.new_size, line.size)
+        if kind_of(item) == kind_of(line.item):
+            size = size or line.size
+        if source and source.part and (source.count or 1) < line.count:
+            line.count -= source.count or 1
+            line = Line(line.item, source.count or 1)
+            self.order.lines.append(line)
+            count = new.count or line.count
+        line.item, line.count, line.size = item, count, size if item in DRINKS else ""
+        self.done(line)
+        return True
