@@ -52,6 +52,10 @@ class VoiceWords(Event):
     segments in order."""
     confidence: float | None = Field(default=None, ge=0, le=1)
     """0 to 1, or None where the recogniser gives none."""
+    unhinted_confidence: float | None = Field(default=None, ge=0, le=1)
+    """For words that all stand in the recogniser's hint: how sure it is, 0 to 1, that there are
+    words at all if it hears the sound without the hint; 0 if it cannot tell.  None for all other
+    words."""
 
 
 class VoiceSettled(Event):

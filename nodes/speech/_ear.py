@@ -344,7 +344,10 @@ class Ear:
         self._owes_words = False
         text = " ".join(part.text.strip() for part in heard)
         sure = min((part.confidence for part in heard), default=None)
-        self._publish(VoiceWords(content=text, confidence=sure))
+        unhinted = [part.unhinted_confidence for part in heard]
+        known = [confidence for confidence in unhinted if confidence is not None]
+        least = min(known, default=None) if len(known) == len(heard) else None
+        self._publish(VoiceWords(content=text, confidence=sure, unhinted_confidence=least))
         if self._settles:
             self._drop()
 

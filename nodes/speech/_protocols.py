@@ -20,6 +20,10 @@ class Transcript:
     """0 to 1: how likely it is that nobody spoke.  High values also occur on clear speech."""
     avg_logprob: float = 0.0
     """Mean natural logarithm of the tokens' probabilities: 0 is certain, below -1 is a guess."""
+    unhinted_confidence: float | None = None
+    """For a text whose words all stand in the recogniser's hint: its `confidence` in what it hears
+    of the same sound without the hint, 0 if it cannot tell; None for all other texts.  A recogniser
+    reads its hint into sounds that are no speech."""
 
     @property
     def confidence(self) -> float:

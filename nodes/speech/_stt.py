@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +23,7 @@ from ._features import SAMPLE_RATE_HZ, log_mel, samples_of
 from ._protocols import Transcript
 
 if TYPE_CHECKING:
+    from ctranslate2 import StorageView
     from ctranslate2.models import Whisper
 
 _CONTEXTS_S = (8, 16, 30)
@@ -78,6 +80,7 @@ class WhisperTiny:
         self._runtime = need("WhisperTiny", "ctranslate2", "local")
         self._path = path
         self._hint = hint
+        self._hint_words = frozenset(_words(hint))
         self._prompt: list[str] = []
         self._threads = threads
         self._limiter = limiter or trio.CapacityLimiter(1)
@@ -107,7 +110,9 @@ class WhisperTiny:
                 count.  Less than 0.1 s is silence.
 
         Returns:
-            What was said, as written English with punctuation.
+            What was said, as written English with punctuation.  A text that has no words but those
+            of the hint is decoded again without it, for the `unhinted_confidence`, which takes 30
+            to 40 ms more on one core.
 
         Raises:
             SpeechNotOpenError: Outside of `open`.
@@ -138,6 +143,13 @@ class WhisperTiny:
         tokens = Encoder(tokenizer).encode(f" {self._hint.strip()}")
         return ["<|startofprev|>", *tokens[-_HINT_TOKENS:]]
 
+    def _is_of_hint(self, word: str) -> bool:
+        """Whether a word is one of the hint, a longer form of one, or a piece that broke off.
+
+        Of "mocha" Whisper makes "mochas" and, where it has no token left, "moch".
+        """
+        return any(word.startswith(one) or one.startswith(word) for one in self._hint_words)
+
     def _transcribe(self, model: Whisper, pcm: bytes) -> Transcript:
         import numpy as np
 
@@ -148,17 +160,33 @@ class WhisperTiny:
         context = next(length for length in _CONTEXTS_S if seconds <= length)
         padded = np.pad(samples, (0, context * SAMPLE_RATE_HZ - len(samples)))
         longest = int(_BASE_TOKENS + _TOKENS_A_SECOND * seconds)
-        result = model.generate(
-            self._runtime.StorageView.from_array(log_mel(padded)[None]),
-            [self._prompt],
-            beam_size=1,
-            max_length=len(self._prompt) + longest,
-            no_repeat_ngram_size=4,
-            suppress_blank=True,
-            return_scores=True,
-            return_no_speech_prob=True,
-        )[0]
-        return _transcript(result, seconds, longest)
+        encoded = model.encode(self._runtime.StorageView.from_array(log_mel(padded)[None]))
+        heard = _decode(model, encoded, self._prompt, seconds, longest)
+        words = _words(heard.text)
+        if not words or not all(map(self._is_of_hint, words)):
+            return heard
+        unhinted = _decode(model, encoded, [*_prompt(model)], seconds, longest)
+        return replace(heard, unhinted_confidence=unhinted.confidence)
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(text)]
+
+
+def _decode(
+    model: Whisper, encoded: StorageView, prompt: list[str], seconds: float, longest: int
+) -> Transcript:
+    result = model.generate(
+        encoded,
+        [prompt],
+        beam_size=1,
+        max_length=len(prompt) + longest,
+        no_repeat_ngram_size=4,
+        suppress_blank=True,
+        return_scores=True,
+        return_no_speech_prob=True,
+    )[0]
+    return _transcript(result, seconds, longest)
 
 
 def _prompt(model: Whisper) -> tuple[str, ...]:

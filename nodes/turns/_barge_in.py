@@ -7,14 +7,19 @@ The rules, in the order in which they are tried; the first that knows an answer 
 3. ``acknowledgements``: words of assent alone are none.
 4. ``misheard_words``: a few words of what is surely a hum, or an echo, are what a recogniser makes
    of it.
-5. ``min_confidence``: words of a short sound that the recogniser itself is unsure of are what it
+5. ``hint_words``: words of a short sound that all stand in the recogniser's hint are what it reads
+   into a cough, unless it is as sure without the hint that somebody spoke.
+6. ``min_confidence``: words of a short sound that the recogniser itself is unsure of are what it
    makes of a cough.
-6. ``min_words``: enough other words are one; fewer are kept for later.
-7. ``words``: a sound without words was none.
-8. ``hint``: what the sound itself tells is enough to let the agent go on for now.
-9. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
-10. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
+7. ``min_words``: enough other words are one; fewer are kept for later.
+8. ``words``: a sound without words was none.
+9. ``hint``: what the sound itself tells is enough to let the agent go on for now.
+10. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
+11. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
     for now.
+
+In ``hint_words`` the hint is the recogniser's, a list of words that callers are likely to use; in
+``hint`` it is a ``VoiceHint``.
 """
 
 from __future__ import annotations
@@ -129,6 +134,20 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
         "probability": round(sound.hint.probability, 3),
     }
     return Verdict(kind, "misheard_words", values, final=sound.is_over)
+
+
+def _hint_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """Words of the recogniser's hint, of which only the hint makes it sure."""
+    unhinted, least = sound.unhinted_confidence, settings.min_confidence
+    if not sound.text or unhinted is None or unhinted >= least:
+        return None
+    if sound.lasts(settings.acknowledgement_lasts_s):
+        return None
+    values: dict[str, int | float] = {"words": len(words_of(sound.text))}
+    values |= {"unhinted_confidence": round(unhinted, 3), "min_confidence": least}
+    if sound.confidence is not None:
+        values["confidence"] = round(sound.confidence, 3)
+    return Verdict("noise", "hint_words", values, final=sound.is_over)
 
 
 def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -307,6 +326,7 @@ _RULES: tuple[Rule, ...] = (
     _phrase,
     _acknowledged,
     _misheard,
+    _hint_words,
     _unsure,
     _enough_words,
     _no_words,

@@ -224,7 +224,13 @@ class TurnCore:
                 return
             # Words without a voice: whoever said them was not noticed, or has stopped already.
             part = book.doubt = Doubt(Voice(book.now_s, False, book.now_s, book.now_s))
-        part.transcript.put(words.segment, content, final=words.final, confidence=words.confidence)
+        part.transcript.put(
+            words.segment,
+            content,
+            final=words.final,
+            confidence=words.confidence,
+            unhinted_confidence=words.unhinted_confidence,
+        )
         part.voice.sign_s = book.now_s
         if not part.voice.was_heard:
             part.voice.since_s = book.now_s

@@ -44,6 +44,7 @@ def _sound(book: Book, doubt: Doubt) -> Sound:
         hint_is_old=doubt.hinted_s < voice.began_s,
         text=doubt.transcript.text,
         confidence=doubt.transcript.confidence,
+        unhinted_confidence=doubt.transcript.unhinted_confidence,
         words_known=doubt.transcript.is_known or no_more,
         waited_s=waited_s,
         agent=book.view,

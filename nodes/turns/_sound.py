@@ -45,6 +45,9 @@ class Sound:
     """Its words so far."""
     confidence: float | None = None
     """How sure the recogniser is of its least sure words, 0 to 1; None if it does not tell."""
+    unhinted_confidence: float | None = None
+    """Where all its words stand in the recogniser's hint: how sure the recogniser is, 0 to 1, that
+    there are words at all if it hears the sound without the hint; None for all other words."""
     words_known: bool = False
     """Whether no better words are to be expected."""
     waited_s: float = 0.0

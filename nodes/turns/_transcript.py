@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ._phrases import words_of
@@ -19,6 +20,7 @@ class _Segment:
     content: str
     final: bool
     confidence: float | None
+    unhinted_confidence: float | None
 
 
 @dataclass(slots=True)
@@ -30,7 +32,13 @@ class Transcript:
     """Whether something final has come since the newest sound began."""
 
     def put(
-        self, segment: int, content: str, *, final: bool, confidence: float | None = None
+        self,
+        segment: int,
+        content: str,
+        *,
+        final: bool,
+        confidence: float | None = None,
+        unhinted_confidence: float | None = None,
     ) -> None:
         """Take in words.
 
@@ -39,12 +47,13 @@ class Transcript:
             content: The words; may be empty.
             final: Whether no better ones will come.
             confidence: 0 to 1, or None.
+            unhinted_confidence: 0 to 1, or None unless all of them stand in the recogniser's hint.
         """
         known = self.segments.get(segment)
         is_late = known is not None and known.final and not final
         if known is not None and is_late and not _is_longer(content, known.content):
             return
-        self.segments[segment] = _Segment(content.strip(), final, confidence)
+        self.segments[segment] = _Segment(content.strip(), final, confidence, unhinted_confidence)
         self.fresh = self.fresh or final
 
     def sound_began(self) -> None:
@@ -65,9 +74,19 @@ class Transcript:
     @property
     def confidence(self) -> float | None:
         """The lowest confidence of its parts; None if one of them has none."""
-        known = [part.confidence for part in self.segments.values() if part.content]
-        numbers = [number for number in known if number is not None]
-        return min(numbers) if numbers and len(numbers) == len(known) else None
+        return _least(part.confidence for part in self.segments.values() if part.content)
+
+    @property
+    def unhinted_confidence(self) -> float | None:
+        """The lowest one of its parts; None if one of them has words that are not in the hint."""
+        return _least(part.unhinted_confidence for part in self.segments.values() if part.content)
+
+
+def _least(numbers: Iterable[float | None]) -> float | None:
+    """Return the lowest number; None if one is missing, or there are none."""
+    numbers = [*numbers]
+    known = [number for number in numbers if number is not None]
+    return min(known) if known and len(known) == len(numbers) else None
 
 
 def _is_longer(content: str, known: str) -> bool:

@@ -382,6 +382,28 @@ async def test_words_are_as_sure_as_the_least_sure_part(autojump_clock):
         assert [event.confidence for event in caller.events(VoiceWords)] == [None]
 
 
+@pytest.mark.parametrize(("second", "least"), [(0.2, 0.2), (None, None)])
+async def test_words_are_of_the_hint_if_all_parts_are(autojump_clock, second, least):
+    """The least sure part counts; one part with other words makes them other words."""
+
+    class Hinted:
+        parts = [
+            Transcript("latte", unhinted_confidence=0.6),
+            Transcript("a latte", unhinted_confidence=second),
+            Transcript("", 0.9, -2.0),
+        ]
+
+        async def transcribe(self, pcm):
+            await trio.lowlevel.checkpoint()
+            return self.parts.pop(0)
+
+    async with listening(Hinted(), SilenceOnly()) as caller:
+        await send(caller, VOICE, 50)
+        await send(caller, SILENCE, 2)
+        (event,) = caller.events(VoiceWords)
+        assert event.unhinted_confidence == least
+
+
 async def test_silence_only_takes_every_pause_for_the_end(autojump_clock):
     """Without a model each pause is complete."""
     async with listening(Engines(), SilenceOnly()) as caller:

@@ -1,4 +1,9 @@
-"""The ear with its real models: telephones, weak and clipped microphones, hums and noise."""
+"""The ear with its real models: telephones, weak and clipped microphones, hums and noise.
+
+What Whisper's confidence is differs by up to 0.05 between processors, of which int8 arithmetic is
+not the same; what is asserted here holds by three times as much.  With up to 0.02 added to, or
+taken from, each probability of the two other models, which differ far less, all tests pass too.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +28,12 @@ from nodes.speech import (
     resample,
 )
 from nodes.speech._ear import Ear
-from nodes.turns import Sound, TurnSettings
+from nodes.turns import TurnSettings
 
 FRAME = 640
 QUESTION, ORDER = "Can I have two teas please?", "Can I get a large latte please?"
-TEXTS = {"en-us+m3": (QUESTION, ORDER), "en-us+f3": ("mhm", "mm-hmm", "uh-huh")}
+DRINK = "Latte."
+TEXTS = {"en-us+m3": (QUESTION, ORDER, DRINK), "en-us+f3": ("mhm", "mm-hmm", "uh-huh")}
 
 
 @pytest.fixture(scope="module")
@@ -169,19 +175,34 @@ async def transcribed(sounds):
         return [await stt.transcribe(sound) for sound in sounds]
 
 
-def test_a_cough_does_not_interrupt() -> None:
-    """Whatever Whisper reads into coughs is assent, or it is unsure of it."""
+@pytest.mark.whisper
+def test_a_cough_is_no_word_of_the_hint() -> None:
+    """Into most coughs Whisper reads words of its hint, and without the hint it is unsure of them.
+
+    0.23 at most was measured, with AVX2 and without.  What turn taking makes of such words is told
+    by `test_words_that_only_a_hint_makes_sure`.
+    """
     at = range(50, 58)  # windows of 512 samples lie at eight places on frames of 320
     coughs = [cough(bursts, seed=seed) for bursts, seed in ((1, 1), (2, 1), (2, 2), (3, 3))]
     sounds = [what_the_recogniser_gets(sound, frames) for sound in coughs for frames in at]
-    settings = TurnSettings()
-    for words in trio.run(transcribed, sounds):
-        over = {"is_voiced": False, "silent_s": 0.3, "words_known": True}
-        sound = Sound(0.0, 0.4, text=words.text, confidence=words.confidence, **over)
-        verdict = settings.barge_in.judge(sound, settings)
-        assert verdict.decision in ("acknowledgement", "noise"), words
+    heard = trio.run(transcribed, sounds)
+    unhinted = [
+        words.unhinted_confidence for words in heard if words.unhinted_confidence is not None
+    ]
+    assert len(unhinted) > len(heard) / 4
+    assert max(unhinted) < TurnSettings().min_confidence - 0.15
 
 
+@pytest.mark.whisper
+async def test_a_word_of_the_hint_is_one(sounds) -> None:
+    """Of one that was said Whisper is sure without the hint too; other words are no such words."""
+    with trio.fail_after(120):
+        said, order = await transcribed([sounds[DRINK], sounds[ORDER]])
+    assert said.unhinted_confidence > TurnSettings().min_confidence + 0.15
+    assert order.unhinted_confidence is None
+
+
+@pytest.mark.whisper
 async def test_what_is_said_is_sure(sounds) -> None:
     """Whisper is surer of sentences than words have to be, also of those over a telephone."""
     with trio.fail_after(120):
@@ -190,6 +211,7 @@ async def test_what_is_said_is_sure(sounds) -> None:
                 assert words.confidence > TurnSettings().min_confidence + 0.2
 
 
+@pytest.mark.whisper
 async def test_a_telephone_is_understood(sounds) -> None:
     """Whisper understands what comes over 8 kHz mu-law."""
     with trio.fail_after(120):

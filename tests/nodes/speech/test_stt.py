@@ -27,13 +27,17 @@ Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 MENU = "Welcome to the café. Latte, cappuccino, espresso, mocha, blueberry muffin, croissant."
 
 
+@pytest.mark.whisper
 async def test_understands_both_voices(speech_of: Say) -> None:
-    """Plain sentences of both voices are transcribed to the word, with high certainty."""
+    """Plain sentences of both voices are transcribed to the word, with high certainty.
+
+    -0.16 was measured, with AVX2 and without; which marks it sets is the processor's choice.
+    """
     async with WhisperTiny(hint=MENU).open() as ears:
         assert isinstance(ears, SpeechToText)
         async with PiperVoice(seed=1).open() as voice:
             heard = await ears.transcribe(await speech_of(voice, "Where are you going today?"))
-            assert heard.text == "Where are you going today?"
+            assert heard.text.rstrip("?.") == "Where are you going today"
             assert heard.avg_logprob > -0.6
         async with EspeakVoice("en-us+m3", words_per_minute=150, word_gap=1).open() as voice:
             heard = await ears.transcribe(
@@ -42,6 +46,7 @@ async def test_understands_both_voices(speech_of: Say) -> None:
             assert "large latte and a blueberry muffin" in heard.text
 
 
+@pytest.mark.whisper
 async def test_silence_is_no_speech() -> None:
     """Silence and noise have no text, and next to no audio is not even decoded."""
     noise = random.Random(1)
@@ -50,12 +55,13 @@ async def test_silence_is_no_speech() -> None:
         async with WhisperTiny(hint=hint).open() as ears:
             for quiet in (await ears.transcribe(bytes(32_000)), await ears.transcribe(hiss)):
                 assert quiet.text == ""
-                assert quiet.no_speech_prob > 0.8
+                assert quiet.no_speech_prob > 0.7  # 0.88 and more
             nothing = await ears.transcribe(bytes(320))
     assert nothing.text == ""
     assert nothing.no_speech_prob == 1
 
 
+@pytest.mark.whisper
 @pytest.mark.parametrize("seconds", [12, 25, 40])
 async def test_long_utterances_get_a_longer_window(speech_of: Say, seconds: int) -> None:
     """Utterances of more than 8, 16 and 30 s are heard too; of the longest, the end."""

@@ -13,6 +13,7 @@ from bridge.events import (
     VoiceSettled,
     VoiceStarted,
     VoiceStopped,
+    VoiceWords,
 )
 from nodes.turns import TurnSettings
 from nodes.turns._parts import Hold, Release
@@ -424,3 +425,36 @@ def test_a_mute_that_begins_in_mid_word_lets_go(bench, speaking):
     assert b.is_held
     b.wait(0.1).agent(replace(speaking, state="tool"))
     assert not b.is_held
+
+
+# --- words of the recogniser's hint ---------------------------------------------------------------
+
+
+MOCHA = VoiceWords(content="Mocha, mocha,", confidence=0.541, unhinted_confidence=0.325)
+
+
+def test_a_hint_read_into_a_cough_leaves_the_agent_speaking(bench, speaking):
+    """The speech goes on where it stood; the decision says that the words were the hint's."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    b.take(MOCHA).rest()
+    assert b.turns == []
+    assert not b.is_held
+    [decided] = [e for e in b.events(TurnDecided) if e.rule == "hint_words"]
+    assert decided.decision == "noise"
+    assert decided.values["unhinted_confidence"] == 0.325
+
+
+def test_a_word_of_the_hint_is_a_turn_while_the_agent_is_silent(bench):
+    """ "Mocha." is an answer to what the agent asked, however unsure the recogniser is."""
+    b = bench().take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    b.take(MOCHA).rest()
+    assert b.turns == ["start", "Mocha, mocha,", "stop"]
+
+
+def test_other_words_beside_those_of_the_hint_count(bench, speaking):
+    """One segment with words that are not in the hint is enough."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    b.take(MOCHA)
+    assert b.turns == []
+    b.take(VoiceWords(content="please", segment=1, confidence=0.9)).rest()
+    assert b.turns[0] == "start"
