@@ -205,7 +205,8 @@ class App:
                 raise TypeError(f"{_qualified(self.answer)} gave {answering!r}; make it async def")
             await answering
         except Exception as error:
-            log.exception("answer_failed", answer=_qualified(self.answer))
+            call.router.caught(error)
+            log.exception("answer_failed", answer=_qualified(self.answer), exc_info=error)
             event = AgentError(message=f"{type(error).__name__} in {_qualified(self.answer)}")
             call.router.publish_detached(event, "call")
             call.end("agent_error")

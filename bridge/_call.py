@@ -73,6 +73,8 @@ class Call:
         on_touch: Plain functions that are called after whatever may have changed what
             ``snapshot()`` shows.
         thread: Names the conversation in the thread store; empty without one.
+        on_error: Plain functions that are called with each exception of the app's code that the
+            call survives, in the step in which it is caught.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
@@ -106,6 +108,7 @@ class Call:
         self.work.on_change = self.touch_state
         self.steps = StepKeeper(self)
         self.on_touch: list[Callable[[], None]] = []
+        self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(self)
         self.delivery = Delivery(self)
         self.control = Control(self)
@@ -113,6 +116,7 @@ class Call:
         self._watchers: list[Subscription] = []
         router.add_sink(self._watch, unless=_NEVER_SENT)
         router.on_failure = self._tell_failure
+        router.on_error = self._show_error
         router.on_run_start = self.speaking.run_started
         router.on_run_end = self.speaking.run_ended
         router.on_cut = self._run_cut
@@ -444,6 +448,7 @@ class Call:
             agents = [b.name for b in self._bridges.values() if b.is_agent]
             log.error("handoff_to_unknown_agent", target=message.event.target, agents=agents)
             text = f"no agent {message.event.target!r} in this call; there are {agents}"
+            self.router.caught(LookupError(text))
             self.router.publish_detached(AgentError(message=text), "call")
             return
         old, self._floor = self._floor, target
@@ -469,6 +474,10 @@ class Call:
     def _send(self, message: Message) -> None:
         if self._is_heard(message):
             self._transport.send(message)
+
+    def _show_error(self, error: Exception) -> None:
+        for look in tuple(self.on_error):
+            look(error)
 
     def _tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         if _comes_of_an_error(run or current_run()):

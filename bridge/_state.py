@@ -79,8 +79,9 @@ class StateKeeper:
             return
         try:
             check_step(self.state, state, self._call.control.under_way or "")
-        except IllegalStep:
+        except IllegalStep as error:
             self.illegal_steps += 1
+            self._call.router.caught(error)
             log.exception("illegal_step")
         self.state = state
         self.since_s = trio.current_time()

@@ -67,6 +67,8 @@ class Router:
         on_run_end: Called with each run whose stages have ended.
         on_cut: Called with each run that is cut, in the same step.
         on_failure: Called with run or ``None``, chain, stage and error of whatever failed.
+        on_error: Called with each exception that is caught here, in the step in which it is caught:
+            of stages, handlers, conditions, sinks, observers and listeners.
         on_decision: Called with chain, message, verdict, reason and number of the run (0 for none)
             whenever a chain does or does not act on a message, in the same step.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
@@ -76,8 +78,8 @@ class Router:
     __slots__ = (
         "_after", "_alarms", "_depth", "_depth_limit", "_first", "_messages", "_plans", "_retired",
         "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished", "closed", "closing",
-        "handler_s", "nursery", "on_cut", "on_decision", "on_failure", "on_run_end", "on_run_start",
-        "unwind_s",
+        "handler_s", "nursery", "on_cut", "on_decision", "on_error", "on_failure", "on_run_end",
+        "on_run_start", "unwind_s",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +92,7 @@ class Router:
         self.on_run_end: Callable[[Run], None] | None = None
         self.on_cut: Callable[[Run], None] | None = None
         self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
+        self.on_error: Callable[[Exception], None] | None = None
         self.on_decision: Callable[[RouteRuntime, Message, Verdict, str, int], None] | None = None
         self.closing: Outcome | None = None
         self.closed = False
@@ -192,7 +195,7 @@ class Router:
             raise RouteDefinitionError(f"add_sink() limit= is a whole number from 1, not {limit!r}")
         queued = None
         if is_async_function(fn):
-            queued = QueuedSink(fn, limit)
+            queued = QueuedSink(fn, limit, self.caught)
             self.nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
@@ -304,8 +307,10 @@ class Router:
             for sink in plan.sinks:  # in place, as most of what calls say ends here
                 try:
                     sink(message)
-                except Exception:
-                    log.exception("sink_failed", taker=name_of(sink), event_alias=message.alias)
+                except Exception as error:
+                    self.caught(error)
+                    taker, alias = name_of(sink), message.alias
+                    log.exception("sink_failed", taker=taker, event_alias=alias, exc_info=error)
         finally:
             self._depth = depth
             if not depth and self._after:
@@ -314,8 +319,10 @@ class Router:
     def _show(self, observer: Observer, message: Message) -> None:
         try:
             observer(message)
-        except Exception:
-            log.exception("observer_failed", taker=name_of(observer), event_alias=message.alias)
+        except Exception as error:
+            self.caught(error)
+            taker, alias = name_of(observer), message.alias
+            log.exception("observer_failed", taker=taker, event_alias=alias, exc_info=error)
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # From here on all that is published within this publication is refused, else two chains
@@ -349,8 +356,14 @@ class Router:
             return
         try:
             listener(*args)
-        except Exception:
-            log.exception("listener_failed", listener=name_of(listener))
+        except Exception as error:
+            if listener is not self.on_error:
+                self.caught(error)
+            log.exception("listener_failed", listener=name_of(listener), exc_info=error)
+
+    def caught(self, error: Exception) -> None:
+        """Show ``on_error`` an exception that goes no further."""
+        self.notify(self.on_error, error)
 
     def _plan_for(self, cls: type) -> Plan:
         if self.closed:
@@ -408,6 +421,7 @@ class Router:
 
     def failed(self, run: Run | None, runtime: RouteRuntime, stage: str, error: Exception) -> None:
         """Log a failure of a chain and tell whoever listens; the other chains go on."""
+        self.caught(error)
         log.error(
             "stage_failed",
             route=str(runtime.route),

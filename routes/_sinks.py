@@ -29,10 +29,16 @@ SINK_OVERFLOW = 4096
 class QueuedSink:
     """An async sink with its queue."""
 
-    __slots__ = ("_more", "_queue", "_room", "fn", "limit", "overflowed", "stale")
+    __slots__ = ("_more", "_on_error", "_queue", "_room", "fn", "limit", "overflowed", "stale")
 
-    def __init__(self, fn: Callable[[Message], Awaitable[Any]], limit: int) -> None:
+    def __init__(
+        self,
+        fn: Callable[[Message], Awaitable[Any]],
+        limit: int,
+        on_error: Callable[[Exception], None],
+    ) -> None:
         self.fn = fn
+        self._on_error = on_error
         self.limit = limit
         self.stale = 0
         self.overflowed = 0
@@ -78,5 +84,7 @@ class QueuedSink:
     async def _hand_on(self, message: Message) -> None:
         try:
             await self.fn(message)
-        except Exception:
-            log.exception("sink_failed", sink=name_of(self.fn), event_alias=message.alias)
+        except Exception as error:
+            self._on_error(error)
+            sink, alias = name_of(self.fn), message.alias
+            log.exception("sink_failed", sink=sink, event_alias=alias, exc_info=error)

@@ -486,7 +486,7 @@ async def _hand_over(*, published_by_the_run: bool) -> None:
             caller.publish(AgentHandoff(target="colleague"))
         await caller.quiet()
         await caller.at(9)
-        assert caller.heard == "Let meColleague here "
+        assert caller.heard == "Let me\nColleague here "
         assert [e.target for e in caller.events(AgentHandoff)] == ["colleague"]
         assert [b.name for b in caller.call.bridges if b.has_floor] == ["colleague"]
 

@@ -10,6 +10,7 @@ async def test_barge_in(autojump_clock):
 
 from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
+from ._errors import ExpectErrors
 from ._everywhere import asks_on, barge_in, interrupt_everywhere
 from ._faults import TransportCall, TransportFault, fail_everywhere
 from ._points import Point
@@ -18,6 +19,7 @@ from ._report import Report, Tried
 __all__ = [
     "CHARS_PER_S",
     "Caller",
+    "ExpectErrors",
     "Point",
     "Received",
     "Report",

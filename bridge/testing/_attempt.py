@@ -17,6 +17,7 @@ from routes._alarm_clock import AlarmClock
 from .._app import Answer, App
 from .._history import AgentEntry
 from ._caller import Caller, _Line, new_line, open_call_over
+from ._errors import AgentErrors, ExpectErrors
 from ._laws import LAWS, Trial, agent_entries
 from ._places import repeatable, where_raised, where_waits
 from ._points import Recorder
@@ -33,6 +34,7 @@ class Plan:
     interrupt: Callable[[Caller], object]
     check: Callable[[Caller], object] | None
     probe: Scenario | None
+    expect_errors: ExpectErrors
     seed: int
     audio: bool
     chars_per_s: float
@@ -86,7 +88,9 @@ class Attempt:
         AlarmClock.of_run()  # its task is there for all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
-        line = new_line(audio=plan.audio, holds=plan.holds)
+        # What fails only because of an interrupt is a law's to tell, with its point.
+        expected = plan.expect_errors if self.usual_errors is None else True
+        line = new_line(audio=plan.audio, holds=plan.holds, expect_errors=expected)
         self.prepare(line)
         async with open_call_over(line, plan.answer, plan.chars_per_s) as caller:
             self._caller = caller
@@ -128,7 +132,8 @@ class Attempt:
             self.breaches.append(f"{what} did not end within {limit_s:.1f} s: it waited in {place}")
 
     def _look(self, caller: Caller) -> None:
-        trial = Trial(caller, self.may_end, self._at_cut, self.logs, self.usual_errors)
+        expected = AgentErrors(self.plan.expect_errors).is_expected
+        trial = Trial(caller, self.may_end, self._at_cut, self.logs, self.usual_errors, expected)
         for law in LAWS:
             self.breaches += law(trial)
 

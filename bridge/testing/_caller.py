@@ -22,6 +22,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._errors import AgentErrors, ExpectErrors
 
 CHARS_PER_S = 15.0
 """Speaking rate of both sides: 150 words a minute at 6 characters a word, the usual rate of
@@ -45,7 +46,8 @@ class _Line:
     What breaks a promise of the call is noted in `broken` the moment it arrives.
     """
 
-    def __init__(self, *, audio: bool) -> None:
+    def __init__(self, errors: AgentErrors, *, audio: bool) -> None:
+        self.errors = errors
         self.audio = audio
         self.sample_rate_hz = SAMPLE_RATE_HZ
         self.messages: list[Message] = []
@@ -53,6 +55,9 @@ class _Line:
         self.cleared: list[tuple[float, int]] = []
         self.held: list[tuple[float, bool]] = []
         self.broken: list[str] = []
+
+    def attached(self, call: Call) -> None:
+        call.on_error.append(self.errors.add)
 
     def send(self, message: Message) -> None:
         if message.is_stale:
@@ -112,9 +117,25 @@ class Caller:
 
     @property
     def heard(self) -> str:
-        """What the agents have said so far and the caller has heard, to the word."""
-        entries = self.call.history.entries
-        return "".join(entry.heard for entry in entries if entry.role == "agent")
+        """What the agents have said so far and the caller has heard, to the word.
+
+        All that one turn has said is one utterance; between two of them stands a line break.
+        """
+        heard: dict[int, str] = {}
+        for entry in self.call.history.entries:
+            if entry.role == "agent":
+                heard[entry.turn] = heard.get(entry.turn, "") + entry.heard
+        *earlier, last = [text for text in heard.values() if text.strip()] or [""]
+        return "\n".join([*map(str.strip, earlier), last.lstrip()]) if earlier else last
+
+    @property
+    def errors(self) -> tuple[Exception, ...]:
+        """What the agent's code has raised so far, and the call has survived, in order.
+
+        Errors of ``answer``, of stages, conditions and handlers, of tools, sinks and listeners;
+        those that the test allows are among them.
+        """
+        return tuple(self._line.errors.caught)
 
     def publish(self, event: Any) -> Message:
         """Publish an event as the caller's side, now.
@@ -237,8 +258,12 @@ async def open_call(
     audio: bool = True,
     holds: bool = True,
     thread: str | None = None,
+    expect_errors: ExpectErrors = False,
 ) -> AsyncIterator[Caller]:
     """Run an ``answer`` function in a call without network; leaving the block ends the call.
+
+    A call survives what the agent's code raises, and a test must not: at the end of the block every
+    error of ``answer``, a stage, a handler or a tool is raised, unless `expect_errors` allows it.
 
     Use it under ``trio.testing.MockClock`` (pytest-trio's ``autojump_clock``): then a call of a
     minute takes milliseconds, and all times are exact.
@@ -250,24 +275,30 @@ async def open_call(
         holds: False for a player that cannot stand still, as a telephone's: what is held is said
             again from the last heard word.
         thread: Names the conversation, for an app that keeps its threads; by default a new one.
+        expect_errors: Which errors of the agent fail no test: True for all, an exception class, a
+            tuple of classes, or a regular expression that is searched in ``"Class: text"``.  They
+            are allowed, not demanded; ``caller.errors`` has them, for whoever demands them.
 
     Yields:
         The caller.
 
     Raises:
-        ValueError: `chars_per_s` is not above 0.
+        Exception: What the block raised, with the agent's errors in its notes; else the agent's
+            only error.
+        ExceptionGroup: Several errors of the agent.
+        TypeError: `expect_errors` is none of these.
+        ValueError: `chars_per_s` is not above 0, or `expect_errors` is no regular expression.
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
-    async with open_call_over(
-        new_line(audio=audio, holds=holds), answer, chars_per_s, thread
-    ) as it:
+    line = new_line(audio=audio, holds=holds, expect_errors=expect_errors)
+    async with open_call_over(line, answer, chars_per_s, thread) as it:
         yield it
 
 
-def new_line(*, audio: bool, holds: bool) -> _Line:
+def new_line(*, audio: bool, holds: bool, expect_errors: ExpectErrors) -> _Line:
     """Return a transport whose player can stand still, or cannot."""
-    return (_HoldingLine if holds else _Line)(audio=audio)
+    return (_HoldingLine if holds else _Line)(AgentErrors(expect_errors), audio=audio)
 
 
 @asynccontextmanager
@@ -278,15 +309,17 @@ async def open_call_over(
     voice = SimulatedVoice(chars_per_s) if line.audio else None
     given = answer if isinstance(answer, App) else App(answer)
     app = App(given.answer, speech=voice, threads=given.threads)
+    failure: BaseException | None = None
     try:
         async with app.open_call(line, caller="test", call_id="test", thread=thread) as call:
             yield Caller(call, line, chars_per_s)
-    except ExceptionGroup as group:
+    except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
         # What a test got wrong is raised as it is, not wrapped by the tasks of the call.
-        raise _single(group) from None
+        failure = _single(error)
+    line.errors.settle(failure)
 
 
-def _single(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+def _single(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -15,6 +15,7 @@ from .._app import Answer, App
 from ..events import AgentResponse, UserStartedSpeaking
 from ._attempt import Attempt, Plan, Scenario
 from ._caller import CHARS_PER_S, Caller
+from ._errors import AgentErrors, ExpectErrors
 from ._laws import errors
 from ._points import Injector, Point, Recorder, Survey, choose
 from ._report import Report, Tried
@@ -50,6 +51,7 @@ def interrupt_everywhere(
     check: Callable[[Caller], object] | None = None,
     probe: Scenario | None = asks_on,
     ends_call: bool = False,
+    expect_errors: ExpectErrors = False,
     limit: int | None = None,
     seed: int = 0,
     audio: bool = True,
@@ -82,6 +84,8 @@ def interrupt_everywhere(
         probe: Tried after the scenario in each call that is not over; ``None`` tries nothing.
         ends_call: Whether the interrupt may end the call.  A call that is over without an interrupt
             may always be.
+        expect_errors: Which errors of the agent are allowed, as for ``open_call()``; without an
+            interrupt all others break the scenario.
         limit: How many points to try at most, spread evenly; ``None`` tries all.
         seed: Chooses among the points, and the order of tasks that are ready at once.
         audio: As for ``open_call()``.
@@ -96,8 +100,8 @@ def interrupt_everywhere(
         AssertionError: The scenario breaks a law without an interrupt, or with one; the points are
             named in the message, and ``error.report`` has them all.
         RuntimeError: It was called from within trio.
-        TypeError: `interrupt` is an async function.
-        ValueError: `limit` is below 1.
+        TypeError: `interrupt` is an async function, or `expect_errors` is none of the above.
+        ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
     """
     if inspect.iscoroutinefunction(interrupt):
         raise TypeError(
@@ -105,9 +109,11 @@ def interrupt_everywhere(
             "plain function; let it start a task in caller.call.nursery"
         )
     refuse("interrupt_everywhere()", limit)
+    AgentErrors(expect_errors)  # refuses what it does not understand
     plan = Plan(
         answer=answer, scenario=scenario, interrupt=interrupt, check=check, probe=probe,
-        seed=seed, audio=audio, chars_per_s=chars_per_s, within_s=within_s,
+        expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
+        within_s=within_s,
     )  # fmt: skip
     survey, first = _survey(plan)
     points = survey.points()

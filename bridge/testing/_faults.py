@@ -11,6 +11,7 @@ import trio.testing
 from .._app import Answer, App
 from ._attempt import Attempt, Plan, Scenario
 from ._caller import CHARS_PER_S, Caller, _Line
+from ._errors import AgentErrors, ExpectErrors
 from ._everywhere import (
     SURVEY_S,
     SURVEY_STEPS,
@@ -100,6 +101,7 @@ def fail_everywhere(
     *,
     check: Callable[[Caller], object] | None = None,
     probe: Scenario | None = asks_on,
+    expect_errors: ExpectErrors = False,
     limit: int | None = None,
     seed: int = 0,
     audio: bool = True,
@@ -123,6 +125,7 @@ def fail_everywhere(
             is told to clear and to hold; leave what is to be asserted to `check`.
         check: As for ``interrupt_everywhere()``.
         probe: As for ``interrupt_everywhere()``.
+        expect_errors: As for ``interrupt_everywhere()``.
         limit: How many calls to try at most, spread evenly over the methods and the time; ``None``
             tries all.
         seed: Chooses among the calls, and the order of tasks that are ready at once.
@@ -139,12 +142,15 @@ def fail_everywhere(
         AssertionError: The scenario breaks a law without a fault, or with one; the calls are named
             in the message, and ``error.report`` has them all.
         RuntimeError: It was called from within trio.
-        ValueError: `limit` is below 1.
+        TypeError: `expect_errors` is none of what ``open_call()`` takes.
+        ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
     """
     refuse("fail_everywhere()", limit)
+    AgentErrors(expect_errors)  # refuses what it does not understand
     plan = Plan(
         answer=answer, scenario=scenario, interrupt=lambda _: None, check=check, probe=probe,
-        seed=seed, audio=audio, chars_per_s=chars_per_s, within_s=within_s, holds=holds,
+        expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
+        within_s=within_s, holds=holds,
     )  # fmt: skip
     untouched, steps, faults = Attempt(plan, SURVEY_S), Recorder(SURVEY_STEPS), _Faults()
     untouched.prepare = faults.put_into

@@ -323,7 +323,8 @@ class Ear:
         began_s = trio.current_time()
         try:
             complete = await self._end_of_turn.probability(pcm)
-        except Exception:
+        except Exception as error:
+            self._bridge.call.router.caught(error)
             log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
             complete = 0.0
         self._tell("listening.end_of_turn_s", trio.current_time() - began_s)

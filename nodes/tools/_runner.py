@@ -110,6 +110,7 @@ class ToolRunner:
         except BadArguments as error:
             return {}, Settled("not_started", str(error), error=True)
         except Exception as error:
+            self._call.router.caught(error)
             log.exception("tool_cannot_parse", tool=tool.name)
             return {}, Settled("not_started", f"{type(error).__name__}: {error}", error=True)
 

@@ -15,6 +15,7 @@ import structlog
 import trio
 
 from bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
+from bridge.control._caps import Capped
 from bridge.events import JobFinished, ToolCall, ToolResult
 from routes import Interrupted, Run
 
@@ -225,7 +226,8 @@ class RunningTool:
         try:
             if await self._may_begin():
                 await self._oversee(arguments)
-        except Exception:
+        except Exception as error:
+            self._call.router.caught(error)
             log.exception("tool_guard_failed", tool=self.name, id=self.id)
         finally:
             self._give_up()
@@ -327,6 +329,8 @@ class RunningTool:
         if isinstance(error, Interrupted) and self.is_cut:
             return  # what a thread raises when it is told to stop
         if error is not None:
+            if not isinstance(error, Capped):  # a cap that holds is no fault
+                self._call.router.caught(error)
             log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
                         pii_error=str(error), exc_info=error)  # fmt: skip
 

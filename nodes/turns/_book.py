@@ -13,7 +13,7 @@ import structlog
 from bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
 from routes import Event
 
-from ._parts import Act, Doubt, Hold, Publish, Release, UserTurn, Values, Voice
+from ._parts import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice
 from ._settings import TurnSettings
 from ._view import AgentView
 
@@ -137,17 +137,17 @@ class Book:
         self.last_text = text
         self.publish(VoiceSettled())
 
+    def ask(self, what: str, question: Callable[[], T], instead: Callable[[], T]) -> T:
+        """Ask a strategy; one that fails is logged, and the default one is asked instead.
 
-def ask(what: str, question: Callable[[], T], instead: Callable[[], T]) -> T:
-    """Ask a strategy; one that fails is logged, and the default one is asked instead.
-
-    Args:
-        what: Names the strategy in the log.
-        question: Asks it.
-        instead: Asks the default one.
-    """
-    try:
-        return question()
-    except Exception:
-        log.exception("turn_strategy_failed", strategy=what)
-        return instead()
+        Args:
+            what: Names the strategy in the log.
+            question: Asks it.
+            instead: Asks the default one.
+        """
+        try:
+            return question()
+        except Exception as error:
+            self.acts.append(Failed(error))
+            log.exception("turn_strategy_failed", strategy=what)
+            return instead()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ._barge_in import HoldThenDecide
-from ._book import Book, ask
+from ._book import Book
 from ._parts import Doubt
 from ._sound import CLOSE_S, Sound, Verdict
 from ._start import StartOnVoice
@@ -143,14 +143,14 @@ def _ask_start(book: Book, doubt: Doubt, sound: Sound) -> None:
     unlike = any(sound.seems(kind, settings.hint_above) for kind in ("noise", "echo"))
     if unlike and doubt.agent_was_busy and not sound.text:
         return  # its words will tell
-    begins = ask("start", lambda: strategy.begins(sound), lambda: StartOnVoice().begins(sound))
+    begins = book.ask("start", lambda: strategy.begins(sound), lambda: StartOnVoice().begins(sound))
     if begins:
         _start(book, doubt, sound, type(strategy).__name__)
         return
     if sound.is_over and not sound.text:
         _drop(book, doubt, _judge(book, sound))
         return
-    after_s = ask("start", lambda: strategy.look_after_s, lambda: None)
+    after_s = book.ask("start", lambda: strategy.look_after_s, lambda: None)
     if sound.is_voiced and after_s is not None and after_s > sound.voiced_s:
         book.look_at(doubt.voice.began_s + after_s)
 
@@ -224,7 +224,7 @@ def _drop(book: Book, doubt: Doubt, verdict: Verdict) -> None:
 
 def _judge(book: Book, sound: Sound) -> Verdict:
     settings = book.settings
-    return ask(
+    return book.ask(
         "barge_in",
         lambda: settings.barge_in.judge(sound, settings),
         lambda: HoldThenDecide().judge(sound, settings),

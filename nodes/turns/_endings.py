@@ -10,7 +10,7 @@ from bridge.events import (
     UserTranscriptionReceived,
 )
 
-from ._book import Book, ask
+from ._book import Book
 from ._doubts import OVERRUN
 from ._endpointing import ModelEndpointing, Pause
 from ._parts import Doubt, UserTurn, Values, Voice
@@ -74,7 +74,7 @@ def _is_over(book: Book, turn: UserTurn) -> bool:
         earlier_in_turn_s=tuple(turn.pauses_s),
         unfinished=settings.phrases.is_unfinished(turn.text),
     )
-    wait_s = ask(
+    wait_s = book.ask(
         "endpointing",
         lambda: _bounded(strategy.wait_s(pause)),
         lambda: ModelEndpointing().wait_s(pause),

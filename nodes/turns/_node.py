@@ -30,7 +30,7 @@ from routes import Message
 from ._core import Input, TurnCore
 from ._nudges import Nudges
 from ._overlays import ChangeTurns, Overlay, SettingsInForce
-from ._parts import Act, Hold, Look, MicrophoneLost, Publish, Release
+from ._parts import Act, Failed, Hold, Look, MicrophoneLost, Publish, Release
 from ._settings import TurnSettings
 from ._view import AgentView
 
@@ -162,6 +162,8 @@ class _Taker:
                 self._call.hold_speech(HOLD_REASON)
             case Release():
                 self._call.release_speech(HOLD_REASON)
+            case Failed(error=error):
+                self._call.router.caught(error)
             case Publish(event=event, words=words):
                 if isinstance(event, TurnDecided):
                     _log_decision(event, words)

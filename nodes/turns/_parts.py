@@ -32,7 +32,14 @@ class Publish:
     """For the log line of a decision: what was heard.  Never part of the event."""
 
 
-Act = Hold | Release | Publish
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A strategy raised, and the default one was asked instead."""
+
+    error: Exception
+
+
+Act = Hold | Release | Publish | Failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ async def test_three_starts_in_a_row_cut_once(autojump_clock):
         await caller.says("go on", takes_s=0.5)
         await caller.quiet()
         assert len(told) == len(caller.call.history.interruptions) == 1
-        assert caller.heard == "OneOne two three four"
+        assert caller.heard == "One\nOne two three four"
         assert len(caller.events(AgentGenerationComplete)) == 2
 
 
@@ -230,7 +230,7 @@ async def test_input_while_the_old_run_cleans_up(autojump_clock):
         assert heard_by_node == ["0.000", "1.200"]
         texts = [e.content for e in caller.call.history if e.role == "user"]
         assert texts == ["no wait"]
-        assert caller.heard.rstrip() == "One twoOne two three"  # the last word may still go on
+        assert caller.heard.rstrip() == "One two\nOne two three"  # the last word may still go on
 
 
 async def test_a_run_that_swallows_its_cancellation_holds_up_nobody(autojump_clock):
@@ -255,7 +255,7 @@ async def test_a_run_that_swallows_its_cancellation_holds_up_nobody(autojump_clo
         await caller.receives(AgentGenerationComplete)
         assert caller.now_s == pytest.approx(2.0, abs=0.002)
         await caller.quiet()
-        assert caller.heard == "One twoYes"
+        assert caller.heard == "One two\nYes"
         outcomes = [e.outcome for e in caller.events(AgentGenerationComplete)]
         assert outcomes == ["interrupted", "completed"]
 
@@ -272,7 +272,7 @@ async def test_late_audio_of_a_cut_answer_is_never_played(autojump_clock):
         await caller.quiet()
         assert {number for _, number, _ in caller._line.played[-5:]} == {2}
         assert sum(ms for _, number, ms in caller._line.played if number == 2) == 1800
-        assert caller.heard == "One twoOne two three four"
+        assert caller.heard == "One two\nOne two three four"
 
 
 async def test_speech_that_may_not_be_cut_is_heard_to_its_end(autojump_clock):
@@ -314,7 +314,7 @@ async def test_words_during_uncuttable_speech_are_answered_after_it(autojump_clo
         await caller.says("coffee", at_s=0.5, takes_s=0.5)
         await caller.quiet()
         assert caller.now_s == pytest.approx(2.1)
-        assert caller.heard == "This is recorded.Sure"
+        assert caller.heard == "This is recorded.\nSure"
         assert caller.call.history.interruptions == ()
 
 
@@ -356,7 +356,7 @@ async def test_a_condition_that_says_no_keeps_the_speech_going(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.says("but", at_s=0.5, takes_s=0.3)
         await caller.quiet()
-        assert caller.heard == "One two three" * 2
+        assert caller.heard == "One two three\nOne two three"
         assert [e.role for e in caller.call.history] == ["agent", "user", "agent"]
         assert caller.now_s == pytest.approx(2.6)
 
@@ -376,13 +376,15 @@ async def test_a_handler_that_raises_or_hangs_is_bounded(autojump_clock):
         starts.append(round(trio.current_time(), 3))
         yield AgentResponse(content="One two three four")
 
-    async with open_call(answering(generate, handler=handler), chars_per_s=10) as caller:
+    async with open_call(
+        answering(generate, handler=handler), chars_per_s=10, expect_errors=RuntimeError
+    ) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.says("a", at_s=1.0, takes_s=0.1)
         await caller.says("b", at_s=2.0, takes_s=0.1)
         await caller.quiet()
         assert starts == [0.0, 1.1, 3.0]
-        assert caller.heard == "One twoOne twoOne two three four"
+        assert caller.heard == "One two\nOne two\nOne two three four"
         assert ["RuntimeError" in e.event.message for e in caller.received if
                 type(e.event).__name__ == "AgentError"] == [True]  # fmt: skip
 

@@ -26,6 +26,7 @@ from bridge.events import (
     UserTranscriptionReceived,
 )
 from bridge.testing import open_call
+from routes import PublishLoop
 from tests.living import living_tasks
 
 Answer = Callable[[Call], Awaitable[None]]
@@ -75,7 +76,7 @@ async def test_the_first_agent_has_the_floor(autojump_clock):
         call.hand_over(second)
         assert call.floor is second
 
-    async with open_call(answer) as caller:
+    async with open_call(answer, expect_errors="no agent") as caller:
         (error,) = caller.events(AgentError)
         assert error.message == "no agent 'ears' in this call; there are ['first', 'second']"
 
@@ -123,7 +124,7 @@ async def test_a_handoff_moves_the_floor_in_one_step(autojump_clock):
         assert caller.call.floor.name == "desk"
         assert len(caller._line.cleared) == 1
         await caller.quiet()
-        assert caller.heard == "One twoDesk here"
+        assert caller.heard == "One two\nDesk here"
         assert [e.agent for e in caller.call.history] == ["front", "desk"]
         assert caller.call.history.interruptions[0].cause == "agent.handoff"
         assert [type(m.event) for m in told] == [AgentHandoff]
@@ -146,7 +147,7 @@ async def test_the_agent_that_hands_over_is_heard_to_its_last_word(autojump_cloc
     async with open_call(two_agents(front), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert caller.heard == "One moment.This is the desk."
+        assert caller.heard == "One moment.\nThis is the desk."
         assert after == ["ended at 0.0"]
         outcomes = [(e.content, e.outcome) for e in caller.events(AgentGenerationComplete)]
         assert ("One moment.", "completed") in outcomes
@@ -169,7 +170,7 @@ async def test_a_handoff_that_is_interrupted_leaves_one_owner(autojump_clock):
         await caller.quiet()
         floors = [bridge.name for bridge in caller.call.bridges if bridge.has_floor]
         assert floors == ["desk"]
-        assert caller.heard == "OneDesk."
+        assert caller.heard == "One\nDesk."
 
 
 async def test_a_handoff_cuts_the_other_runs_of_the_old_agent(autojump_clock):
@@ -200,7 +201,9 @@ async def test_a_handoff_cuts_the_other_runs_of_the_old_agent(autojump_clock):
 
 async def test_an_unknown_target_changes_nothing(autojump_clock):
     """It is told as an error, and the old agent goes on to speak."""
-    async with open_call(two_agents(says("One two three")), chars_per_s=10) as caller:
+    async with open_call(
+        two_agents(says("One two three")), chars_per_s=10, expect_errors="no agent"
+    ) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
         caller.publish(AgentHandoff(target="nobody"))
@@ -462,7 +465,7 @@ async def test_a_failing_stage_leaves_the_call_working(autojump_clock):
     async def answer(call: Call) -> None:
         routes(call.bridge(name="agent"), generate)
 
-    async with open_call(answer, chars_per_s=10) as caller:
+    async with open_call(answer, chars_per_s=10, expect_errors=ValueError) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         (error,) = caller.events(AgentError)
@@ -472,7 +475,7 @@ async def test_a_failing_stage_leaves_the_call_working(autojump_clock):
         assert "secret" not in repr(error)
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert caller.heard == "Well. Well. Yes."
+        assert caller.heard == "Well.\nWell. Yes."
         assert [e.outcome for e in caller.events(AgentGenerationComplete)] == [
             "failed",
             "completed",
@@ -505,7 +508,7 @@ async def test_a_failing_route_on_errors_does_not_go_round(autojump_clock, kind)
         else:
             bridge.on(AgentError).map(fail if kind == "sync" else fail_later)
 
-    async with open_call(answer) as caller:
+    async with open_call(answer, expect_errors=RuntimeError) as caller:
         caller.publish(DTMFInput(button="1"))
         await caller.at(5)
         assert len(caller.events(AgentError)) == 1
@@ -553,6 +556,6 @@ async def test_a_call_ends_from_the_depth_of_a_loop(autojump_clock):
         depths: list[int] = []
         call.bridge(name="agent").on(DTMFInput).map(deeper).broadcast()
 
-    async with open_call(answer) as caller:
+    async with open_call(answer, expect_errors=PublishLoop) as caller:
         caller.publish(DTMFInput(button="1"))
         assert caller.call.ended.is_set()

@@ -87,7 +87,7 @@ async def test_a_node_keeps_its_place(autojump_clock):
         with pytest.raises(RouteDefinitionError, match="as 'storyteller'; leave name= out"):
             call.converse(teller, name="another")
 
-    async with open_call(answer):
+    async with open_call(answer, audio=False):
         pass
 
 
@@ -101,5 +101,5 @@ async def test_what_generates_nothing_is_refused(wrong, autojump_clock):
         assert call.bridges == ()
         await trio.lowlevel.checkpoint()
 
-    async with open_call(answer):
+    async with open_call(answer, audio=False):
         pass

@@ -264,7 +264,7 @@ async def test_what_is_held_can_be_cut(autojump_clock, holds):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.now_s == pytest.approx(1.7, abs=0.002)
-        assert caller.heard == "one twosix"
+        assert caller.heard == "one two\nsix"
         assert caller._line.broken == []
 
 

@@ -364,6 +364,34 @@ def test_a_failing_stage_is_found():
     assert "ValueError" in breach
 
 
+def test_an_agent_that_fails_anyway_breaks_the_scenario():
+    """Without an interrupt every error that is not expected is a breach; others are allowed."""
+
+    def generator(call: Call) -> Generate:
+        async def generate(message: Message) -> AsyncIterator[object]:
+            yield AgentResponse(content="Done.")
+            try:
+                await trio.sleep(0.4)
+            finally:
+                if trio.current_effective_deadline() == -math.inf:
+                    raise KeyError("only when it is cut")
+            raise ValueError("always")
+
+        return generate
+
+    options: dict[str, Any] = {"audio": False, "limit": 8}
+    with pytest.raises(AssertionError, match=r"without an interrupt:\n.*ValueError\('always'\)"):
+        interrupt_everywhere(agent(generator), one_question, **options)
+    report = broken(agent(generator), expect_errors=ValueError, limit=8)
+    assert all("KeyError" in breach for breach in breaches(report))
+    allowed = (ValueError, KeyError)
+    assert interrupt_everywhere(
+        agent(generator), one_question, expect_errors=allowed, **options
+    ).cut
+    with pytest.raises(TypeError, match="expect_errors= is True"):
+        interrupt_everywhere(sound, one_question, expect_errors=3)  # type: ignore[arg-type]
+
+
 def test_a_tool_without_a_result_is_found():
     """A call that an interrupt leaves without its result."""
 

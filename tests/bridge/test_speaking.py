@@ -110,7 +110,7 @@ async def test_two_says_are_heard_one_after_the_other(autojump_clock):
             await trio.testing.wait_all_tasks_blocked()
             nursery.start_soon(say, "Second")
         assert ended == [("First", 0.5), ("Second", 1.1)]
-        assert caller.heard == "FirstSecond"
+        assert caller.heard == "First\nSecond"
 
 
 async def test_one_barge_in_cuts_every_say_that_waits(autojump_clock):
@@ -198,7 +198,7 @@ async def test_a_generation_completes_exactly_once(autojump_clock):
         await trio.sleep(3)
 
     texts = iter(["one", "cut me", "bad", "gone"])
-    async with open_call(agent(generate), chars_per_s=10) as caller:
+    async with open_call(agent(generate), chars_per_s=10, expect_errors=RuntimeError) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(3.5)
         caller.publish(UserStoppedSpeaking())
@@ -316,7 +316,7 @@ async def test_a_failure_further_down_the_chain_is_the_outcome(autojump_clock):
         bridge.on(UserStoppedSpeaking).stream(think).broadcast()
         bridge.on(EmergencyWord).stream(speak).broadcast()
 
-    async with open_call(answer, chars_per_s=10) as caller:
+    async with open_call(answer, chars_per_s=10, expect_errors=RuntimeError) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         (complete,) = caller.events(AgentGenerationComplete)

@@ -37,7 +37,7 @@ async def test_text_from_outside_of_any_run_is_a_turn_of_its_own(autojump_clock)
 
     async with open_call(answer, chars_per_s=10) as caller:
         await caller.quiet()
-        assert caller.heard == "One.Two."
+        assert caller.heard == "One.\nTwo."
         assert [e.turn for e in caller.events(AgentGenerationComplete)] == [1, 2]
         assert caller.now_s == pytest.approx(0.8)
 
@@ -56,7 +56,7 @@ async def test_text_that_comes_after_its_run_has_ended(autojump_clock):
     async with open_call(agent(generate), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert caller.heard == "Yes. And more."
+        assert caller.heard == "Yes.\nAnd more."
         assert [e.content for e in caller.events(AgentGenerationComplete)] == ["Yes.", " And more."]
 
 

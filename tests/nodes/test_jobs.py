@@ -168,7 +168,7 @@ async def test_a_result_waits_while_the_user_speaks_and_is_answered(autojump_clo
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         await caller.quiet()
-        assert caller.heard == "I hear: nothing yet.I hear: report of 2 seconds."
+        assert caller.heard == "I hear: nothing yet.\nI hear: report of 2 seconds."
         assert len(caller.events(JobFinished)) == 1
 
 
@@ -215,7 +215,7 @@ async def test_results_are_told_one_after_the_other(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await trio.sleep(30)
         assert [event.id for event in caller.events(JobFinished)] == ["r1", "r2"]
-        assert "I hear: report of 4 seconds.I hear: report of 4.5 seconds." in caller.heard
+        assert "I hear: report of 4 seconds.\nI hear: report of 4.5 seconds." in caller.heard
         assert [job.status for job in node.jobs] == ["finished", "finished"]
 
 
@@ -319,7 +319,7 @@ async def test_a_job_of_a_sub_agent_is_brought_too(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         await caller.quiet()
-        assert caller.heard == "I hear: nothing yet.I hear: report of 3 seconds."
+        assert caller.heard == "I hear: nothing yet.\nI hear: report of 3 seconds."
 
 
 async def test_what_a_job_does_counts_to_its_turn(autojump_clock):

@@ -40,7 +40,7 @@ async def test_paris_no_tokyo(autojump_clock):
         await trio.sleep(1)
         await caller.says("no, Tokyo", takes_s=0.5)
         await caller.quiet()
-        assert caller.heard == "One moment. Right. It is sunny in Tokyo."
+        assert caller.heard == "One moment.\nRight. It is sunny in Tokyo."
         assert results(caller)["p"].outcome == "cancelled_before_effect"
         assert results(caller)["t"].outcome == "completed"
         assert len(results(caller)) == len(caller.events(ToolResult)) == 2
@@ -253,7 +253,7 @@ async def test_a_tool_that_hands_over_ends_the_answer(autojump_clock):
     async with open_call(answer, audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await trio.sleep(5)
-        assert caller.heard == "Bye. Hello."
+        assert caller.heard == "Bye.\nHello."
         assert results(caller)["a"].content == "handed over"
     assert (len(first.asked), len(second.asked)) == (1, 1)
 

@@ -45,7 +45,7 @@ def open_bench():
     """Open a call with a turn under way."""
 
     @asynccontextmanager
-    async def opened(*tools):
+    async def opened(*tools, expect_errors=False):
         runs = []
 
         async def hold(message):
@@ -58,7 +58,7 @@ def open_bench():
             on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
             on_stop.stream(hold).broadcast()
 
-        async with open_call(answer, audio=False) as caller:
+        async with open_call(answer, audio=False, expect_errors=expect_errors) as caller:
             caller.publish(UserStoppedSpeaking())
             while not runs:
                 await trio.lowlevel.checkpoint()

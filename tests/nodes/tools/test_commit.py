@@ -43,7 +43,7 @@ async def test_an_error_inside_is_passed_on(autojump_clock, open_bench):
         async with commit():
             raise ConnectionError("reset")
 
-    async with open_bench(pay) as bench:
+    async with open_bench(pay, expect_errors=ConnectionError) as bench:
         result = await bench.start("pay").result()
         assert result.content.startswith("ConnectionError: reset\n")
         assert result.outcome == "effect_unknown"
@@ -59,7 +59,7 @@ async def test_a_tool_has_one_section(autojump_clock, open_bench):
         async with commit():
             pass
 
-    async with open_bench(pay) as bench:
+    async with open_bench(pay, expect_errors=RuntimeError) as bench:
         result = await bench.start("pay").result()
         assert result.content.startswith("RuntimeError: 'pay' has used its commit section")
 
@@ -115,7 +115,7 @@ async def test_impossible_deadlines(autojump_clock, open_bench, seconds):
         async with context.commit(seconds):
             pass
 
-    async with open_bench(pay) as bench:
+    async with open_bench(pay, expect_errors=ValueError) as bench:
         result = await bench.start("pay").result()
         assert result.content.startswith("ValueError: commit(deadline_s) is a finite number")
 
@@ -128,7 +128,7 @@ async def test_a_plain_with_is_for_threads(autojump_clock, open_bench):
         with commit():
             pass
 
-    async with open_bench(pay) as bench:
+    async with open_bench(pay, expect_errors=TypeError) as bench:
         result = await bench.start("pay").result()
         assert result.content.startswith("TypeError: write `async with commit():`")
 
@@ -190,7 +190,7 @@ async def test_a_thread_that_overruns_its_section(open_bench):
             time.sleep(0.2)
 
     with trio.fail_after(LIMIT_S):
-        async with open_bench(pay) as bench:
+        async with open_bench(pay, expect_errors=CommitOverrun) as bench:
             result = await bench.start("pay").result()
             assert "CommitOverrun" in result.content
             assert result.outcome == "effect_unknown"

@@ -74,7 +74,7 @@ async def test_a_tool_that_fails_to_read_its_arguments(autojump_clock, open_benc
         async def run(self, context, arguments):
             return ""
 
-    async with open_bench(Broken("broken")) as bench:
+    async with open_bench(Broken("broken"), expect_errors=KeyError) as bench:
         result = bench.start("broken").final
         assert (result.error, result.outcome) == (True, "not_started")
         assert result.content == "KeyError: 'schema'"
@@ -216,7 +216,7 @@ async def test_each_call_has_an_id_of_its_own(autojump_clock, open_bench, id):
 
 async def test_a_guard_that_fails_still_gives_a_result(autojump_clock, open_bench):
     """Whatever goes wrong around a tool, the model is told, and the call goes on."""
-    async with open_bench(sleeper(permission="ask")) as bench:
+    async with open_bench(sleeper(permission="ask"), expect_errors=RuntimeError) as bench:
 
         async def broken(*_):
             raise RuntimeError("no permissions today")

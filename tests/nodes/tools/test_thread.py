@@ -153,7 +153,7 @@ async def test_an_error_in_a_thread_is_the_result(open_bench):
     def fail() -> None:
         raise LookupError("no such row")
 
-    async with open_bench(fail) as bench:
+    async with open_bench(fail, expect_errors=LookupError) as bench:
         result = await bench.start("fail").result()
         assert (result.error, result.content) == (True, "LookupError: no such row")
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from bridge.events import ToolOutput
-from nodes.tools import BadArguments, ToolContext, ToolDefinitionError
+from nodes.tools import BadArguments, CommandError, ToolContext, ToolDefinitionError
 from nodes.tools._processes import CommandTool, Ladder, command_tool
 
 FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
@@ -150,7 +150,9 @@ class TestRuns:
 
     async def test_one_that_cannot_start_is_an_error(self, open_bench):
         """The model is told what is missing."""
-        async with open_bench(CommandTool(["no-such-program"], "t")) as bench:
+        async with open_bench(
+            CommandTool(["no-such-program"], "t"), expect_errors=CommandError
+        ) as bench:
             result = await bench.start("t").result()
             assert result.error
             assert "'no-such-program' cannot be started" in result.content

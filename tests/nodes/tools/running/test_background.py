@@ -91,7 +91,7 @@ async def test_a_listener_that_raises_harms_nobody(autojump_clock, open_bench):
     def fail(running, result):
         raise ValueError("listener")
 
-    async with open_bench(sleeper("detach")) as bench:
+    async with open_bench(sleeper("detach"), expect_errors=ValueError) as bench:
         bench.runner.on_settled = fail
         running = await bench.begin("work")
         running.to_background()

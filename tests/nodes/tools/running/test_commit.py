@@ -6,7 +6,7 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from bridge.control import StillRunning
-from nodes.tools import commit, finish, tool
+from nodes.tools import CommitOverrun, commit, finish, tool
 
 from .bench import FORCED
 
@@ -100,7 +100,7 @@ async def test_a_section_that_overruns_fails(autojump_clock, open_bench):
         async with commit(2.0):
             await trio.sleep_forever()
 
-    async with open_bench(pay) as bench:
+    async with open_bench(pay, expect_errors=CommitOverrun) as bench:
         with capture_logs() as logs:
             result = await bench.start("pay").result()
         assert trio.current_time() == 2

@@ -64,7 +64,7 @@ async def test_an_error_is_the_result(autojump_clock, open_bench):
     async def fail() -> None:
         raise LookupError("no such table")
 
-    async with open_bench(fail) as bench:
+    async with open_bench(fail, expect_errors=LookupError) as bench:
         with capture_logs() as logs:
             result = await bench.start("fail").result()
         assert result.error
@@ -107,7 +107,7 @@ async def test_an_error_while_it_is_cut_changes_no_outcome(autojump_clock, open_
         finally:
             raise OSError("already closed")
 
-    async with open_bench(work) as bench:
+    async with open_bench(work, expect_errors=OSError) as bench:
         running = await bench.begin("work")
         with capture_logs() as logs:
             running.interrupt("cancel")

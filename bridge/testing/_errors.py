@@ -1,0 +1,132 @@
+"""The errors of an agent under test: which of them the test allows, and how the others fail it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from typing import NoReturn, TypeAlias
+
+import trio
+
+ExpectErrors: TypeAlias = "bool | str | type[Exception] | tuple[type[Exception], ...]"
+"""Which errors of an agent a test allows: all or none, those of a class or of several, or those
+whose ``"Class: text"`` a regular expression is found in."""
+
+ADVICE = "raised by the agent; open_call(expect_errors=...) allows it, caller.errors has it"
+
+
+class AgentErrors:
+    """What an agent's code has raised in one call.
+
+    Attributes:
+        caught: The exceptions, in the order in which they were raised, each once.
+    """
+
+    def __init__(self, expected: ExpectErrors) -> None:
+        """Begin without errors.
+
+        Args:
+            expected: Which ones are allowed.
+
+        Raises:
+            TypeError: It is none of what is understood.
+            ValueError: It is no regular expression.
+        """
+        self.caught: list[Exception] = []
+        self._expected = expected
+        self._pattern = _pattern(expected)
+
+    def add(self, error: Exception) -> None:
+        """Keep an exception that the call has survived."""
+        if not any(error is known for known in self.caught):
+            self.caught.append(error)
+
+    def is_expected(self, error: Exception) -> bool:
+        """Whether the test allows an error; a group only if it allows each error in it."""
+        if isinstance(self._expected, bool):
+            return self._expected
+        if self._matches(error):
+            return True
+        return isinstance(error, ExceptionGroup) and all(map(self.is_expected, error.exceptions))
+
+    def _matches(self, error: Exception) -> bool:
+        if self._pattern is not None:
+            return self._pattern.search(f"{type(error).__name__}: {error}") is not None
+        assert not isinstance(self._expected, bool | str)
+        return isinstance(error, self._expected)
+
+    def settle(self, failure: BaseException | None) -> None:
+        """Raise what the body of a call raised, else the errors that it does not allow.
+
+        Args:
+            failure: What the body raised; it goes first and tells the agent's errors in its notes.
+
+        Raises:
+            BaseException: `failure`; with the agent's errors in one group if it is a cancellation.
+            Exception: The only error of the agent.
+            ExceptionGroup: Several errors of the agent.
+        """
+        unexpected = [error for error in self.caught if not self.is_expected(error)]
+        if failure is None:
+            if unexpected:
+                _raise_all(unexpected)
+            return
+        if unexpected and _is_cancellation(failure):
+            # A cancelled body checks nothing, and whoever cancels it swallows no more than that.
+            raise BaseExceptionGroup("the agent failed, too", [failure, *unexpected])
+        for error in unexpected:
+            failure.add_note(f"The agent failed, too:\n{_as_text(error)}")
+        raise failure
+
+
+def _pattern(expected: object) -> re.Pattern[str] | None:
+    match expected:
+        case bool():
+            return None
+        case str():
+            try:
+                return re.compile(expected)
+            except re.error as error:
+                raise ValueError(
+                    f"expect_errors={expected!r} is no regular expression: {error}"
+                ) from error
+    classes = expected if isinstance(expected, tuple) else (expected,)
+    if not all(isinstance(cls, type) and issubclass(cls, Exception) for cls in classes):
+        raise TypeError(
+            "expect_errors= is True, an exception class, a tuple of them, or a regular expression "
+            f"for their text, not {expected!r}"
+        )
+    return None
+
+
+def _raise_all(errors: Sequence[Exception]) -> NoReturn:
+    distinct: dict[tuple[object, ...], Exception] = {}
+    for error in errors:
+        distinct.setdefault(_likeness(error), error)
+    times = Counter(map(_likeness, errors))
+    for likeness, error in distinct.items():
+        again = times[likeness] - 1
+        error.add_note(f"{ADVICE}{f'; raised {again} more times' if again else ''}")
+    if len(distinct) == 1:
+        (only,) = distinct.values()
+        raise only
+    raise ExceptionGroup(f"the agent failed {len(errors)} times", list(distinct.values()))
+
+
+def _likeness(error: Exception) -> tuple[object, ...]:
+    """Return what errors have in common that would be told twice: class, text, and lines."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = tuple((frame.filename, frame.lineno) for frame in frames)
+    return type(error), str(error), lines
+
+
+def _as_text(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def _is_cancellation(failure: BaseException) -> bool:
+    if isinstance(failure, BaseExceptionGroup):
+        return all(map(_is_cancellation, failure.exceptions))
+    return isinstance(failure, trio.Cancelled)
