@@ -20,6 +20,7 @@ pytestmark = pytest.mark.proof
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 LINES = {
+    "assistant": ("Where is parcel 417?", "And when are you open?"),
     "churn": ("Please write the churn memo.", "And once more, only EU."),
     "cafe": (
         "Hi, can I get a large latte and a blueberry muffin please.",
@@ -36,6 +37,8 @@ SMALL_TALK = ("Hello, who is there?", "Please go on.")
 
 
 def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)  # nobody is asked over the network
     spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)

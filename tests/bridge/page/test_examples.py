@@ -8,6 +8,11 @@ from .conftest import running
 
 # What is typed, or pressed where it is one key, and what the transcript says soon after.
 TALKS = {
+    "assistant": [
+        ("", "what may I tell you?"),
+        ("when are you open", "nine to six"),
+        ("where is parcel 417", "is in Lyon"),
+    ],
     "cafe": [("", "What can I get you?"), ("a large latte please", "one large latte")],
     "churn": [("please write the memo", "The agent uses write_memo")],
     "form": [
