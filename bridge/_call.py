@@ -13,6 +13,7 @@ import trio
 from routes import Message, Route, Router, Run, current_run, open_router
 
 from ._bridge import Bridge
+from ._chain_check import ChainCheck
 from ._converse import Generates, converse
 from ._goodbye import Goodbye
 from ._history import History
@@ -117,9 +118,10 @@ class Call:
         router.add_sink(self._watch, unless=_NEVER_SENT)
         router.on_failure = self._tell_failure
         router.on_error = self._show_error
-        router.on_run_start = self.speaking.run_started
+        router.on_run_start = self._run_started
         router.on_run_end = self.speaking.run_ended
         router.on_cut = self._run_cut
+        self._chain_check = ChainCheck(router, self._is_heard_agent)
         router.observe(UserTranscriptionReceived, self._remember_user)
         router.observe([ToolCall, ToolResult], self._remember_tool)
         router.observe(JobFinished, self._remember_job)
@@ -412,6 +414,13 @@ class Call:
 
     def _remember_job(self, message: Message) -> None:
         self._history.add_job(message.event, message.id)
+
+    def _is_heard_agent(self, source: str) -> bool:
+        return self._floor is not None and self._floor.name == source
+
+    def _run_started(self, run: Run) -> None:
+        self.speaking.run_started(run)
+        self._chain_check.run_started(run)
 
     def _run_cut(self, run: Run) -> None:
         self.speaking.run_cut(run)

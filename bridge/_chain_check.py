@@ -1,0 +1,97 @@
+"""Warns of chains that are right as a route and wrong as an agent, once each.
+
+The chains are looked at when the call begins, after the first step of ``answer``; one that is
+written later is looked at when it is first triggered.  Only the agent that has the floor is meant:
+ears, voices and agents in the background need neither rules nor a listener.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from routes import Message, Route, Router, Run
+from routes._rules import Interrupt
+from routes._stages import Broadcast, Map, Stream
+
+from .events import (
+    CallStarted,
+    CustomReceived,
+    DTMFInput,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+
+log = structlog.get_logger()
+
+BEGINS_ANSWER = (
+    CallStarted,
+    CustomReceived,
+    DTMFInput,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+"""What begins an answer.  What answers publish begins chains too, but is cut with them."""
+
+GOES_NOWHERE = (
+    "nobody gets what it streams: add .broadcast() to publish it, or end the chain with a .map() "
+    "of the function that takes it"
+)
+NOTHING_CUTS_IT = (
+    "no event interrupts it: add .interrupt_on(UserStartedSpeaking), or, if nothing but an "
+    "emergency stop should, .interrupt_on(EmergencyStop)"
+)
+
+
+class ChainCheck:
+    """Looks at the chains of one call."""
+
+    def __init__(self, router: Router, is_heard: Callable[[str], bool]) -> None:
+        """Look at the chains of a router.
+
+        Args:
+            router: Has them.
+            is_heard: Tells of a source whether it is an agent, and has the floor.
+        """
+        self._router = router
+        self._is_heard = is_heard
+        self._seen: set[Route] = set()
+        router.observe(CallStarted, self._begin)
+
+    def _begin(self, _: Message) -> None:
+        for runtime in self._router.routes:
+            self._look(runtime.route)
+
+    def run_started(self, run: Run) -> None:
+        """Look at the chain of a run, unless it was seen before."""
+        if run.route.route not in self._seen:
+            self._look(run.route.route)
+
+    def _look(self, route: Route) -> None:
+        if route in self._seen or not self._is_heard(route.source):
+            return
+        self._seen.add(route)
+        if _goes_nowhere(route):
+            log.warning("chain_streams_to_nobody", route=str(route), hint=GOES_NOWHERE)
+        elif route.streams and _begins_answer(route) and not _can_be_cut(route):
+            log.warning("chain_cannot_be_interrupted", route=str(route), hint=NOTHING_CUTS_IT)
+
+
+def _goes_nowhere(route: Route) -> bool:
+    kinds = [type(stage) for stage in route.stages]
+    if Stream not in kinds or Broadcast in kinds:
+        return False
+    last = len(kinds) - 1 - kinds[::-1].index(Stream)
+    return Map not in kinds[last:]
+
+
+def _begins_answer(route: Route) -> bool:
+    matcher = route.trigger.matcher
+    return any(matcher.for_class(event) is not None for event in BEGINS_ANSWER)
+
+
+def _can_be_cut(route: Route) -> bool:
+    trigger = route.trigger
+    has_rule = any(isinstance(rule, Interrupt) for rule in route.rules)
+    return has_rule or trigger.linked or trigger.overlap == "restart"
