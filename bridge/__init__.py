@@ -7,6 +7,7 @@ from routes import RouteDefinitionError as RouteDefinitionError
 from routes import current_run as current_run
 
 from ._agent import open_agent as open_agent
+from ._answer import AnswerHandle as AnswerHandle
 from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
@@ -31,6 +32,7 @@ from .control._receipt import Receipt as Receipt
 
 __all__ = [
     "AgentEntry",
+    "AnswerHandle",
     "App",
     "Bridge",
     "Call",

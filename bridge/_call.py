@@ -12,6 +12,7 @@ import trio
 
 from routes import Message, Route, Router, Run, current_run, open_router
 
+from ._answer import AnswerHandle
 from ._bridge import Bridge
 from ._chain_check import ChainCheck
 from ._converse import Generates, converse
@@ -236,19 +237,28 @@ class Call:
         """
         return self.router.publish(event, source)
 
-    async def say(self, text: str, interruptible: bool = True) -> bool:
-        """Say a fixed text, and wait until it was heard or cut.
-
-        Cancelling this cuts the speech.
+    def say(self, text: str, interruptible: bool = True) -> AnswerHandle:
+        """Say a fixed text: queue it, in this step, behind what is being said; never waits.
 
         Args:
             text: What to say.
-            interruptible: False: nothing the caller does cuts it.
+            interruptible: False: nothing the caller does cuts it, but for the Stop key.
 
         Returns:
-            Whether it was heard to its end.
+            Its handle; ``await`` that to wait until the text was heard or cut, or drop it.  While
+            the call is paused the text waits; once it is over nothing is said, and the outcome is
+            ``disconnected`` or ``shutdown``.
+
+        Raises:
+            pydantic.ValidationError: The text is no string.
         """
-        return await self.speaking.say(text, interruptible)
+        return self.speaking.say(AgentResponse(content=text, interruptible=interruptible))
+
+    @property
+    def answer(self) -> AnswerHandle | None:
+        """The answer under way, which a verb would be used on now; ``None`` without one."""
+        turn = self.control.target()
+        return None if turn is None else self.speaking.handle_of(turn)
 
     def hold_speech(self, reason: str) -> None:
         """Hold the agent's voice at the sample that is being heard, in this step.
@@ -296,7 +306,7 @@ class Call:
         self.end_reason = reason
         outcome: Outcome = "shutdown" if reason == "shutdown" else "disconnected"
         try:
-            self.speaking.close()
+            self.speaking.close(outcome)
             self.router.publish_detached(CallEnded(reason=reason), "call")
         finally:  # a stage that is too deep in a loop may not publish, but it ends the call
             self.router.close(outcome)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from routes import Interruption, Message, Run
+from routes import Interruption, Message, Run, current_run
+from routes._outcome import Phase
 
 from ._aloud import words_around
+from ._answer import AnswerHandle
 from ._holding import Holding
 from ._ledger import Utterance
 from ._playout import Playout
@@ -54,8 +56,8 @@ class Speaking:
         Voiced(call, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(call, self._playout)
         self._silent: trio.Event | None = None  # made by who waits for it
-        self.is_closed = False
-        """Whether the call is over: nothing is said any more."""
+        self._closed_as: Outcome | None = None
+        self._unbegun: list[AnswerHandle] = []  # of texts that a pause keeps in line
         self.turns_cut = 0
         self._ends_as: Outcome | None = None
         self._cutting = False
@@ -113,6 +115,11 @@ class Speaking:
             return utterances[0].held
         turns = self._turns.at_work(self._call.has_floor)
         return [run for turn in turns for own in turn.active for run in lineage(own)]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the call is over: nothing is said any more."""
+        return self._closed_as is not None
 
     @property
     def is_pending(self) -> bool:
@@ -195,12 +202,17 @@ class Speaking:
 
     def note_pause(self, turn: Turn, message: Message) -> None:
         """Put down that a turn was paused."""
-        elapsed_s = message.at_s - turn.started_at_s
+        self._record(turn, self._interruption_of(turn, message, "pause", "running"))
+
+    @staticmethod
+    def _interruption_of(
+        turn: Turn, cause: Message | None, reason: str, phase: Phase
+    ) -> Interruption:
+        """Return what is told of a turn that was not cut by a rule of its chain."""
+        at_s = trio.current_time() if cause is None else cause.at_s
         run = turn.run.id if turn.run is not None else 0
-        self._record(
-            turn,
-            Interruption(run, "", turn.agent, message, "pause", "running", message.at_s, elapsed_s),
-        )
+        elapsed_s = at_s - turn.started_at_s
+        return Interruption(run, "", turn.agent, cause, reason, phase, at_s, elapsed_s)
 
     def resume(self) -> None:
         """Take back the hold of the verb."""
@@ -250,34 +262,62 @@ class Speaking:
                 self._silent = trio.Event()
             await self._silent.wait()
 
-    async def say(self, text: str, interruptible: bool) -> bool:
-        """Say a fixed text, and wait until it was heard or cut."""
-        wanted = FixedText(text, interruptible)
-        if not self.is_closed:
-            self._call.router.publish_detached(wanted, "call")
-        if not wanted.turn:
-            await trio.lowlevel.checkpoint()
-            return False  # the call is over
-        turn = wanted.turn[0]
-        try:
-            await turn.wait_until_over()
-        except trio.Cancelled:
-            assert turn.run is not None  # a fixed text is the answer of a run of its own
-            turn.run.cut(reason="say() was cancelled")
-            raise
-        return turn.interruption is None and turn.is_heard_whole
+    def say(self, response: AgentResponse) -> AnswerHandle:
+        """Queue a fixed text, in this step, and return its handle."""
+        handle = AnswerHandle(self._call.control.interrupt)
+        if self._closed_as is not None:
+            handle._end(self._closed_as)
+            return handle
+        turn = self._turns.of(current_run())
+        if turn is not None and turn.outcome is None:
+            self.texts.complete(turn)  # said by an answer, it comes behind what that said so far
+        self._call.router.publish_detached(FixedText(response, handle), "call")
+        if handle.turn is None:
+            self._unbegun.append(handle)  # while the call is paused nothing begins
+        return handle
+
+    def handle_of(self, turn: Turn) -> AnswerHandle:
+        """Return the handle of a turn that is not over; the same each time."""
+        if turn.handle is None:
+            turn.handle = AnswerHandle(self._call.control.interrupt, turn)
+        return turn.handle
+
+    def cut(self, turn: Turn, reason: str) -> None:
+        """Cut one turn, past every condition, in this step."""
+        runs = [turn.run, *turn.active]
+        for run in (*runs, *(run for said in turn.utterances for run in said.runs)):
+            if run is not None:
+                run.cut(reason=reason)
+        with self._putting_down_first():
+            for utterance in turn.utterances:  # what no run has said
+                self._playout.cut(utterance, reason)
+        self._cut_turn(turn, self._interruption_of(turn, None, reason, "delivered"))
+        self._holding.look()
 
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
         for utterance in self._playout.utterances:
             with self._putting_down_first():
                 self._playout.cut(utterance, "emergency stop")
-            self._cut_turn(utterance.turn, message)
+            by = self._interruption_of(utterance.turn, message, "emergency stop", "delivered")
+            self._cut_turn(utterance.turn, by)
+        self._end_unbegun(self._outcome_of_cut(verb_of(message)))
         self._holding.look()
 
-    def close(self) -> None:
-        """Silence everything, for good: the call is over.  What was heard does not change again."""
-        self.is_closed = True
+    def _end_unbegun(self, outcome: Outcome) -> None:
+        waiting, self._unbegun = self._unbegun, []
+        for handle in waiting:
+            if handle.outcome is None:
+                handle._end(outcome)
+
+    def close(self, outcome: Outcome) -> None:
+        """Silence everything, for good: the call is over.  What was heard does not change again.
+
+        Args:
+            outcome: What becomes of answers that were not heard to their end.
+        """
+        self._closed_as = outcome
+        self._end_unbegun(outcome)
         self._playout.close("the call is over")
         self._holding.close()
 
@@ -309,7 +349,7 @@ class Speaking:
         if turn.capped:
             turn.result = "capped"
         if turn.interruption is not None:
-            turn.result = self._outcome_of_cut(turn)
+            turn.result = self._outcome_of_cut(turn.verb)
         if not turn.active or (turn.interruption is not None and run is turn.run):
             self.finish(turn, turn.result)
 
@@ -328,33 +368,38 @@ class Speaking:
     @contextmanager
     def _putting_down_first(self) -> Iterator[None]:
         """Tell no end of a turn within the block: its cut is put down first."""
-        self._cutting = True
+        outer, self._cutting = self._cutting, True
         try:
             yield
         finally:
-            self._cutting = False
+            self._cutting = outer
 
-    def _cut_turn(self, turn: Turn, by: Interruption | Message | None) -> None:
+    def _cut_turn(self, turn: Turn, by: Interruption | None) -> None:
         """Put down that a turn was cut, unless all of it had been heard by then."""
-        if isinstance(by, Message):
-            now_s = trio.current_time()
-            elapsed_s = now_s - turn.started_at_s
-            by = Interruption(
-                0, "", turn.agent, by, "emergency stop", "delivered", now_s, elapsed_s
-            )
         delivered = turn.outcome is not None and turn.is_heard_whole
         if by is not None and turn.interruption is None and not delivered:
             turn.interruption = by
-            turn.verb = verb_of(by)
+            turn.verb = verb_of(by.cause)
             self.turns_cut += 1
             self._record(turn, by)
             if turn.run is None or not turn.run.is_running:
                 # What others still do for it nobody will hear.
-                self.finish(turn, self._outcome_of_cut(turn))
+                self.finish(turn, self._outcome_of_cut(turn.verb))
         self.close_if_over(turn)
 
-    def _outcome_of_cut(self, turn: Turn) -> Outcome:
-        return self._ends_as or ("redirected" if turn.verb == "redirect" else "interrupted")
+    def _outcome_of_cut(self, verb: Verb | None) -> Outcome:
+        return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
+
+    def _outcome_of(self, turn: Turn) -> Outcome:
+        """Return how a turn ended, of which all is generated."""
+        assert turn.outcome is not None
+        if turn.outcome != "completed":
+            return turn.outcome
+        if turn.interruption is not None:
+            return self._outcome_of_cut(turn.verb)
+        if turn.is_heard_whole:
+            return "completed"
+        return self._closed_as or "failed"  # the call ended first, or the voice left some out
 
     def finish(self, turn: Turn, outcome: Outcome) -> None:
         """End the text of a turn; one that has ended keeps its outcome."""
@@ -373,8 +418,11 @@ class Speaking:
         self._marks.begin(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
-            trigger.turn.append(turn)
             turn.is_said = True
+            turn.handle = trigger.handle
+            turn.handle._begin(turn)
+            if turn.handle in self._unbegun:
+                self._unbegun.remove(turn.handle)
         elif isinstance(trigger, JobFinished):
             self._call.delivery.began(turn, trigger)
         return turn
@@ -388,10 +436,10 @@ class Speaking:
             return
         turn.is_told = True
         self._marks.end(turn)
-        outcome = turn.outcome
-        if turn.interruption is not None and outcome == "completed":
-            outcome = self._outcome_of_cut(turn)
+        outcome = self._outcome_of(turn)
         self.texts.remember_if_begun(turn)  # what is told of a turn is written down before
+        if turn.handle is not None:
+            turn.handle._end(outcome)
         event = TurnEnded(
             turn=turn.number,
             agent=turn.agent,
@@ -421,6 +469,6 @@ class Speaking:
         self._call._history.set_interruption(record, turn.agent)
 
 
-def _as_response(message: Message) -> AgentResponse:
+def _as_response(message: Message) -> AgentResponse | None:
     wanted: FixedText = message.event
-    return AgentResponse(content=wanted.content, interruptible=wanted.interruptible)
+    return wanted.response if wanted.handle.outcome is None else None

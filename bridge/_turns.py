@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from routes import Interruption, Outcome, Run
+from routes import Interruption, Message, Outcome, Run
 
 from ._entries import InterruptionRecord, directive_of
 from .control._steps import StepList
 from .control._verbs import TurnPhase, Verb
-from .events import ControlRequested, EmergencyStop, HeardBasis
+from .events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis
 
 if TYPE_CHECKING:
+    from ._answer import AnswerHandle
     from ._ledger import Utterance
 
 
@@ -64,26 +65,13 @@ class Turn:
     """What it has generated in the background."""
     is_told: bool = False
     """Whether its end was told."""
+    handle: AnswerHandle | None = None
+    """Made when somebody asks for it."""
     caps: Callable[[], dict[str, tuple[float, float]]] = dict
     """Gives each of its caps: what is used, and what is allowed; nodes set it."""
     paused_s: float = 0.0
     """For how long it was paused, up to the last time it went on."""
     _paused_at_s: float | None = None
-    _over: trio.Event | None = None  # made by who waits for it
-
-    async def wait_until_over(self) -> None:
-        """Wait until it was heard to its end, or cut."""
-        if self._over is None:
-            self._over = trio.Event()
-            if self.is_over:
-                self._over.set()
-        await self._over.wait()
-
-    def end(self) -> None:
-        """Take note that it was heard to its end, or cut."""
-        self.is_over = True
-        if self._over is not None:
-            self._over.set()
 
     @property
     def is_paused(self) -> bool:
@@ -148,9 +136,8 @@ class Turn:
 class FixedText:
     """Asks for a fixed text to be said; ``call.say()`` publishes it."""
 
-    content: str
-    interruptible: bool
-    turn: list[Turn] = field(default_factory=list)
+    response: AgentResponse
+    handle: AnswerHandle
 
 
 class Turns:
@@ -222,7 +209,7 @@ class Turns:
         self._open.pop(turn, None)
         for run in (turn.run, *turn.active):
             self._forget(run, turn)
-        turn.end()
+        turn.is_over = True
 
     def _forget(self, run: Run | None, turn: Turn) -> None:
         if run is not None and self._by_run.get(run) is turn:
@@ -260,9 +247,13 @@ def lineage(run: Run | None) -> Iterator[Run]:
         run = run.parent
 
 
-def verb_of(interruption: Interruption) -> Verb:
-    """Return the verb that a cut comes of; a route's own rule is a barge-in."""
-    match interruption.cause.event if interruption.cause is not None else None:
+def verb_of(cause: Message | None) -> Verb:
+    """Return the verb that a cut comes of; a route's own rule is a barge-in.
+
+    Args:
+        cause: The message that cut it, if one did.
+    """
+    match cause.event if cause is not None else None:
         case EmergencyStop():
             return "emergency_stop"
         case ControlRequested() as control:
@@ -273,7 +264,7 @@ def verb_of(interruption: Interruption) -> Verb:
 def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> InterruptionRecord:
     """Return what is put down of the cut of a turn."""
     cause = interruption.cause
-    verb = verb_of(interruption)
+    verb = verb_of(cause)
     return InterruptionRecord(
         turn=turn.number,
         verb=verb,

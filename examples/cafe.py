@@ -80,7 +80,7 @@ async def answer(call: Call, model: ChatModel | None = None) -> None:
     )
     if isinstance(model, LocalChat):
         read_ahead(call, model, barista.context)
-    await call.say("Hi! What can I get you?")
+    call.say("Hi! What can I get you?")
 
 
 def read_ahead(call: Call, model: LocalChat, context: ConversationContext) -> None:

@@ -104,7 +104,7 @@ async def answer(call: Call) -> None:
     """Answer a call."""
     waiter = Waiter()
     call.converse(waiter)
-    await call.say("Hello! For how many people is the table, and when?")
+    call.say("Hello! For how many people is the table, and when?")
 
 
 app = App(answer, name="the restaurant")

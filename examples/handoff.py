@@ -55,7 +55,7 @@ class Colleague(ReasoningNode):
 
     async def pass_on(self, name: str, words: str) -> AsyncIterator[Any]:
         """Hand the caller over, unless they object to it in time."""
-        if await self.call.say(words):
+        if await self.call.say(words) == "completed":
             yield AgentHandoff(target=name)
 
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
@@ -115,7 +115,7 @@ async def answer(call: Call) -> None:
     """Answer a call; the first to take a place has the floor."""
     for colleague in (Desk, Billing, Support):
         colleague(call)
-    await call.say("Front desk, what can I do for you?")
+    call.say("Front desk, what can I do for you?")
 
 
 app = App(answer, name="the front desk")

@@ -75,7 +75,7 @@ async def answer(call: Call) -> None:
     with trio.move_on_after(HELLO_AFTER_S):
         await spoke.wait()
     if not spoke.is_set():
-        await call.say("Hello, is anybody there?")
+        call.say("Hello, is anybody there?")
 
 
 app = App(answer, name="the practice")

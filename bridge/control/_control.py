@@ -184,8 +184,38 @@ class Control:
             if not self._users:
                 self._given.clear()
         if receipt is None:  # the call is over: nothing is told any more
-            receipt = self._receipt(verb, "the call is over")
+            receipt = self._receipt(verb, "the call is over", self.target())
         return receipt
+
+    def interrupt(self, turn: Turn | None, reason: str) -> Receipt:
+        """Cut one answer, past every condition, and return the receipt; for its handle.
+
+        Args:
+            turn: Its turn; ``None`` for one that has not begun.
+            reason: Why nothing is to be done; empty if it is to be cut.
+        """
+        if self._call.speaking.is_closed:
+            reason = reason or "the call is over"
+        receipt = self._receipt("barge_in", reason, turn)
+        if receipt.accepted and turn is None:
+            receipt.settled.set()
+        elif receipt.accepted and turn is not None:
+            self._cut_one(turn, receipt)
+        log.info("answer_interrupted", turn=receipt.turn, accepted=receipt.accepted, reason=reason)
+        return receipt
+
+    def _cut_one(self, turn: Turn, receipt: Receipt) -> None:
+        """Cut one answer on its own: no verb is under way by that, and none is taken over."""
+        outer = self._performing, self._runs, self._works
+        self._performing, self._runs, self._works = receipt, [], []
+        try:
+            self._call.speaking.cut(turn, "its handle was interrupted")
+        finally:
+            runs, works = self._runs, self._works
+            self._performing, self._runs, self._works = outer
+        self._keep_unsettled(receipt)
+        self._call.nursery.start_soon(self._settle, receipt, runs, works)
+        self._call.touch_state()
 
     def shut_down(self, deadline_s: float, source: str = "handle") -> Receipt:
         """Refuse what is new, cancel, and end the call once its tools are over."""
@@ -205,7 +235,7 @@ class Control:
             if verb == "redirect":
                 self._take_input(message.event.text)  # once more, in other words
         else:
-            receipt = self._receipt(verb, self.why_not(verb))
+            receipt = self._receipt(verb, self.why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
@@ -228,9 +258,8 @@ class Control:
         turn = self.target()
         return not way.settled and (turn is None or turn.number == way.turn)
 
-    def _receipt(self, verb: Verb, reason: str) -> Receipt:
+    def _receipt(self, verb: Verb, reason: str, turn: Turn | None) -> Receipt:
         self._receipts += 1
-        turn = self.target()
         phase = "idle" if turn is None else self._call.speaking.phase_of(turn)
         if turn is None and self.is_stopping:
             phase = "stopping"
@@ -247,8 +276,7 @@ class Control:
         self._performing = receipt
         if receipt.verb != "resume":
             self._under_way = receipt
-            self._unsettled = [one for one in self._unsettled if not one.settled]
-            self._unsettled.append(receipt)
+            self._keep_unsettled(receipt)
             self._take_over(before)
         try:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
@@ -261,6 +289,11 @@ class Control:
         if receipt.verb not in ("resume", "pause") and not receipt.settled:
             self._call.nursery.start_soon(self._settle, receipt, self._runs, self._works)
         self._call.touch_state()
+
+    def _keep_unsettled(self, receipt: Receipt) -> None:
+        """Have a receipt settled at the end of the call at the latest."""
+        self._unsettled = [one for one in self._unsettled if not one.settled]
+        self._unsettled.append(receipt)
 
     def _take_over(self, before: Receipt | None) -> None:
         """Answer for what a weaker verb has cut and what has not ended, too."""

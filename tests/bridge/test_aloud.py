@@ -174,13 +174,13 @@ async def test_fixed_texts_could_be_cut(autojump_clock):
     """What call.say() says could be cut by the caller's voice unless it says otherwise."""
     async with open_call(agent(""), chars_per_s=10) as caller:
         call = caller.call
-        call.nursery.start_soon(call.say, "one two")
+        call.say("one two")
         await caller.at(0.1)
         assert call.speaking.may_be_cut_by(UserStartedSpeaking)
         assert call.speaking.may_be_cut_by(EmergencyStop)
         assert not call.speaking.may_be_cut_by(DTMFInput)
         await caller.quiet()
-        call.nursery.start_soon(call.say, "one two", False)
+        call.say("one two", False)
         await trio.sleep(0.1)
         assert not call.speaking.may_be_cut_by(UserStartedSpeaking)
 

@@ -297,7 +297,7 @@ async def test_an_end_outside_of_any_run_is_withdrawn_too(autojump_clock):
 
     async def answer(call: Call) -> None:
         bridge = call.bridge(name="agent")
-        call.nursery.start_soon(call.say, "Goodbye to you")
+        call.say("Goodbye to you")
         await trio.testing.wait_all_tasks_blocked()
         bridge.publish(EndCall())
 
@@ -433,7 +433,7 @@ async def test_a_call_leaves_no_task_behind(autojump_clock):
 
     async def answer(call: Call) -> None:
         routes(call.bridge(name="agent"), generate)
-        call.nursery.start_soon(call.say, "Hello there")
+        call.say("Hello there")
         await trio.sleep_forever()
 
     before = living_tasks()

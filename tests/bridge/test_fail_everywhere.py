@@ -55,10 +55,10 @@ async def barges_in_and_pauses(caller: Caller) -> None:
 
 async def says_and_stops(caller: Caller) -> None:
     """What waits for a text to be heard comes back, also when it is stopped."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(caller.call.say, "This is a long text, and nobody hears its end.")
-        await trio.sleep(1.0)
-        caller.call.handle.emergency_stop()
+    handle = caller.call.say("This is a long text, and nobody hears its end.")
+    await trio.sleep(1.0)
+    caller.call.handle.emergency_stop()
+    await handle
     await caller.call.say("Goodbye.")
     await caller.call.speaking.silence()
 

@@ -160,10 +160,10 @@ async def test_nothing_is_said_of_what_begins_during_a_hold(autojump_clock):
     """What is to be said next waits with what is held, and follows it."""
     async with open_call(agent(), chars_per_s=10) as caller:
         call = caller.call
-        call.nursery.start_soon(call.say, "one two")
+        call.say("one two")
         await caller.at(0.35)
         call.hold_speech("barge_in")
-        call.nursery.start_soon(call.say, "three")
+        call.say("three")
         await caller.at(5)
         assert len(caller.events(AgentStartedSpeaking)) == 1
         call.release_speech("barge_in")
@@ -301,7 +301,7 @@ async def test_however_it_is_cut_the_hold_is_gone(autojump_clock, holds, end):
         end(caller)
         assert not call.speaking.is_held
         assert holds_told(caller)[1:] == [(1.0, "Released", "barge_in")]
-        assert await call.say("six")
+        assert await call.say("six") == "completed"
         assert caller.now_s == pytest.approx(1.3, abs=0.002)
 
 
@@ -352,24 +352,19 @@ async def test_while_something_is_left_the_hold_is_not_gone(autojump_clock, hold
     """Of two texts the one that may be cut is; the other stays held, and is heard to its end."""
     async with open_call(agent(), chars_per_s=10, holds=holds) as caller:
         call = caller.call
-        heard: list[bool] = []
-
-        async def say(text: str, interruptible: bool) -> None:
-            heard.append(await call.say(text, interruptible))
-
-        call.nursery.start_soon(say, "one two", True)
+        first = call.say("one two")
         await caller.at(0.35)
-        call.nursery.start_soon(say, "three", False)
+        second = call.say("three", interruptible=False)
         call.hold_speech("barge_in")
         await caller.at(1)
         caller.publish(UserStartedSpeaking())
         assert call.speaking.is_held
-        assert heard == []
+        assert second.outcome is None
         await caller.at(2)
         call.release_speech("barge_in")
         await caller.quiet()
         await trio.testing.wait_all_tasks_blocked()
-        assert heard == [False, True]
+        assert (first.outcome, second.outcome) == ("interrupted", "completed")
         assert caller.now_s == pytest.approx(2.5, abs=0.002)
 
 

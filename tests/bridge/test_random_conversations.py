@@ -237,7 +237,7 @@ def act(laws: Laws, what: str, *args: Any) -> None:
             call.publish(UserTranscriptionReceived(content=args[0]))
             call.publish(UserStoppedSpeaking())
         case "say":
-            call.nursery.start_soon(call.say, "A fixed text.", *args)
+            call.say("A fixed text.", *args)
         case "stop key":
             call.publish(EmergencyStop())
             known = [*laws.line.of(AgentTextComplete), *laws.line.of(AgentUtteranceQueued)]

@@ -83,7 +83,7 @@ async def test_a_cut_utterance_is_forgotten(autojump_clock):
         caller.publish(UserStartedSpeaking())
         await caller.quiet()
         assert caller.heard == ""
-        assert await caller.call.say("Next")
+        assert await caller.call.say("Next") == "completed"
         assert caller.heard == "Next"
 
 

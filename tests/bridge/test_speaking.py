@@ -1,10 +1,9 @@
-"""Fixed texts, turns and their utterances in a call; 10 characters are said in a second."""
+"""Turns and their utterances in a call; 10 characters are said in a second."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import pytest
 import trio
 import trio.testing
 
@@ -13,7 +12,6 @@ from bridge.events import (
     AgentAudioComplete,
     AgentGenerationComplete,
     AgentResponse,
-    AgentSpeechSent,
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
     UserStartedSpeaking,
@@ -35,153 +33,6 @@ def agent(generate: object, **rule: object) -> object:
 async def silent(call: Call) -> None:
     """An agent that says nothing by itself."""
     call.bridge(name="agent")
-
-
-# --- say ----------------------------------------------------------------------------------------
-
-
-async def test_say_waits_until_it_was_heard(autojump_clock):
-    """It returns True when the last sound was played, and the words are in the history."""
-    async with open_call(silent, chars_per_s=10) as caller:
-        assert await caller.call.say("Hello there")
-        assert caller.now_s == pytest.approx(1.1)
-        assert caller.heard == "Hello there"
-        assert not caller.events(AgentGenerationComplete)  # nothing was generated
-        assert [e.agent for e in caller.call.history] == ["call"]
-
-
-async def test_say_that_is_cut_returns_false(autojump_clock):
-    """A barge-in ends it at once, with what was heard kept."""
-    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
-        nursery.start_soon(caller.says, "hi")
-        with trio.CancelScope():
-            await trio.sleep(0.05)
-            said = False
-            with trio.fail_after(5):
-
-                async def speak() -> None:
-                    nonlocal said
-                    said = await caller.call.say("Hello there you")
-
-                nursery.start_soon(speak)
-                await caller.at(0.8)
-                caller.publish(UserStartedSpeaking())
-                await caller.quiet()
-        assert said is False
-        assert caller.heard == "Hello"
-        assert caller.now_s == pytest.approx(0.8, abs=0.01)
-
-
-async def test_say_that_may_not_be_cut(autojump_clock):
-    """With interruptible=False the caller's speech changes nothing."""
-    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
-        nursery.start_soon(caller.says, "wait wait")
-        assert await caller.call.say("Hello there", interruptible=False)
-        assert caller.heard == "Hello there"
-        assert caller._line.cleared == []
-
-
-async def test_a_cancelled_say_falls_silent(autojump_clock):
-    """Cancelling say() cuts its speech in the same step, also one that may not be interrupted."""
-    for interruptible in (True, False):
-        async with open_call(silent, chars_per_s=10) as caller:
-            with trio.move_on_after(0.55) as scope:
-                await caller.call.say("Hello there", interruptible)
-            assert scope.cancelled_caught
-            assert len(caller._line.cleared) == 1
-            assert caller.heard == "Hello"
-            assert caller.call.history.interruptions[0].cause == "say() was cancelled"
-            await caller.quiet()
-            assert caller.now_s == pytest.approx(0.55)
-
-
-async def test_two_says_are_heard_one_after_the_other(autojump_clock):
-    """Each waits for its own end, in the order in which they were asked for."""
-    ended: list[tuple[str, float]] = []
-
-    async with open_call(silent, chars_per_s=10) as caller:
-
-        async def say(text: str) -> None:
-            assert await caller.call.say(text)
-            ended.append((text, round(caller.now_s, 3)))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(say, "First")
-            await trio.testing.wait_all_tasks_blocked()
-            nursery.start_soon(say, "Second")
-        assert ended == [("First", 0.5), ("Second", 1.1)]
-        assert caller.heard == "First\nSecond"
-
-
-async def test_one_barge_in_cuts_every_say_that_waits(autojump_clock):
-    """What had not begun was not heard, and both return False."""
-    results: list[bool] = []
-
-    async with open_call(silent, chars_per_s=10) as caller:
-
-        async def say(text: str) -> None:
-            results.append(await caller.call.say(text))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(say, "First one")
-            await trio.testing.wait_all_tasks_blocked()
-            nursery.start_soon(say, "Second")
-            await caller.at(0.6)
-            caller.publish(UserStartedSpeaking())
-        assert results == [False, False]
-        assert caller.heard == "First"
-        assert caller.now_s == pytest.approx(0.6)
-
-
-async def test_say_while_the_caller_speaks(autojump_clock):
-    """A text that is said after the caller began is not cut by that, only by a new start."""
-    async with open_call(silent, chars_per_s=10) as caller:
-        caller.publish(UserStartedSpeaking())
-        assert await caller.call.say("Hello")
-        assert caller.call.state == "listening"
-
-
-async def test_say_after_the_end_of_the_call(autojump_clock):
-    """Nothing is said, and it returns False at once."""
-    async with open_call(silent, chars_per_s=10) as caller:
-        caller.call.end("hangup")
-        assert await caller.call.say("Hello") is False
-        assert caller.now_s == 0
-        assert caller._line.played == []
-        assert not caller.events(AgentResponse)
-
-
-async def test_say_during_the_end_of_the_call(autojump_clock):
-    """A hang-up in mid-speech ends say() with False; what was heard does not grow any more."""
-    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
-
-        async def hang_up() -> None:
-            await caller.at(0.55)
-            caller.call.end("hangup")
-
-        nursery.start_soon(hang_up)
-        assert await caller.call.say("Hello there you") is False
-        assert caller.now_s == pytest.approx(0.55)
-        await trio.sleep(3)
-        assert caller.heard == "Hello"
-
-
-async def test_say_in_text_mode(autojump_clock):
-    """Where only text travels it is heard when it is sent."""
-    async with open_call(silent, audio=False) as caller:
-        assert await caller.call.say("Hello there")
-        assert caller.now_s == 0
-        assert caller.heard == "Hello there"
-        (sent,) = caller.events(AgentSpeechSent)
-        assert sent.content == "Hello there"
-
-
-async def test_an_empty_say_is_heard_at_once(autojump_clock):
-    """Saying nothing takes no time and blocks nobody."""
-    async with open_call(silent, chars_per_s=10) as caller:
-        assert await caller.call.say("")
-        assert caller.now_s == 0
-        assert not caller.events(AgentStartedSpeaking)
 
 
 # --- turns and utterances -----------------------------------------------------------------------
@@ -360,8 +211,8 @@ async def test_what_one_agent_hears_of_another(autojump_clock):
 
 async def test_a_history_read_in_mid_speech_is_up_to_date(autojump_clock):
     """Reading the history brings it up to this very moment."""
-    async with open_call(silent, chars_per_s=10) as caller, trio.open_nursery() as nursery:
-        nursery.start_soon(caller.call.say, "a b c d e f g")
+    async with open_call(silent, chars_per_s=10) as caller:
+        caller.call.say("a b c d e f g")
         for at_s, heard in ((0.05, ""), (0.1, "a"), (0.27, "a"), (0.3, "a b"), (1.3, None)):
             await caller.at(at_s)
             expected = "a b c d e f g" if heard is None else heard

@@ -75,7 +75,7 @@ async def test_one_utterance_goes_over_into_the_next(autojump_clock):
 
     async with open_call(agent(generate), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
-        caller.call.nursery.start_soon(caller.call.say, "Three.")
+        caller.call.say("Three.")
         await caller.quiet()
         assert states(caller) == [(0.0, "thinking"), (0.0, "speaking"), (1.5, "idle")]
 

@@ -31,26 +31,6 @@ async def a_run(nursery: trio.Nursery, router: Any, name: str) -> Run:
     return runs[0]
 
 
-async def test_a_turn_that_is_over_keeps_nobody_waiting(autojump_clock, nursery):
-    """Who waits for its end goes on at it, all of them, and who comes later at once."""
-    turns = Turns()
-    turn = turns.open(None, "a")
-    went_on = []
-
-    async def wait(who: str) -> None:
-        await turn.wait_until_over()
-        went_on.append((who, trio.current_time()))
-
-    nursery.start_soon(wait, "one")
-    nursery.start_soon(wait, "two")
-    await trio.sleep(3)
-    assert not turn.is_over
-    turns.close(turn)
-    await trio.testing.wait_all_tasks_blocked()
-    await wait("late")
-    assert sorted(went_on) == [("late", 3), ("one", 3), ("two", 3)]
-
-
 async def test_turns_count_from_one(autojump_clock):
     """Numbers rise by one; a turn that no run gives belongs to no run."""
     turns = Turns()

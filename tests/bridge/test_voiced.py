@@ -74,9 +74,9 @@ class Voice:
         call.bridge(name="voice", is_agent=False).on(AgentResponse).stream(self.speak).broadcast()
 
 
-async def run_voice(speak: object, until_s: float) -> tuple[Player, Call, bool]:
+async def run_voice(speak: object, until_s: float) -> tuple[Player, Call, str | None]:
     player = Player()
-    said = False
+    said: str | None = None
     async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
         with trio.move_on_after(until_s):
             said = await call.say("Hello there")
@@ -84,14 +84,14 @@ async def run_voice(speak: object, until_s: float) -> tuple[Player, Call, bool]:
 
 
 async def test_a_voice_that_fails_on_its_piece(autojump_clock):
-    """The failure is told, the text counts as unheard, and say() returns."""
+    """The failure is told, the text counts as unheard, and the answer failed."""
 
     async def speak(message: Message) -> AsyncIterator[object]:
         raise RuntimeError("engine")
         yield
 
     player, call, said = await run_voice(speak, 60)
-    assert said is False
+    assert said == "failed"
     assert trio.current_time() == pytest.approx(VOICE_S)
     messages = [e.message for e in player.of(AgentError)]
     assert messages[0] == "RuntimeError in .stream(speak)"
@@ -106,7 +106,7 @@ async def test_a_voice_that_breaks_off(autojump_clock):
         yield AgentAudio(bytes(1000), 1000, "Hello ", utterance=1)
 
     player, call, said = await run_voice(speak, 60)
-    assert said is False
+    assert said == "failed"
     assert call.history.entries[0].heard == "Hello"
     assert [e.cut for e in player.of(AgentStoppedSpeaking)] == [True]
     assert player.of(AgentSpeechCut) == []
@@ -122,7 +122,7 @@ async def test_audio_of_a_wrong_rate_is_refused_and_told_once(autojump_clock):
 
     with structlog.testing.capture_logs() as logs:
         player, _, said = await run_voice(speak, 60)
-    assert said is False
+    assert said == "failed"
     assert player.played_ms == {}
     errors = [e.message for e in player.of(AgentError)]
     assert errors == ["'voice' gave audio at 16000 Hz; this call plays 1000 Hz"]
@@ -158,7 +158,7 @@ async def test_a_player_that_reports(autojump_clock):
 
     player = Player()
     async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
-        call.nursery.start_soon(call.say, "Hello there")
+        handle = call.say("Hello there")
         await trio.sleep(0.1)
         call.report_playback(1, 0, "start")
         await trio.sleep(0.4)
@@ -169,7 +169,9 @@ async def test_a_player_that_reports(autojump_clock):
         assert player.cleared == [1]
         assert call.history.interruptions[0].heard == ""
         assert not player.of(AgentSpeechCut)
+        assert handle.outcome is None  # its last word is not known yet
         call.report_playback(1, 560, "flushed")
+        assert (handle.outcome, handle.heard) == ("interrupted", "Hello")
         (record,) = call.history.interruptions
         assert (record.heard, record.basis) == ("Hello", "reported")
         (cut,) = player.of(AgentSpeechCut)
@@ -185,7 +187,7 @@ async def test_silence_waits_for_the_flush(autojump_clock):
         yield AgentAudioComplete(utterance=1)
 
     async with App(silent, speech=Voice(speak)).open_call(Player()) as call:  # type: ignore[arg-type]
-        call.nursery.start_soon(call.say, "Hello there")
+        call.say("Hello there")
         await trio.sleep(0.1)
         call.report_playback(1, 100, "position")
         call.publish(EmergencyStop())

@@ -73,7 +73,7 @@ def repeat(rest: str = "") -> Any:
             .stream(clerk.generate)
             .broadcast()
         )
-        await call.say("Hello.")
+        call.say("Hello.")
 
     return answer
 

@@ -84,7 +84,7 @@ async def test_a_pause_stops_the_sound_at_the_sample(autojump_clock):
 
     async with open_call(answer, chars_per_s=10) as caller:
         handle = caller.call.handle
-        caller.call.nursery.start_soon(caller.call.say, "0123456789 123456789 123456789 ")
+        caller.call.say("0123456789 123456789 123456789 ")
         await trio.sleep(1.25)
         heard = caller.heard
         handle.pause()

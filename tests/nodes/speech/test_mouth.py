@@ -126,7 +126,7 @@ async def test_what_two_speakers_say_at_once_is_said_whole(autojump_clock):
     async with speaking(SlowVoice(), words) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.12)
-        assert await caller.call.say("Just a moment please.")
+        assert await caller.call.say("Just a moment please.") == "completed"
         await caller.quiet()
         heard = [entry.heard for entry in caller.call.history.entries]
         assert heard == ["One two three four five six seven eight. ", "Just a moment please."]

@@ -292,7 +292,7 @@ async def test_a_caller_who_says_nothing(autojump_clock):
     async def answer(call: Call) -> None:
         await calls(TurnSettings(user_away_after_s=5.0, user_away_times=2))(call)
         asks = call.bridge(name="asks", is_agent=False)
-        asks.on(UserAway).map(lambda m: call.nursery.start_soon(call.say, "Are you there?"))
+        asks.on(UserAway).map(lambda m: call.say("Are you there?"))
 
     async with open_call(answer) as caller:
         await caller.at(60.0)
