@@ -185,7 +185,9 @@ export class Drawer {
         },
         tab.name,
       );
-      tab.panel = h("div", { role: "tabpanel", id, "aria-labelledby": `${id}-tab` }, tab.view.element);
+      // Who uses the keyboard scrolls a panel that has nothing else to stand on.
+      const tabindex = tab.view === this.#metrics ? "0" : null;
+      tab.panel = h("div", { role: "tabpanel", id, tabindex, "aria-labelledby": `${id}-tab` }, tab.view.element);
       list.append(tab.button);
     });
     const close = h("button", { type: "button", class: "icon close", "aria-label": "Close", onclick: () => this.close() }, icon(CLOSE));

@@ -79,7 +79,7 @@ function newCard(name, meaning) {
   const rest = h("p", { class: "rest" }, "not measured yet");
   const line = svg("polyline", { points: "" });
   const spark = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, line);
-  const element = h("section", { class: "card", "aria-label": name }, h("h3", {}, name), last, spark, rest, h("p", { class: "meaning" }, meaning));
+  const element = h("section", { class: "card", "aria-label": name }, h("h2", {}, name), last, spark, rest, h("p", { class: "meaning" }, meaning));
   return { element, last, rest, line };
 }
 

@@ -52,7 +52,7 @@ export class Timeline {
       h("div", { class: "tools" }, this.#follow, zoom(1, "Show more time", "M6 12h12"), zoom(-1, "Show less time", "M12 6v12M6 12h12")),
       this.#stage,
       legend(),
-      h("h3", {}, "When both spoke"),
+      h("h2", {}, "When both spoke"),
       this.#none,
       this.#list,
     );

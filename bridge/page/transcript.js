@@ -215,7 +215,7 @@ export class Transcript {
 }
 
 class AgentEntry {
-  element = element("li", "turn agent");
+  element = element("div", "turn agent");
   #generated = "";
   #never = ""; // what was cut of it, in words
   #tag = null; // how it was cut
@@ -321,7 +321,7 @@ class AgentEntry {
 }
 
 class UserEntry {
-  element = element("li", "turn user");
+  element = element("div", "turn user");
   #said = "";
   #words = element("p", "words");
 
@@ -350,7 +350,7 @@ class NoteEntry {
   element;
 
   constructor({ text }) {
-    this.element = element("li", "note", text);
+    this.element = element("div", "note", text);
   }
 
   get saved() {

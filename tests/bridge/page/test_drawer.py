@@ -202,7 +202,7 @@ def test_it_fits(visit: Open, screen: dict[str, Any], scheme: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         if screen is PHONE:
             assert page.evaluate(SMALL, 44) == []
-        assert page.evaluate(ON_TOP, "#cancel")
+        assert page.evaluate(ON_TOP, "#hush")
         assert page.evaluate(ON_TOP, "#drawer .close")
     check_contrast(page)
 
@@ -235,7 +235,7 @@ CONTRAST = """
     return css === "rgba(0, 0, 0, 0)" && e.parentElement ? ground(e.parentElement) : light(css);
   };
   const low = [];
-  const texts = "#drawer :is(p, span, dt, dd, h3, button, td, th, li)";
+  const texts = "#drawer :is(p, span, dt, dd, h2, button, td, th, li)";
   for (const e of document.querySelectorAll(texts)) {
     if (!e.textContent.trim()) continue;
     const [a, b] = [light(getComputedStyle(e).color), ground(e)];

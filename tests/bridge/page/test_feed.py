@@ -163,11 +163,23 @@ def test_a_resumed_call_goes_on(bare_page: Any) -> None:
         HELLO,
         message(5010, "watching", on=True, words=True, at_s=0.0),
         (6000, "close", {"code": 1006}),
-        message(9000, "resumed", received=3),
+        message(9000, "resumed", call="c1", received=3),
         message(9010, "seen", at_s=4.0, source="a", id=9, name="x.y", data={}),
     )
     assert (told["calls"], told["begun"], told["over"]) == (1, 2, 1)
     assert [r["name"] for r in told["records"]] == ["page.close", "x.y"]
+
+
+def test_a_page_that_was_loaded_anew_begins_its_record(bare_page: Any) -> None:
+    """Resumed in a page that has not seen its hello, a call is recorded from there on."""
+    told = take(
+        bare_page,
+        message(9000, "resumed", call="c1", watch="words", received=3),
+        message(9500, "state", state="idle", number=7),
+    )
+    assert (told["calls"], told["begun"]) == (1, 1)
+    assert told["watching"] == [[False, False, "words"]]
+    assert [(r["name"], r["t"]) for r in told["records"]] == [("call.state_changed", 0.5)]
 
 
 def test_the_end_is_told(bare_page: Any) -> None:

@@ -365,7 +365,7 @@ async def test_who_closes_the_line_has_left(serving, autojump_clock):
 
 
 async def test_a_page_that_goes_away_may_come_back(serving, autojump_clock):
-    """A browser closes with 1001 when its page is loaded anew: the call waits as for a lost line."""
+    """A browser closes with 1001 when its page is loaded anew: the call waits for it."""
     async with serving(echo, limits=Limits(resume_s=20)) as place:
         async with dialed(place) as connection:
             hello = decode_server(await connection.recv())
