@@ -14,6 +14,7 @@ from ._caller_records import CallOver as CallOver
 from ._caller_records import M
 from ._caller_records import Received as Received
 from ._caller_records import Spoke as Spoke
+from ._fades import Fade
 from ._loudspeaker import Heard, Loudspeaker, Report
 from .control._verbs import Verb
 from .events import Button
@@ -230,6 +231,12 @@ class Caller:
     def heard(self) -> list[Heard]:
         """What was heard until now: spans of samples and when they left the loudspeaker."""
         return self._speaker.heard(trio.current_time())
+
+    @property
+    def fades(self) -> list[Fade]:
+        """What the loudspeaker added to what was `heard`, so that a hold, a cut and a resumption do
+        not click: 4 ms each.  Whoever plays or writes what was heard adds them to it."""
+        return self._speaker.fades(trio.current_time())
 
     @property
     def underruns(self) -> int:

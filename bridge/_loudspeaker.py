@@ -12,6 +12,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, final
 
+from ._fades import Fade, fades_of
+
 POSITION_EVERY_S = 0.05
 """Time between two reports of the position."""
 
@@ -181,6 +183,15 @@ class Loudspeaker:
             if length:
                 spans += self._between_holds(Heard(span.at_s, span.utterance, span.pcm[:length]))
         return spans
+
+    def fades(self, now_s: float) -> list[Fade]:
+        """Return what was added until now to what was `heard`, so that no edge of it clicks.
+
+        Args:
+            now_s: The time.
+        """
+        latest_s = now_s - 1 / self._rate  # what is being heard has no end yet
+        return [fade for fade in fades_of(self.heard(now_s), self._rate) if fade.at_s <= latest_s]
 
     def played_ms(self, utterance: int, now_s: float) -> float:
         """Return how much of an utterance was heard until now, in milliseconds."""

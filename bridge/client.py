@@ -27,6 +27,7 @@ from ._caller import Frames as Frames
 from ._caller import Received as Received
 from ._caller import Spoke as Spoke
 from ._caller_line import CallerLine, pauses
+from ._fades import Fade as Fade
 from ._loudspeaker import Heard as Heard
 from .server._handle_messages import Description as Description
 from .server._handle_messages import SnapshotMessage as SnapshotMessage
@@ -65,6 +66,7 @@ __all__ = [
     "Ended",
     "ErrorMessage",
     "FRAME_S",
+    "Fade",
     "Frames",
     "Heard",
     "Hello",

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import trio
 
+from .._fades import fades_of
 from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
 from ._aside import find_aside
 from ._caller import Conversation, Watcher
@@ -83,6 +84,7 @@ def look_back(
         heard=conversation.heard,
         states=conversation.ear.states,
         generated=observer.audio,
+        fades=fades_of(conversation.heard, RATE_HZ),
     )
     notes = Notes(
         fences=[

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from ._clicks import clipped, edges_of
 from ._report import decision_in_words
 from ._result import Aside, Check, Cut, Predicate, Rehearsal
 
@@ -24,6 +25,10 @@ DEAD_AIR_S = 0.8
 """Longest silence, the agent's own pauses in it, that may follow a cough: after a second of silence
 people take a turn for over or the line for dead (Jefferson, "Notes on a possible metric which
 provides for a 'standard maximum' silence of approximately one second in conversation", 1989)."""
+
+LARGEST_STEP = 0.05
+"""Largest step, of full scale 1, where the agent's speech stands still, is cut or goes on.  Speech
+of usual loudness has larger ones itself in one sample of twenty, so this is no click."""
 
 WORDS_OFF = 2
 """Words by which heard text may differ from the time that was heard, beside 30 % of them."""
@@ -46,7 +51,7 @@ def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -
         ]
     for aside in result.asides:
         checks += [gap_is_short(aside), nothing_was_lost(aside), nothing_was_answered(aside)]
-    checks.append(heard_is_prefix(result))
+    checks += [nothing_clicks(result), nothing_is_clipped(result), heard_is_prefix(result)]
     checks += [_ask(name, predicate, result) for name, predicate in extra]
     return checks
 
@@ -104,6 +109,23 @@ def nothing_was_answered(aside: Aside) -> Check:
     name = f"{aside.said.line.shown} makes no turn and no model call"
     measured = f"{aside.turns} turns, {aside.model_calls} model calls"
     return Check(name, not aside.turns and not aside.model_calls, measured)
+
+
+def nothing_clicks(result: Rehearsal) -> Check:
+    """Check that the agent's speech has no step where it is held or cut, and where it goes on."""
+    edges = edges_of(result.recording)
+    worst = max(edges, key=lambda edge: edge.step, default=None)
+    measured = "the agent's speech has no edges"
+    if worst is not None:
+        measured = f"{len(edges)} edges, the largest step {worst.step:.3f} at {worst.at_s:.2f} s"
+    name = f"no step over {LARGEST_STEP} where the agent is held or cut, or goes on"
+    return Check(name, worst is None or worst.step <= LARGEST_STEP, measured)
+
+
+def nothing_is_clipped(result: Rehearsal) -> Check:
+    """Check that no sample of either side reaches full scale."""
+    count = clipped(result.recording)
+    return Check("no sample of the recording is clipped", count == 0, f"{count} samples")
 
 
 def _decided(aside: Aside) -> str:

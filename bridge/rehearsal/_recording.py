@@ -9,11 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from .._fades import FADE_S
 from ..events import CallState
 from ._sound import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000
 """The agent's rate: so its track is bit for bit what left the loudspeaker."""
+
+
+class Mixed(Protocol):
+    """Audio that is added to the agent's."""
+
+    @property
+    def at_s(self) -> float:
+        """When its first sample sounded, in seconds of trio's clock."""
+
+    @property
+    def samples(self) -> array[int]:
+        """Samples, 24 kHz."""
 
 
 class Played(Protocol):
@@ -54,7 +67,8 @@ class Recording:
     caller: array[int]
     """What the caller said, 24 kHz."""
     agent: array[int]
-    """What the caller heard, 24 kHz; silence where nothing was played."""
+    """What the caller heard of the agent's utterances, 24 kHz, sample by sample as they were
+    synthesised; silence where nothing was played."""
     spans: tuple[Span, ...]
     """Which utterance is where in the agent's track, in the order of time."""
     states: tuple[tuple[float, CallState], ...] = ()
@@ -63,6 +77,13 @@ class Recording:
     """All audio of each utterance that was synthesised, heard or not, 24 kHz."""
     sent: array[int] | None = None
     """What the line carried of the caller's side, if that is more than what the caller said."""
+    faded: array[int] | None = None
+    """What left the loudspeaker: `agent` with the fades of its edges; None: it has none."""
+
+    @property
+    def sounded(self) -> array[int]:
+        """What left the loudspeaker, 24 kHz: `agent` with the fades that keep it from clicking."""
+        return self.agent if self.faded is None else self.faded
 
     def of(self, utterance: int) -> array[int]:
         """Return what was heard of an utterance, without the gaps."""
@@ -105,10 +126,16 @@ class Recording:
         limit = len(self.agent) if before_s is None else round(before_s * RATE_HZ)
         for span in reversed(self.spans):
             if span.utterance == utterance and span.start < limit:
-                index = last_audible(self.agent, span.start, min(span.stop, limit))
+                stop = min(self._faded_until(span), limit)
+                index = last_audible(self.sounded, span.start, stop)
                 if index is not None:
                     return index / RATE_HZ
         return None
+
+    def _faded_until(self, span: Span) -> int:
+        """Return where a stretch has faded, or another one begins."""
+        later = [other.start for other in self.spans if other.start >= span.stop]
+        return min([len(self.agent), span.stop + round(FADE_S * RATE_HZ), *later])
 
     def caller_sound(self, from_s: float, until_s: float) -> tuple[float, float] | None:
         """Return the first and the last audible moment of the caller in a stretch, if any."""
@@ -123,7 +150,7 @@ class Recording:
         """Write a stereo WAV: what the line carried left, agent right, PCM16 at 24 kHz."""
         both = array("h", bytes(4 * len(self.caller)))
         both[0::2] = self.caller if self.sent is None else self.sent
-        both[1::2] = self.agent
+        both[1::2] = self.sounded
         with wave.open(str(path), "wb") as file:
             file.setnchannels(2)
             file.setsampwidth(2)
@@ -142,6 +169,7 @@ def record(
     states: Sequence[tuple[float, CallState]] = (),
     generated: Mapping[int, array[int]] | None = None,
     sent: bytes | bytearray | None = None,
+    fades: Sequence[Mixed] = (),
 ) -> Recording:
     """Lay both sides of a call on one clock; what sounded outside of it is left out.
 
@@ -155,6 +183,7 @@ def record(
         states: When the call changed its state, in seconds of trio's clock.
         generated: All audio of each utterance that was synthesised, 24 kHz.
         sent: What the line carried, sample by sample beside `spoke`; None: that.
+        fades: What the loudspeaker added to it.
     """
     length = max(0, round((end_s - start_s) * RATE_HZ))
     caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))
@@ -169,6 +198,9 @@ def record(
         start, stop = _put(agent, samples(piece.pcm), round((piece.at_s - start_s) * RATE_HZ))
         if stop > start:
             spans.append(Span(piece.utterance, start, stop))
+    faded = agent[:]
+    for fade in fades:
+        _mix(faded, fade.samples, round((fade.at_s - start_s) * RATE_HZ))
     return Recording(
         start_s=start_s,
         duration_s=length / RATE_HZ,
@@ -178,7 +210,14 @@ def record(
         states=tuple((max(0.0, at_s - start_s), state) for at_s, state in states),
         generated=dict(generated or {}),
         sent=line,
+        faded=faded if fades else None,
     )
+
+
+def _mix(track: array[int], values: array[int], at: int) -> None:
+    """Add values to a track, as far as they fit."""
+    for index in range(max(at, 0), min(at + len(values), len(track))):
+        track[index] = max(-32768, min(32767, track[index] + values[index - at]))
 
 
 def _put(track: array[int], values: array[int], at: int) -> tuple[int, int]:

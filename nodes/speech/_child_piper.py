@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 Words = list[tuple[str, float, float]]
+HEADROOM = 0.89
+"""Piper brings each sentence to full scale, and resampling it then clips what lies between two
+samples; 1 dB is what EBU R 128 leaves for that."""
 _PAUSES = frozenset(",.;:!?…—-()\"'$^_")
 """Phonemes that are no sound: punctuation, and Piper's begin, end and padding marks."""
 
@@ -55,7 +58,8 @@ class Piper:
         config = PiperConfig.from_dict(json.loads(Path(f"{model}.json").read_text("utf-8")))
         self.sample_rate_hz: int = config.sample_rate
         self._voice = PiperVoice(config=config, session=session)
-        self._synthesis = SynthesisConfig(length_scale=settings.get("length_scale"))
+        length_scale = settings.get("length_scale")
+        self._synthesis = SynthesisConfig(length_scale=length_scale, volume=HEADROOM)
         self._phonemes: dict[str, int] = {}
         for _ in self.synthesize("One, two.", lambda: False):
             pass

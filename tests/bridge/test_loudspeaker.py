@@ -1,6 +1,7 @@
 """The simulated loudspeaker: arithmetic on times."""
 
 import math
+from array import array
 
 import pytest
 from hypothesis import given
@@ -235,3 +236,81 @@ def test_whatever_happens_sound_is_one_after_the_other(steps):
     for began, ended in held:
         for span, end in zip(spans, ends, strict=True):
             assert min(end, ended or now) - max(span.at_s, began) <= 1e-6
+
+
+# --- edges ----------------------------------------------------------------------------------------
+
+
+def sounded(loud: Loudspeaker, until_s: float) -> list[int]:
+    """Return every sample that left the loudspeaker, fades and silence too."""
+    track = [0] * round(until_s * RATE)
+    for span in loud.heard(until_s):
+        at = round(span.at_s * RATE)
+        values = array("h", bytes(span.pcm))
+        track[at : at + len(values)] = values
+    for fade in loud.fades(until_s):
+        at = round(fade.at_s * RATE)
+        for n, value in enumerate(fade.samples[: len(track) - at]):
+            track[at + n] += value
+    return track
+
+
+def test_what_stops_falls_and_what_goes_on_rises():
+    """A hold, its end and a cut fade over 4 ms, and use up nothing of the speech."""
+    loud = speaker()
+    loud.feed(1, tone(200, 800), 0.0)
+    loud.reports(0.06)
+    loud.hold(True, 0.1)
+    loud.hold(False, 0.15)
+    loud.reports(0.15)
+    assert loud.clear(1, 0.2).played_ms == 90
+    track = sounded(loud, 0.3)
+    assert track[98:106] == [800, 800, 600, 400, 200, 0, 0, 0]
+    assert track[148:156] == [0, 0, 200, 400, 600, 800, 800, 800]
+    assert track[198:206] == [800, 800, 600, 400, 200, 0, 0, 0]
+    assert loud.played_ms(1, 0.3) == 90
+    assert b"".join(bytes(span.pcm) for span in loud.heard(0.3)) == tone(90, 800)
+
+
+def test_what_plays_on_has_no_end_yet():
+    """Speech in mid-sentence and utterances that follow each other at once get no fade."""
+    loud = speaker()
+    loud.feed(1, tone(100, 800), 0.0)
+    loud.feed(2, tone(100, 800), 0.0)
+    for at_ms in range(61, 260):
+        assert loud.fades(at_ms / 1000) == []
+    assert [round(fade.at_s, 3) for fade in loud.fades(0.3)] == [0.26]
+
+
+def test_running_dry_does_not_click():
+    """Where the audio came too late the speech falls, and rises when it goes on."""
+    loud = speaker()
+    loud.feed(1, tone(40, 800), 0.0)
+    run(loud, 1)
+    loud.feed(1, tone(40, 800), 1.0)
+    assert [round(fade.at_s, 3) for fade in loud.fades(2)] == [0.1, 1.06, 1.1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 20)), max_size=6),
+    st.integers(-32_768, 32_767),
+)
+def test_no_edge_has_a_step(holds, level):
+    """However it is held, no edge of a steady sound has a step of more than half its level.
+
+    At one sample a millisecond a fade has steps of a quarter, and two may meet; at 24 kHz they are
+    a 24th of that.  No sample of the speech is lost.
+    """
+    loud = speaker()
+    loud.feed(1, tone(320, level & 0xFFFF), 0.0)
+    now_s, edges = 0.06, []
+    for wait_ms, held_ms in holds:
+        for on, wait in ((True, wait_ms), (False, held_ms)):
+            now_s = round(now_s + wait / 1000, 3)
+            edges.append(round(now_s * RATE))
+            loud.hold(on, now_s)
+    track = sounded(loud, 2.0)
+    exact = array("h", b"".join(bytes(span.pcm) for span in loud.heard(2.0)))
+    assert exact == array("h", [level] * 320)
+    for edge in edges:
+        assert abs(track[edge] - track[edge - 1]) <= abs(level) / 2 + 3

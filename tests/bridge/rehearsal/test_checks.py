@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bridge._fades import fades_of
+from bridge.client import Heard
 from bridge.rehearsal import (
     Aside,
     Cut,
@@ -67,7 +70,7 @@ def failed(result: Rehearsal) -> list[str]:
 def test_all_checks_hold_when_all_is_well() -> None:
     """A good call passes; each check says what was measured."""
     checks = run_checks(rehearsal())
-    assert [check.ok for check in checks] == [True] * 5
+    assert [check.ok for check in checks] == [True] * 7
     assert "100 ms" in [check.measured for check in checks]
     assert rehearsal().with_checks(checks).ok
 
@@ -214,3 +217,49 @@ def test_the_check_of_a_gap_tells_the_decision() -> None:
     assert checks[GAP] == (
         "200 ms, 250 ms with the agent's own pause; acknowledgement by hint (probability 0.9)"
     )
+
+
+# --- what clicks ----------------------------------------------------------------------------------
+
+STEPS = "no step over 0.05 where the agent is held or cut, or goes on"
+CLIPS = "no sample of the recording is clipped"
+
+
+def played(*, fades: bool, peak: int = 12_000, spoke: bytes = b"") -> Rehearsal:
+    """Return a call in which an utterance is held for 0.2 s, goes on, and is cut."""
+    loud = array("h", [peak] * 4_800)
+    stretches = [Heard(at_s, 1, bytearray(loud.tobytes())) for at_s in (0.1, 0.5)]
+    softened = fades_of(stretches) if fades else []
+    return rehearsal(
+        recording=record(
+            start_s=0, end_s=1, spoke=spoke, spoke_at_s=0, heard=stretches, fades=softened
+        )
+    )
+
+
+def test_a_click_fails() -> None:
+    """A hold, its end and a cut without a fade are steps; with one, a 96th of the level is left."""
+    assert failed(played(fades=False)) == [STEPS]
+    assert failed(played(fades=True)) == []
+    [check] = [check for check in run_checks(played(fades=True)) if check.name == STEPS]
+    assert check.measured.startswith("3 edges, the largest step 0.004 at 0.")
+    [check] = [check for check in run_checks(played(fades=False)) if check.name == STEPS]
+    assert check.measured == "3 edges, the largest step 0.366 at 0.30 s"
+
+
+def test_a_clipped_sample_fails() -> None:
+    """Full scale on either side counts, up or down."""
+    assert failed(played(fades=True, peak=32_767)) == [CLIPS]
+    assert failed(played(fades=True, peak=-32_768)) == [CLIPS]
+    assert failed(played(fades=True, peak=32_700)) == []
+    square = array("h", [32_767] * 1_600).tobytes()
+    assert failed(played(fades=True, spoke=square)) == [CLIPS]
+
+
+def test_the_fades_cost_no_sample() -> None:
+    """What was heard of the utterance is what was synthesised; the WAV has the fades."""
+    recording = played(fades=True).recording
+    assert recording.of(1) == array("h", [12_000] * 9_600)
+    assert recording.sounded[7_200] == 11_875
+    assert recording.sounded[12_000] == 125
+    assert recording.last_agent_s(1) == pytest.approx(0.704, abs=0.0005)

@@ -161,7 +161,7 @@ def test_the_files_are_written(calls: dict[str, Done]) -> None:
     ]
     with wave.open(str(wav)) as file:
         both = array("h", file.readframes(file.getnframes()))
-    assert both[1::2] == result.recording.agent
+    assert both[1::2] == result.recording.sounded
     with Image.open(picture) as image:
         assert image.width == 3200
     assert json.loads(history.read_text(encoding="utf-8")) == result.history

@@ -1,0 +1,86 @@
+"""What softens the edges of speech that stands still, goes on, or is cut, so that nothing clicks.
+
+Rules:
+1. Where a stretch of speech ends and nothing follows at once, its last sample falls to zero over
+   4 ms.  Nothing more of the speech is used up, so the played position is that of the stop.
+2. Where an utterance goes on after a silence, it rises from zero over 4 ms.
+3. An utterance begins as it is: voices begin with silence.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+FADE_S = 0.004
+"""As the page's player: too short to be heard as a fade, and long enough that no step is left that
+is heard as a click."""
+
+
+class Stretch(Protocol):
+    """Audio that left a loudspeaker without a gap."""
+
+    @property
+    def at_s(self) -> float:
+        """When its first sample did, in seconds."""
+
+    @property
+    def utterance(self) -> int:
+        """The utterance it belongs to."""
+
+    @property
+    def pcm(self) -> bytes | bytearray:
+        """PCM16 little-endian mono."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fade:
+    """Audio that is added to the speech, sample by sample."""
+
+    at_s: float
+    """When its first sample sounds, in seconds of the clock of the stretches."""
+    samples: array[int]
+    """4 ms at the rate of the stretches; of the size of the speech's own, so the sum may need to be
+    limited to 16 bits where two fades meet within 4 ms."""
+
+
+def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
+    """Return what has to be added to stretches of speech so that their edges do not click.
+
+    Args:
+        stretches: What was heard, in the order of time.
+        rate_hz: Samples a second of all audio.
+
+    Returns:
+        The fades, in the order of time; each may reach into the silence, or the stretch, behind it.
+    """
+    fades = []
+    ended_s, utterance = float("-inf"), None
+    for stretch, following in zip(stretches, [*stretches[1:], None], strict=True):
+        values = array("h", bytes(stretch.pcm))
+        if not values:
+            continue
+        level = values[-1]
+        if stretch.utterance == utterance and stretch.at_s - ended_s > 0.5 / rate_hz:
+            rise = _rise(values, rate_hz)
+            fades.append(Fade(stretch.at_s, rise))
+            if len(rise) == len(values):
+                level += rise[-1]  # it ends before it has risen
+        ended_s, utterance = stretch.at_s + len(values) / rate_hz, stretch.utterance
+        if following is None or following.at_s - ended_s > 0.5 / rate_hz:
+            fades.append(Fade(ended_s, _fall(level, rate_hz)))
+    return fades
+
+
+def _rise(values: array[int], rate_hz: int) -> array[int]:
+    """Return what is missing of the first samples while they rise from zero."""
+    length = round(FADE_S * rate_hz)
+    return array("h", (-round(v * (1 - (n + 1) / length)) for n, v in enumerate(values[:length])))
+
+
+def _fall(level: int, rate_hz: int) -> array[int]:
+    """Return a level that falls to zero."""
+    length = round(FADE_S * rate_hz)
+    return array("h", (round(level * (1 - (n + 1) / length)) for n in range(length)))
