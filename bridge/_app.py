@@ -15,6 +15,7 @@ import trio
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest
 from ._history import History
+from ._not_understood import NOT_UNDERSTOOD, say_not_understood
 from ._transport import Speech, Transport
 from .control._verbs import HandleOffer
 from .events import AgentError, CallStarted
@@ -61,6 +62,7 @@ class App:
         threads: Where conversations are kept; ``None`` for an app that forgets each with its call.
         callers_name_threads: Whether callers may name the thread of their call, or who says so.
         name: Shown to callers.
+        not_understood: Said when no words are known of what a caller has said; empty for nothing.
         handle: Which verbs the page offers while the agent merely thinks or speaks.
     """
 
@@ -72,6 +74,7 @@ class App:
         threads: Threads | None = None,
         callers_name_threads: bool | MayName = False,
         name: str | None = None,
+        not_understood: str | None = NOT_UNDERSTOOD,
         handle: HandleOffer = "auto",
     ) -> None:
         """Make an application.
@@ -87,6 +90,9 @@ class App:
                 conversation.  A function, plain or async, takes the ``CallRequest`` and says
                 whether this caller may open this thread.
             name: Shown to callers; by default made of the module of `answer`.
+            not_understood: What the agent says when the recogniser fails, or gives no words in
+                time: then there is no turn that could be answered.  ``None`` says nothing; a route
+                on ``TranscriptionFailed`` may do something else.
             handle: ``"auto"`` has the page offer Stop alone while the agent merely thinks or
                 speaks, and every verb while there is work to hold.  ``"full"`` has it offer every
                 verb whenever the agent does anything: for agents that speak at length, which
@@ -112,6 +118,7 @@ class App:
         self.threads = threads
         self.callers_name_threads = callers_name_threads
         self.name = name or _name_of(answer)
+        self.not_understood = not_understood or ""
         self.handle = handle
 
     @property
@@ -190,6 +197,8 @@ class App:
     async def _begin(self, call: Call, transport: Transport) -> None:
         if transport.audio and self.speech is not None:
             self.speech.attach(call)
+        if transport.audio and self.not_understood:
+            say_not_understood(call, self.not_understood)
         call.nursery.start_soon(self._answer, call, name="answer")
         for _ in range(2):
             # After the second of these the answering task has had its first step, so that the

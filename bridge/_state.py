@@ -18,6 +18,7 @@ from .events import (
     StateChanged,
     ToolCall,
     ToolResult,
+    TranscriptionFailed,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -48,7 +49,8 @@ class StateKeeper:
         self._tools: list[Message] = []
         self._closed = False
         router = call.router
-        router.add_sink(self._user, [UserStartedSpeaking, UserStoppedSpeaking])
+        about_user = [UserStartedSpeaking, UserStoppedSpeaking, TranscriptionFailed]
+        router.add_sink(self._user, about_user)
         router.add_sink(self._tool, [ToolCall, ToolResult])
         router.add_sink(self._agent, [AgentStartedSpeaking, AgentStoppedSpeaking])
         router.add_sink(self._over, CallEnded)

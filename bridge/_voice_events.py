@@ -56,6 +56,9 @@ class VoiceWords(Event):
     """For words that all stand in the recogniser's hint: how sure it is, 0 to 1, that there are
     words at all if it hears the sound without the hint; 0 if it cannot tell.  None for all other
     words."""
+    error: str = ""
+    """What kept the recogniser from giving words, as the name of an error's class; empty if it
+    worked.  The words that are known of the segment stay."""
 
 
 class VoiceSettled(Event):
@@ -83,6 +86,22 @@ class TurnWentOn(Event):
     """The caller was not done: what was begun since ``TurnLikelyOver`` is worth nothing."""
 
     type: Literal["turn.went_on"] = "turn.went_on"
+
+
+class TranscriptionFailed(Event):
+    """The caller was heard, and no words of it are known: there is no turn to answer.
+
+    A ``UserStartedSpeaking`` is followed by a ``UserStoppedSpeaking`` or by one of these.  Words
+    that come later are a turn of their own.
+    """
+
+    type: Literal["turn.transcription_failed"] = "turn.transcription_failed"
+    reason: Literal["failed", "timed_out", "no_words"]
+    """The recogniser failed; gave nothing in time; or worked, and heard no words."""
+    error: str = ""
+    """For ``failed``, the name of the error's class."""
+    interrupted: bool = False
+    """Whether the agent was interrupted for it."""
 
 
 class TurnDecided(Event):

@@ -18,6 +18,7 @@ from ._voice_events import AgentIdle as AgentIdle
 from ._voice_events import AgentSpeechHeld as AgentSpeechHeld
 from ._voice_events import AgentSpeechReleased as AgentSpeechReleased
 from ._voice_events import DecisionValue as DecisionValue
+from ._voice_events import TranscriptionFailed as TranscriptionFailed
 from ._voice_events import TurnDecided as TurnDecided
 from ._voice_events import TurnLikelyOver as TurnLikelyOver
 from ._voice_events import TurnScored as TurnScored
@@ -75,7 +76,10 @@ class UserStartedSpeaking(Event):
 
 
 class UserStoppedSpeaking(Event):
-    """The caller's turn ended: end of turn was detected, and what was said is transcribed."""
+    """The caller's turn ended: end of turn was detected, and what was said is transcribed.
+
+    A sound of which no words are known is no turn; ``TranscriptionFailed`` tells of it.
+    """
 
     type: Literal["user.stopped_speaking"] = "user.stopped_speaking"
 

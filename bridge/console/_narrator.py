@@ -21,6 +21,7 @@ from ..events import (
     ToolOutput,
     ToolProgress,
     ToolResult,
+    TranscriptionFailed,
     TurnEnded,
     UserTranscriptionReceived,
 )
@@ -149,6 +150,9 @@ def _line_of(event: Any) -> Line | None:
             return Line(text, "warn" if bad else "good", "✗ " if bad else "✓ ")
         case PermissionAnswered(name=name, verdict="withdrawn"):
             return Line(f"{one_line(name, 40)} no longer asks", "dim", "? ")
+        case TranscriptionFailed(reason=reason, error=error) if reason != "no_words":
+            why = f"failed: {error}" if error else "gave no words in time"
+            return Line(f"not understood; the recogniser {one_line(why, 80)}", "warn", "! ")
         case TurnEnded(outcome="capped", capped=capped):
             return Line(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
         case TurnEnded(outcome="failed"):

@@ -53,6 +53,7 @@ export class Story {
     "user.started_speaking": (_, t) => this.#voiceBegins(t),
     "voice.stopped": (_, t) => this.#voiceEnds(t),
     "user.stopped_speaking": (_, t) => this.#voiceEnds(t),
+    "turn.transcription_failed": (_, t) => this.#voiceEnds(t),
     "agent.started_speaking": () => {
       this.#audible = true;
     },

@@ -36,7 +36,9 @@ _WORDLESS: dict[type, frozenset[str]] = {
     e.ToolOutput: frozenset({"id", "name"}),
     e.ToolProgress: frozenset({"id", "name"}),
     e.ToolResult: frozenset({"id", "name"}),
+    e.TranscriptionFailed: frozenset({"error"}),
     e.TurnDecided: frozenset({"decision", "rule", "values"}),
+    e.VoiceWords: frozenset({"error"}),
     e.TurnEnded: frozenset({"agent", "capped"}),
 }
 """Texts that say what an event is about, and never what anybody said.  Of all other events, and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -307,8 +308,8 @@ async def open_call_over(
 ) -> AsyncIterator[Caller]:
     """Open a call as ``open_call()`` does, over a line that somebody has made."""
     voice = SimulatedVoice(chars_per_s) if line.audio else None
-    given = answer if isinstance(answer, App) else App(answer)
-    app = App(given.answer, speech=voice, threads=given.threads)
+    app = copy(answer) if isinstance(answer, App) else App(answer)
+    app.speech = voice
     failure: BaseException | None = None
     try:
         async with app.open_call(line, caller="test", call_id="test", thread=thread) as call:

@@ -8,8 +8,8 @@ Rules:
    that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
    by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
 4. What the loudspeaker plays and the microphone gives back is no voice of the caller's.
-5. Each start is followed by exactly one stop, and by words, also when the microphone falls silent
-   in mid-word.
+5. Each start is followed by exactly one stop, and by words or by why there are none, also when the
+   microphone falls silent in mid-word, and the recogniser fails or hangs.
 
 Whether a voice is a turn, and when that turn ends, is not decided here.
 """
@@ -57,6 +57,10 @@ BYTES_PER_S = 2 * SAMPLE_RATE_HZ
 
 LONGEST_PART_S = 24.0
 """Whisper hears at most 30 s at once; longer speech is transcribed in parts."""
+
+RECOGNISER_LOST_S = 30.0
+"""How long the recogniser may take in all.  Whoever takes the turns waits for a shorter time, and
+words that come later are still a turn; but what is recorded behind them must not grow for ever."""
 
 MICROPHONE_LOST_S = 1.0
 """How long frames may stay away in mid-speech before the voice is taken to have stopped."""
@@ -334,21 +338,19 @@ class Ear:
     async def _transcribe(self, parts: tuple[bytes, ...]) -> None:
         began_s = trio.current_time()
         try:
-            heard = [await self._stt.transcribe(part) for part in parts]
-        except Exception:
-            self._give_words([])  # the caller is waiting: better an empty turn than none
+            with trio.fail_after(RECOGNISER_LOST_S):
+                heard = [await self._stt.transcribe(part) for part in parts]
+            words = _words_of([part for part in heard if part.text.strip()])
+        except Exception as error:
+            # The caller is waiting, and has to be told.
+            self._give_words(VoiceWords(content="", error=type(error).__name__))
             raise
         self._tell("listening.stt_s", trio.current_time() - began_s)
-        self._give_words([part for part in heard if part.text.strip()])
+        self._give_words(words)
 
-    def _give_words(self, heard: Sequence[Transcript]) -> None:
+    def _give_words(self, words: VoiceWords) -> None:
         self._owes_words = False
-        text = " ".join(part.text.strip() for part in heard)
-        sure = min((part.confidence for part in heard), default=None)
-        unhinted = [part.unhinted_confidence for part in heard]
-        known = [confidence for confidence in unhinted if confidence is not None]
-        least = min(known, default=None) if len(known) == len(heard) else None
-        self._publish(VoiceWords(content=text, confidence=sure, unhinted_confidence=least))
+        self._publish(words)
         if self._settles:
             self._drop()
 
@@ -362,6 +364,15 @@ class Ear:
     def _publish(self, event: object) -> None:
         # What the caller does is nobody's output: it must not become stale with a run of ours.
         self._bridge.call.router.publish_detached(event, self._bridge.name)
+
+
+def _words_of(heard: Sequence[Transcript]) -> VoiceWords:
+    text = " ".join(part.text.strip() for part in heard)
+    sure = min((part.confidence for part in heard), default=None)
+    unhinted = [part.unhinted_confidence for part in heard]
+    known = [confidence for confidence in unhinted if confidence is not None]
+    least = min(known, default=None) if len(known) == len(heard) else None
+    return VoiceWords(content=text, confidence=sure, unhinted_confidence=least)
 
 
 def _peak(window: bytes) -> int:

@@ -111,7 +111,14 @@ class Book:
         before, self.kept = " ".join(self.kept), []
         self.kept_until_idle = False
         self.doubt = None
-        self.turn = UserTurn(self.now_s, doubt.voice, doubt.transcript, before, doubt.score)
+        self.turn = UserTurn(
+            self.now_s,
+            doubt.voice,
+            doubt.transcript,
+            before,
+            doubt.score,
+            interrupted=not self.view.is_idle,
+        )
         if goes_on:
             self.turn.pauses_s.append(pause_s)
         self.publish(UserStartedSpeaking())

@@ -11,9 +11,11 @@ until the doubt is decided.  So there are three phases::
 Rules:
 1. At most one doubt or turn at a time; each ends by exactly one decision.
 2. Everything has an end: whatever stays away (a stop, words, audio) is waited for in bounded time.
-3. Words are never dropped, but for acknowledgements, echoes, and what a recogniser that is unsure
+3. Without words there is no turn to answer: a sound that began one is taken back by
+   ``TranscriptionFailed``.
+4. Words are never dropped, but for acknowledgements, echoes, and what a recogniser that is unsure
    makes of a noise: what may not interrupt is kept, and is a turn of its own as soon as it may.
-4. Every time that matters is named by ``look_at_s``.
+5. Every time that matters is named by ``look_at_s``.
 """
 
 from __future__ import annotations
@@ -224,13 +226,16 @@ class TurnCore:
                 return
             # Words without a voice: whoever said them was not noticed, or has stopped already.
             part = book.doubt = Doubt(Voice(book.now_s, False, book.now_s, book.now_s))
-        part.transcript.put(
-            words.segment,
-            content,
-            final=words.final,
-            confidence=words.confidence,
-            unhinted_confidence=words.unhinted_confidence,
-        )
+        if words.error:
+            part.transcript.fail(words.segment, words.error)
+        else:
+            part.transcript.put(
+                words.segment,
+                content,
+                final=words.final,
+                confidence=words.confidence,
+                unhinted_confidence=words.unhinted_confidence,
+            )
         part.voice.sign_s = book.now_s
         if not part.voice.was_heard:
             part.voice.since_s = book.now_s

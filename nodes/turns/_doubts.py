@@ -219,6 +219,10 @@ def _drop(book: Book, doubt: Doubt, verdict: Verdict) -> None:
     book.decide(
         "barge_in", decision, verdict.rule or "words", verdict.values, doubt.transcript.text
     )
+    failure = doubt.transcript.failure
+    may_be_words = not doubt.transcript.text and failure.reason != "no_words"
+    if may_be_words and doubt.blocked != OVERRUN:  # that was told when its turn was ended
+        book.publish(failure)
     book.drop(doubt)
 
 

@@ -1,4 +1,4 @@
-"""Decides when a turn of the caller's is over, and tells its words."""
+"""Decides when a turn of the caller's is over, and tells its words, or that there are none."""
 
 from __future__ import annotations
 
@@ -109,12 +109,17 @@ def _bounded(wait_s: float) -> float:
 
 def _end(book: Book, turn: UserTurn, decision: str, rule: str, values: Values) -> None:
     text = turn.text
-    book.decide("end", decision, rule, values, text)
     if text:
+        book.decide("end", decision, rule, values, text)
         book.publish(UserTranscriptionReceived(content=text, confidence=turn.transcript.confidence))
-    book.publish(UserStoppedSpeaking())
+        book.publish(UserStoppedSpeaking())
+    else:
+        failure = turn.transcript.failure
+        book.decide("end", failure.reason, rule, values)
+        book.publish(failure.model_copy(update={"interrupted": turn.interrupted}))
     book.turn = None
-    book.last_silence_s = turn.voice.since_s
+    # Who says again what nobody understood does not go on with a turn.
+    book.last_silence_s = turn.voice.since_s if text else -math.inf
     segments = turn.transcript.segments
     book.unfinal = {n: part.content for n, part in segments.items() if not part.final}
     book.settle(turn.voice, text)

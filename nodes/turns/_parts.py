@@ -128,6 +128,8 @@ class UserTurn:
     before: str = ""
     """What was said before it, and kept until now."""
     score: float | None = None
+    interrupted: bool = False
+    """Whether the agent was cut for it."""
     pauses_s: list[float] = field(default_factory=list)
     """Its silences that were no end, in seconds."""
     told: str = ""

@@ -10,7 +10,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from bridge.events import TranscriptionFailed
 
 from ._phrases import words_of
 
@@ -30,6 +32,19 @@ class Transcript:
     segments: dict[int, _Segment] = field(default_factory=dict)
     fresh: bool = False
     """Whether something final has come since the newest sound began."""
+    error: str = ""
+    """What the recogniser failed by when it was heard of last; empty if it worked."""
+
+    def fail(self, segment: int, error: str) -> None:
+        """Take in that no further words of a segment will come; those that are known stay.
+
+        Args:
+            segment: Which part of the turn failed.
+            error: The name of the error's class.
+        """
+        known = self.segments.get(segment) or _Segment("", True, None, None)
+        self.segments[segment] = replace(known, final=True)
+        self.fresh, self.error = True, error
 
     def put(
         self,
@@ -55,6 +70,7 @@ class Transcript:
             return
         self.segments[segment] = _Segment(content.strip(), final, confidence, unhinted_confidence)
         self.fresh = self.fresh or final
+        self.error = ""
 
     def sound_began(self) -> None:
         """Take note of a further sound: its words are not known yet."""
@@ -64,6 +80,13 @@ class Transcript:
     def is_known(self) -> bool:
         """Whether no better words are to be expected."""
         return self.fresh and all(part.final for part in self.segments.values())
+
+    @property
+    def failure(self) -> TranscriptionFailed:
+        """Why there are no words."""
+        if self.error:
+            return TranscriptionFailed(reason="failed", error=self.error)
+        return TranscriptionFailed(reason="no_words" if self.is_known else "timed_out")
 
     @property
     def text(self) -> str:

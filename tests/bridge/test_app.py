@@ -288,7 +288,9 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
         def send(self, message: Message) -> None:
             if isinstance(message.event, (TurnEnded, ToolResult)):
                 with closing(sqlite3.connect(path)) as connection:
-                    rows = connection.execute("SELECT record FROM entries ORDER BY number")
+                    rows = connection.execute(
+                        "SELECT record FROM entries UNION ALL SELECT record FROM additions"
+                    )
                     seen.append((message.event.type, "".join(record for (record,) in rows)))
 
     app = App(talks, threads=SqliteThreads(path))
@@ -298,7 +300,7 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
     (tool, result), (turn, ended) = seen
     assert (tool, turn) == ("agent.tool_result", "call.turn_ended")
     assert '"content":"found"' in result
-    assert '"heard":"Found it."' in ended
+    assert '"added":"Found it.","heard":9' in ended
 
 
 async def test_threads_have_names_of_their_own(tmp_path):

@@ -9,7 +9,14 @@ import pydantic
 import pytest
 
 from bridge import events
-from bridge.events import AgentAudio, DTMFInput, UserAudio, UserTranscriptionReceived, WordTiming
+from bridge.events import (
+    AgentAudio,
+    DTMFInput,
+    TranscriptionFailed,
+    UserAudio,
+    UserTranscriptionReceived,
+    WordTiming,
+)
 from routes import Event, alias_of, class_of
 
 MODELS = [
@@ -62,9 +69,12 @@ SAMPLES: dict[str, object] = {
 }
 
 
+OTHER_SAMPLES: dict[type, dict[str, object]] = {TranscriptionFailed: {"reason": "timed_out"}}
+
+
 def made(cls: type[Event]) -> Event:
     required = [name for name, field in cls.model_fields.items() if field.is_required()]
-    return cls(**{name: SAMPLES[name] for name in required})
+    return cls(**{name: SAMPLES[name] for name in required} | OTHER_SAMPLES.get(cls, {}))
 
 
 def test_there_are_the_events_of_a_call():
@@ -74,7 +84,7 @@ def test_there_are_the_events_of_a_call():
         "AgentStartedSpeaking", "AgentStoppedSpeaking", "AgentSpeechSent",
         "AgentGenerationComplete", "AgentHandoff", "AgentError", "ToolCall", "ToolResult",
         "DTMFInput", "DTMFOutput", "EndCall", "TransferCall", "CallStarted", "CallEnded",
-        "CustomReceived", "LogMetric", "EmergencyStop", "StateChanged",
+        "CustomReceived", "LogMetric", "EmergencyStop", "StateChanged", "TranscriptionFailed",
     }  # fmt: skip
 
 

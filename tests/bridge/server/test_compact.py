@@ -15,7 +15,7 @@ SECRET = "four one one one"
 
 SAYS_NOTHING = {
     "message", "route", "stage", "reason", "target", "call_id", "which", "id", "name", "unit",
-    "decision", "rule", "values", "agent", "capped",
+    "decision", "rule", "values", "agent", "capped", "error",
 }  # fmt: skip
 """Fields of our events that may be shown though they are texts."""
 

@@ -8,6 +8,7 @@ import trio
 import trio.testing
 
 from bridge.events import (
+    AgentError,
     LogMetric,
     TurnScored,
     UserAudio,
@@ -88,7 +89,9 @@ class EchoIs:
 
 
 @asynccontextmanager
-async def listening(engines, end_of_turn=None, sounds=(), echo=None, **settings):
+async def listening(
+    engines, end_of_turn=None, sounds=(), echo=None, expect_errors=False, **settings
+):
     async def answer(call):
         Ear(
             call.bridge(name="ears", is_agent=False),
@@ -100,7 +103,7 @@ async def listening(engines, end_of_turn=None, sounds=(), echo=None, **settings)
             echo=echo,
         )
 
-    async with open_call(answer) as caller:
+    async with open_call(answer, expect_errors=expect_errors) as caller:
         await trio.testing.wait_all_tasks_blocked()
         yield caller
 
@@ -327,12 +330,55 @@ async def test_a_microphone_that_comes_back_and_goes_stops_twice(autojump_clock)
         assert len(caller.events(VoiceWords)) == 1
 
 
-async def test_a_recogniser_that_fails_still_gives_words(autojump_clock):
-    """A failing engine is told, and the caller's turn has no words, but does not hang."""
-    async with listening(Engines(fails=True)) as caller:
+async def test_a_recogniser_that_fails_is_told(autojump_clock):
+    """There are no words, and the error's class says why; the next sound is heard as ever."""
+    engines = Engines(fails=True)
+    async with listening(engines, expect_errors="no model") as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.6)
-        assert [event.content for event in caller.events(VoiceWords)] == [""]
+        caller.publish(VoiceSettled())
+        engines.fails = False
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        told = [(event.content, event.error) for event in caller.events(VoiceWords)]
+        assert told == [("", "RuntimeError"), ("a latte", "")]
+        assert [event.message for event in caller.events(AgentError)] == [
+            "RuntimeError in .map(Ear._understand)"
+        ]
+
+
+@pytest.mark.parametrize("given", [None, "a latte", Transcript(None), Transcript("a", "b", "c")])
+async def test_a_recogniser_that_gives_something_else_is_told(autojump_clock, given):
+    """What is no transcript is a failure as any other, and hangs nothing."""
+
+    class Other:
+        async def transcribe(self, pcm):
+            await trio.lowlevel.checkpoint()
+            return given
+
+    async with listening(Other(), SilenceOnly(), expect_errors=True) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        (words,) = caller.events(VoiceWords)
+        assert words.content == ""
+        assert words.error in ("AttributeError", "TypeError")
+
+
+async def test_a_recogniser_that_hangs_is_given_up(autojump_clock):
+    """After half a minute it is told, and what was recorded behind the sound is let go."""
+    engines = Engines(takes_s=math.inf)
+    hung = trio.TooSlowError
+    async with listening(engines, SilenceOnly(), expect_errors=hung) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 5)
+        caller.publish(VoiceSettled())  # nobody waits any more
+        await send(caller, SILENCE, 27)
+        assert [event.error for event in caller.events(VoiceWords)] == ["TooSlowError"]
+        engines.takes_s = 0.2
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.0)
+        assert [event.content for event in caller.events(VoiceWords)] == ["", "a latte"]
+    assert len(engines.heard[1]) < 2 * 32_000
 
 
 async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
@@ -342,7 +388,7 @@ async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
         async def probability(self, pcm):
             raise RuntimeError("no model")
 
-    async with listening(Engines(), Broken()) as caller:
+    async with listening(Engines(), Broken(), expect_errors="no model") as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.6)
         assert [event.complete for event in caller.events(TurnScored)] == [0.0]

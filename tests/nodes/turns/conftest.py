@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bridge.events import (
+    TranscriptionFailed,
     TurnDecided,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -107,6 +108,8 @@ class Bench:
                 words.append(event.content)
             elif isinstance(event, UserStoppedSpeaking):
                 words.append("stop")
+            elif isinstance(event, TranscriptionFailed):
+                words.append(event.reason)
         return words
 
     @property

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from bridge.events import (
+    TranscriptionFailed,
     TurnDecided,
     TurnLikelyOver,
     TurnScored,
@@ -62,20 +65,85 @@ def test_late_words_end_a_turn_at_once(bench):
     assert b.turns == ["start", "a large latte", "stop"]
 
 
-def test_empty_words_end_a_turn_without_a_transcript(bench):
-    """A turn of which the recogniser understood nothing ends, too."""
+FAILED = VoiceWords(content="", error="ConnectionError")
+
+
+def test_a_sound_without_words_is_no_turn(bench):
+    """What began as a turn, and has no words, is taken back: there is nothing to answer."""
     b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says(""))
     b.wait(0.5)
-    assert b.turns == ["start", "stop"]
+    assert b.turns == ["start", "no_words"]
+    assert b.decisions[-1] == "no_words: FixedEndpointing"
+    assert not b.events(TranscriptionFailed)[0].interrupted
 
 
 def test_words_that_never_come_are_waited_for_in_bounded_time(bench):
-    """A recogniser that says nothing ends the turn after words_within_s, and that is told."""
+    """A recogniser that says nothing makes no turn; words_within_s later that is told."""
     b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(4.9)
     assert b.turns == ["start"]
     b.wait(0.1)
-    assert b.turns == ["start", "stop"]
-    assert b.decisions[-1] == "complete: words_within_s"
+    assert b.turns == ["start", "timed_out"]
+    assert b.decisions[-1] == "timed_out: words_within_s"
+    assert b.core.is_quiet
+
+
+def test_words_that_come_after_their_deadline_are_a_turn(bench, speaking):
+    """They are never dropped, whatever the agent does by then."""
+    for view in (bench().view, speaking):
+        b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(6.0)
+        b.agent(view).take(says("a large latte")).wait(1.0)
+        assert b.turns == ["start", "timed_out", "start", "a large latte", "stop"]
+
+
+def test_a_recogniser_that_fails_makes_no_turn(bench):
+    """It is told at the end of the pause, and what comes next is a turn of its own."""
+    b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(FAILED)
+    assert b.turns == ["start"]
+    b.wait(0.5)
+    assert b.turns == ["start", "failed"]
+    (told,) = b.events(TranscriptionFailed)
+    assert (told.error, told.interrupted) == ("ConnectionError", False)
+    b.take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says("a tea")).wait(0.5)
+    assert b.turns[2:] == ["start", "a tea", "stop"]
+
+
+def test_a_recogniser_that_fails_and_then_works_makes_one_turn(bench):
+    """A failure in a pause of the caller's is nothing once the words of all of it are known."""
+    b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(FAILED)
+    b.wait(0.2).take(VoiceStarted()).wait(0.3).take(VoiceStopped())
+    b.take(says("a large tea")).wait(0.5)
+    assert b.turns == ["start", "a large tea", "stop"]
+
+
+def test_a_recogniser_that_fails_costs_no_words_that_are_known(bench):
+    """Words of an earlier pause, and words that were not final, are a turn as far as they go."""
+    b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped())
+    b.take(says("a large")).wait(0.2).take(VoiceStarted()).wait(0.3).take(VoiceStopped())
+    b.take(FAILED).wait(0.5)
+    assert b.turns == ["start", "a large", "stop"]
+    b = bench(settings=FIXED).take(VoiceStarted()).take(says("a tea", final=False))
+    b.wait(0.3).take(VoiceStopped()).take(FAILED).wait(0.5)
+    assert b.turns == ["start", "a tea", "stop"]
+
+
+@pytest.mark.parametrize("after_s", [0.2, None], ids=["fails", "stalls"])
+def test_a_recogniser_that_fails_while_the_agent_speaks_lets_it_go_on(bench, speaking, after_s):
+    """The hold is released, nobody is told of a turn, and that words may be lost is told."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3)
+    assert b.is_held
+    b.take(VoiceStopped())
+    if after_s is not None:
+        b.wait(after_s).take(FAILED)
+    b.wait(0.2)
+    assert not b.is_held
+    assert b.wait(6.0).turns == ["failed" if after_s is not None else "timed_out"]
+
+
+def test_a_failed_interruption_says_that_it_was_one(bench, speaking):
+    """A voice that lasts cuts the agent before its words are known; then they never are."""
+    b = bench(speaking).take(VoiceStarted()).wait(1.0).take(VoiceStopped()).take(FAILED).wait(2.0)
+    assert b.turns == ["start", "failed"]
+    assert b.events(TranscriptionFailed)[0].interrupted
 
 
 def test_interim_words_are_told_and_replaced(bench):
@@ -241,18 +309,18 @@ def test_a_turn_is_ended_by_force(bench, speaking, idle):
 def test_a_forced_end_that_nobody_answers(bench):
     """A voice that goes on after a forced end is a turn again once it has words."""
     b = bench(settings=TurnSettings(longest_turn_s=10.0)).take(VoiceStarted()).wait(12.0)
-    assert b.turns == ["start", "stop"]
+    assert b.turns == ["start", "timed_out"]
     b.take(says("are you there", final=False))
-    assert b.turns == ["start", "stop", "start"]
+    assert b.turns == ["start", "timed_out", "start"]
 
 
 def test_a_voice_detector_that_is_stuck(bench):
     """A voice that never stops and never has words is one turn, and then none any more."""
     b = bench(settings=TurnSettings(longest_turn_s=10.0)).take(VoiceStarted()).rest()
-    assert b.turns == ["start", "stop"]
+    assert b.turns == ["start", "timed_out"]
     assert b.now_s == 25.0
     b.take(VoiceStopped()).wait(0.2).take(VoiceStarted())
-    assert b.turns == ["start", "stop", "start"]
+    assert b.turns == ["start", "timed_out", "start"]
 
 
 def test_a_turn_without_limit(bench):

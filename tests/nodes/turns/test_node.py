@@ -9,7 +9,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bridge import Call
+from bridge import App, Call
 from bridge.events import (
     AgentIdle,
     AgentResponse,
@@ -17,6 +17,7 @@ from bridge.events import (
     AgentSpeechHeld,
     AgentSpeechReleased,
     DTMFInput,
+    TranscriptionFailed,
     TurnDecided,
     TurnScored,
     UserAudio,
@@ -91,6 +92,99 @@ async def test_a_question_is_answered(autojump_clock):
     assert [e.content for e in caller.call.history.entries if e.role == "user"] == [
         "where is my parcel"
     ]
+
+
+APOLOGY = "Sorry, I did not catch that."
+
+
+async def fails(caller: Caller, *, lasts_s: float = 0.3) -> None:
+    caller.publish(VoiceStarted())
+    await trio.sleep(lasts_s)
+    caller.publish(VoiceStopped())
+    await trio.sleep(0.2)
+    caller.publish(TurnScored(complete=0.9))
+    caller.publish(VoiceWords(content="", error="ConnectionError"))
+
+
+def roles(caller: Caller) -> list[str]:
+    return [entry.role for entry in caller.call.history.entries]
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"), [("Pardon?", "Pardon?"), (None, ""), ("", "")], ids=["own", "none", "empty"]
+)
+async def test_a_recogniser_that_fails_makes_no_turn(autojump_clock, text, heard):
+    """The agent is not asked; the app's text is said, or nothing, and the next turn is answered."""
+    app = App(calls(), not_understood=text)
+    async with open_call(app) as caller:
+        await fails(caller, lasts_s=1.0)
+        await caller.quiet()
+        assert caller.heard == heard
+        assert [e.reason for e in caller.events(TranscriptionFailed)] == ["failed"]
+        assert not caller.events(UserStoppedSpeaking)
+        assert caller.call.state == "idle"
+        await says(caller, "where is my parcel", lasts_s=1.0)
+        await caller.quiet()
+        assert caller.heard == (f"{heard}\n{STORY}" if heard else STORY)
+        assert [role for role in roles(caller) if role == "user"] == ["user"]
+
+
+async def test_a_recogniser_that_stalls_makes_no_turn(autojump_clock):
+    """The agent says so after the deadline; words that come later cut that, and are answered."""
+    async with open_call(calls()) as caller:
+        caller.publish(VoiceStarted())
+        await trio.sleep(1.0)
+        caller.publish(VoiceStopped())
+        await caller.at(6.5)
+        assert times(caller, TranscriptionFailed) == [6.0]
+        assert caller.call.state == "speaking"
+        caller.publish(VoiceWords(content="where is my parcel"))
+        await caller.receives(UserStoppedSpeaking)
+        await caller.quiet()
+        assert len(caller.events(AgentSpeechCut)) == 1
+        assert caller.heard.endswith(STORY)
+        assert len(caller.events(UserStoppedSpeaking)) == 1
+        assert roles(caller) == ["agent", "user", "agent"]
+
+
+async def test_a_recogniser_that_fails_while_the_agent_speaks(autojump_clock):
+    """The voice goes on from where it was held; nothing else is said."""
+    async with open_call(calls()) as caller:
+        await says(caller, "where is my parcel", lasts_s=1.0)
+        await caller.at(3.0)
+        await fails(caller)
+        await caller.quiet()
+        assert caller.heard == STORY
+        assert [e.reason for e in caller.events(TranscriptionFailed)] == ["failed"]
+        assert not caller.events(AgentSpeechCut)
+
+
+async def test_a_sound_without_words_is_answered_if_it_interrupted(autojump_clock):
+    """A cough in a silence is nothing; an agent that was cut for a sound does not stay silent."""
+    async with open_call(calls()) as caller:
+        await says(caller, "")
+        await caller.quiet()
+        assert caller.heard == ""
+        assert [e.reason for e in caller.events(TranscriptionFailed)] == ["no_words"]
+        await says(caller, "where is my parcel", lasts_s=1.0)
+        await trio.sleep(1.5)
+        await says(caller, "", lasts_s=1.0)
+        await caller.quiet()
+        assert caller.heard.endswith(APOLOGY)
+        assert len(caller.events(UserStoppedSpeaking)) == 1
+
+
+async def test_not_understood_while_paused(autojump_clock):
+    """A call that is paused says nothing."""
+    async with open_call(calls()) as caller:
+        await says(caller, "where is my parcel", lasts_s=1.0)
+        await trio.sleep(1.0)
+        caller.call.handle.pause()
+        await fails(caller)
+        await trio.sleep(3.0)
+        caller.call.handle.resume()
+        await caller.quiet()
+        assert APOLOGY not in caller.heard
 
 
 async def test_mhm_stops_nothing(autojump_clock):
