@@ -16,6 +16,7 @@ const AGENT_TOP = BETWEEN_TOP + BETWEEN;
 const TICKS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
 const TICK_PX = 70; // the least distance of two labels
 const BAR_PX = 2;
+const TAG = 20; // height of a tag, with the room between two
 const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
 const COLOURS = ["ground", "raised", "ink", "soft", "faint", "line", "accent", "tint", "stop", "warn"];
 
@@ -132,10 +133,10 @@ export class Drawing {
 
   /** What each overlap was, in words, as far as they do not run into one another. */
   #kinds(overlaps, { from, to, x }) {
-    let taken = 0;
+    const rows = [0];
     for (const { from: t, kind } of overlaps) {
-      if (t < from - 5 || t > to || kind === "overlap" || x(t) < taken) continue;
-      taken = x(t) + this.#tag(KIND_WORDS[kind], x(t), BETWEEN_TOP + BETWEEN / 2, this.#colours.ink, this.#colours.ground);
+      if (t < from - 5 || t > to || kind === "overlap") continue;
+      this.#tagInRow(rows, KIND_WORDS[kind], x(t), BETWEEN_TOP + BETWEEN / 2, this.#colours.ink);
     }
   }
 
@@ -148,13 +149,26 @@ export class Drawing {
     }
   }
 
+  /** Cuts, named as far as there is room; the list says all of them in words. */
   #cuts({ cuts }, { from, to, x }) {
-    for (const { t, atMs, latency } of cuts) {
-      if (t < from - 10 || t > to) continue;
-      this.#upright(x(t), RULER + STATES, HEIGHT, this.#colours.stop, [4, 3]);
+    const seen = cuts.filter(({ t }) => t >= from - 10 && t <= to);
+    for (const { t } of seen) this.#upright(x(t), RULER + STATES, HEIGHT, this.#colours.stop, [4, 3]);
+    const rows = [0, 0, 60]; // beside the name of the voice
+    for (const { t, atMs, latency } of seen) {
       const took = latency === undefined || latency === null ? "" : `, silent in ${Math.round(latency * 1000)} ms`;
-      this.#tag(`cut at ${(atMs / 1000).toFixed(2)} s${took}`, x(t) + 3, AGENT_TOP + VOICE - 9, this.#colours.stop, this.#colours.ground);
+      const words = `cut at ${(atMs / 1000).toFixed(2)} s${took}`;
+      this.#tagInRow(rows, words, x(t) + 3, AGENT_TOP + VOICE - 9, this.#colours.stop);
     }
+  }
+
+  /** A tag in the lowest row that is free there, or nowhere; `rows` says up to where each is taken. */
+  #tagInRow(rows, words, wanted, middle, ink) {
+    const width = this.#tagWidth(words);
+    const left = Math.min(wanted, this.width - width - 2);
+    const row = rows.findIndex((taken) => taken <= Math.max(0, left));
+    if (row < 0) return;
+    this.#tag(words, left, middle - row * TAG, ink, this.#colours.ground);
+    rows[row] = left + width + 4;
   }
 
   #area(kind, left, top, width, height) {
@@ -175,17 +189,18 @@ export class Drawing {
     c.setLineDash([]);
   }
 
-  /** A word on a patch of ground, so that it can be read on anything; returns its width. */
+  /** A word on a patch of ground, so that it can be read on anything. */
   #tag(words, left, middle, ink, ground) {
     const c = this.#context;
-    const width = c.measureText(words).width + 10;
-    left = Math.min(left, this.width - width - 2);
     c.textAlign = "left";
     c.fillStyle = ground;
-    c.fillRect(left + 1, middle - 9, width, 18);
+    c.fillRect(left + 1, middle - TAG / 2 + 1, this.#tagWidth(words), TAG - 2);
     c.fillStyle = ink;
     c.fillText(words, left + 6, middle + 1);
-    return width + 4;
+  }
+
+  #tagWidth(words) {
+    return this.#context.measureText(words).width + 10;
   }
 }
 

@@ -25,6 +25,7 @@ from ._colors import (
     STATES,
 )
 from ._measure import Notes
+from ._placing import Mark, rows_below, sides
 from ._recording import RATE_HZ, Recording
 from ._report import decision_in_words
 from ._result import Aside, Cut, Decision, Rehearsal
@@ -47,6 +48,8 @@ _DECISIONS_HEIGHT = 78
 _CLOSEUPS = 518
 _TEXT_SIZE = 14
 _SMALL = 12
+_LEAST_TEXT = 24
+"""Logical pixels below which a text is left out: it would be an ellipsis."""
 
 
 def draw(
@@ -126,6 +129,15 @@ class _Label:
     fill: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """A line across both voices, and what it is called between them."""
+
+    x: float
+    text: str
+    fill: str
+
+
 @final
 class _Page:
     def __init__(self, canvas: Canvas, width: float, result: Rehearsal, notes: Notes) -> None:
@@ -142,10 +154,7 @@ class _Page:
         self._states()
         self._turns()
         self._lanes()
-        for cut in self._result.cuts:
-            self._cut(cut)
-        for aside in self._result.asides:
-            self._aside(aside)
+        self._moments()
         self._decisions()
         said = [_Label(s.from_s, s.line.shown, CALLER) for s in self._result.said]
         self._labels(_CALLER_TEXT, said, above=True)
@@ -248,47 +257,60 @@ class _Page:
             self._canvas.bar((right - width, _AGENT[0], right, _AGENT[0] + 18), DROPPED_PALE, 3)
             self._canvas.text(right - 5, _AGENT[0] + 9, text, 12, MUTED, "rm")
 
-    def _cut(self, cut: Cut) -> None:
+    def _moments(self) -> None:
+        """Mark each cut, and how long each aside held the agent, with labels that stand clear."""
+        moments = [self._cut_at(cut) for cut in self._result.cuts]
+        moments += [self._aside_at(aside) for aside in self._result.asides]
+        shown = sorted((each for each in moments if each is not None), key=lambda each: each.x)
+        marks = [Mark(each.x, self._canvas.text_width(each.text, 13) + 14) for each in shown]
+        for moment, mark, left in zip(shown, marks, sides(marks, LEFT, self._right), strict=True):
+            if left is not None:
+                box = (left, _CALLER[1] + 3, left + mark.width, _AGENT[0] - 3)
+                self._canvas.bar(box, moment.fill, 3)
+                middle = (_CALLER[1] + _AGENT[0]) / 2
+                self._canvas.text(left + 7, middle, moment.text, 13, "white", "lm")
+
+    def _cut_at(self, cut: Cut) -> _Moment | None:
         if cut.silent_at_s is None or cut.latency_s is None:
-            return
+            return None
         x = self._x(cut.silent_at_s)
         self._canvas.dashes(self._x(cut.said.from_s), _CALLER[0] - 6, _AGENT[1] + 4, CUT)
         self._canvas.line((x, _CALLER[0] - 6), (x, _AGENT[1] + 4), CUT, 2)
-        text = _verdict(cut)
-        width = self._canvas.text_width(text, 13) + 14
-        self._canvas.bar((x, _CALLER[1] + 3, x + width, _AGENT[0] - 3), CUT, 3)
-        self._canvas.text(x + 7, (_CALLER[1] + _AGENT[0]) / 2, text, 13, "white", "lm")
+        return _Moment(x, _verdict(cut), CUT)
 
-    def _aside(self, aside: Aside) -> None:
-        """Mark how long the agent stood still, or that it did not."""
+    def _aside_at(self, aside: Aside) -> _Moment | None:
         if aside.utterance is None:
-            return
+            return None
         text = f"gap {aside.gap_s * 1000:.0f} ms" if aside.gap_s else "no gap"
         text, fill = ("cut", CUT) if aside.is_cut else (text, HELD if aside.gap_s else MUTED)
         x = self._x(aside.said.from_s)
         self._canvas.dashes(x, _CALLER[0] - 6, _AGENT[1] + 4, fill)
-        width = self._canvas.text_width(text, 13) + 14
-        self._canvas.bar((x, _CALLER[1] + 3, x + width, _AGENT[0] - 3), fill, 3)
-        self._canvas.text(x + 7, (_CALLER[1] + _AGENT[0]) / 2, text, 13, "white", "lm")
+        return _Moment(x, text, fill)
 
     def _decisions(self) -> None:
         """Write below the axis what was decided, each at its moment."""
         if not self._result.decisions:
             return
         self._canvas.text(LEFT - 12, _DECISIONS + 8, "decided", _TEXT_SIZE, MUTED, "rm")
-        free_from = [0.0] * _DECISION_ROWS
-        # What matters most gets the room there is.
-        order = sorted(self._result.decisions, key=lambda each: each.is_open)
-        for decision in order:
-            x, fill = self._x(decision.at_s), _decided_in(decision)
-            row = next((n for n, free in enumerate(free_from) if free <= x), None)
-            bottom = _DECISIONS + (0 if row is None else row) * _SMALL * LINE_HEIGHT + 14
-            self._canvas.line((x, _STATE[1] + 2), (x, bottom), fill)
-            if row is not None:
-                room = max(20.0, min(300.0, self._right - x - 4))
-                (text,) = self._canvas.lines(decision_in_words(decision), _SMALL, room, 1)
-                self._canvas.text(x + 4, bottom - 14, text, _SMALL, fill)
-                free_from[row] = x + self._canvas.text_width(text, _SMALL) + 16
+        # What matters most gets the room there is, and of two neighbours the later is above.
+        order = sorted(self._result.decisions, key=lambda each: (each.is_open, -each.at_s))
+        marks = [self._mark_of(decision) for decision in order]
+        places = rows_below(marks, _DECISION_ROWS)
+        for decision, (x, _), place in zip(order, marks, places, strict=True):
+            fill = _decided_in(decision)
+            self._canvas.line((x, _STATE[1] + 2), (x, _AXIS + 3), fill)
+            if place is None:
+                continue  # the tick at the state stands for it
+            bottom = _DECISIONS + place.row * _SMALL * LINE_HEIGHT + 14
+            self._canvas.line((x, _DECISIONS - 6), (x, bottom), fill)
+            room = place.width - 4
+            (text,) = self._canvas.lines(decision_in_words(decision), _SMALL, room, 1)
+            self._canvas.text(x + 4, bottom - 14, text, _SMALL, fill)
+
+    def _mark_of(self, decision: Decision) -> Mark:
+        x = self._x(decision.at_s)
+        width = 5 + self._canvas.text_width(decision_in_words(decision), _SMALL)
+        return Mark(x, max(20.0, min(300.0, width, self._right - x)))
 
     # --- texts ----------------------------------------------------------------------------------
 
@@ -320,7 +342,9 @@ class _Page:
         """Write texts beside each other, each as wide as there is room before the next."""
         edges = [*(self._x(label.at_s) for label in labels), self._right]
         for label, left, right in zip(labels, edges, edges[1:], strict=False):
-            width = max(right - left - 12, 30)
+            width = right - left - 12
+            if width < _LEAST_TEXT:
+                continue  # one letter and dots would only cover the next
             lines = self._canvas.lines(label.text, _TEXT_SIZE, width, 3)
             top = y - len(lines) * _TEXT_SIZE * LINE_HEIGHT if above else y
             self._canvas.write_lines(left + 2, top, lines, _TEXT_SIZE, label.fill)

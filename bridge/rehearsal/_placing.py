@@ -1,0 +1,98 @@
+"""Where labels go that belong to moments of one axis, so that none covers another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+GAP = 6.0
+"""Logical pixels between two labels, and between a label and a line that is not its own."""
+
+LEAST = 80.0
+"""Logical pixels below which a shortened label says nothing."""
+
+
+class Mark(NamedTuple):
+    """A moment with a label, in logical pixels."""
+
+    x: float
+    width: float
+    """Of the label, which begins at `x`."""
+
+
+class Place(NamedTuple):
+    """Where a label goes."""
+
+    row: int
+    """0 is the uppermost."""
+    width: float
+    """How much of the label there is room for."""
+
+
+def rows_below(marks: Sequence[Mark], rows: int) -> list[Place | None]:
+    """Return the place of each label below an axis, from which a line leads down to its label.
+
+    The line of a mark passes all rows above its own, so the later of two neighbours goes above: its
+    label begins behind the line of the earlier one.
+
+    Args:
+        marks: What matters most comes first: it gets the room there is.
+        rows: How many there are.
+
+    Returns:
+        The place of each mark; None where there is less room than `LEAST`.
+    """
+    placed: list[tuple[Mark, int]] = []
+    found: list[Place | None] = []
+    for mark in marks:
+        place = _place(mark, rows, placed)
+        found.append(place)
+        if place is not None:
+            placed.append((Mark(mark.x, place.width), place.row))
+    return found
+
+
+def _place(mark: Mark, rows: int, placed: Sequence[tuple[Mark, int]]) -> Place | None:
+    rooms = [min(mark.width, _room(mark, row, placed)) for row in range(rows)]
+    widest = max(rooms)
+    return None if widest < min(LEAST, mark.width) else Place(rooms.index(widest), widest)
+
+
+def _room(mark: Mark, row: int, placed: Sequence[tuple[Mark, int]]) -> float:
+    """Return how wide a label can be in a row; 0 if its line would run through another label."""
+    room = mark.width
+    for other, at in placed:
+        if at <= row and _covers(other, mark.x):
+            return 0.0
+        if at >= row and other.x >= mark.x:
+            room = min(room, other.x - GAP - mark.x)  # its label, or its line on the way down
+    return room
+
+
+def sides(marks: Sequence[Mark], left: float, right: float) -> list[float | None]:
+    """Return where each label of one row begins: right of its line, else left of it.
+
+    Args:
+        marks: In the order of time.
+        left: Where the row begins.
+        right: Where it ends.
+
+    Returns:
+        The left edge of each label; None where it would cover a neighbour's label or line.
+    """
+    found: list[float | None] = []
+    free_from = left
+    for number, mark in enumerate(marks):
+        end = marks[number + 1].x - GAP if number + 1 < len(marks) else right
+        at: float | None = None
+        if mark.x + mark.width <= end and mark.x >= free_from:
+            at = mark.x
+        elif mark.x - mark.width >= free_from:
+            at = mark.x - mark.width
+        found.append(at)
+        free_from = GAP + max(mark.x, mark.x if at is None else at + mark.width)
+    return found
+
+
+def _covers(mark: Mark, x: float) -> bool:
+    return mark.x - GAP < x < mark.x + mark.width + GAP
