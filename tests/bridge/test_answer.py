@@ -23,7 +23,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, open_call
+from bridge.testing import Caller, interrupt_everywhere, open_call
 from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest
 from nodes.tools import finish, tool
@@ -592,3 +592,46 @@ async def test_routes_find_the_outcome_where_it_is_told(autojump_clock):
         assert repr(handle) == "<AnswerHandle of turn 1, completed>"
         await trio.testing.wait_all_tasks_blocked()
         assert caller.events(StateChanged)[-1].state == "idle"
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("audio", [True, False], ids=["audio", "text"])
+def test_wherever_an_answer_is_interrupted(audio):
+    """At each point of a call with fixed texts, a model and a tool, all that has to hold holds."""
+
+    @tool(policy=finish(2.0))
+    async def look() -> str:
+        """Look for it."""
+        await trio.sleep(0.4)
+        return "found"
+
+    class Finder:
+        async def stream(
+            self, messages: list[dict], *, tools: object = ()
+        ) -> AsyncIterator[object]:
+            await trio.sleep(0.2)
+            if messages[-1]["role"] == "user":
+                yield TextDelta("One moment. ")
+                yield ToolCallRequest(id=f"t{len(messages)}", name="look", arguments={}, raw="")
+            else:
+                yield TextDelta("Found it. ")
+                await trio.sleep(0.2)
+                yield TextDelta("Is there anything else?")
+
+    async def answer(call: Call) -> None:
+        call.converse(ChatNode(Finder(), tools=[look]))
+        call.say("Welcome. ")
+        call.say("How can I help?")
+
+    async def asks(caller: Caller) -> None:
+        await caller.at(1.0)
+        await caller.says("where is it", takes_s=0.5)
+        await caller.quiet()
+
+    def interrupts(caller: Caller) -> None:
+        if caller.call.answer is not None:
+            assert caller.call.answer.interrupt().accepted
+
+    report = interrupt_everywhere(answer, asks, interrupt=interrupts, twice=True, audio=audio)
+    assert report.cut > 10
+    assert report.drifted == 0
