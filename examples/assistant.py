@@ -41,7 +41,7 @@ async def find_parcel(number: str) -> str:
 async def answer(call: Call, model: ChatModel | None = None) -> None:
     """Answer a call."""
     call.converse(ChatNode(model or MODEL, PROMPT, tools=[opening_hours, find_parcel]))
-    await call.say("Hello! Where is your parcel, or when are we open: what may I tell you?")
+    call.say("Hello! Where is your parcel, or when are we open: what may I tell you?")
 
 
 class StandIn:
