@@ -2,21 +2,26 @@
 
 The fields are a pydantic model: its errors are what the agent says.  Anything said may fill or
 change any field.  The form is read back, and a "yes" counts only if the caller has heard all of it:
-who interrupts the reading hears it again.  Try it: `python -m bridge talk examples/form.py:app`.
+who interrupts the reading hears it again.  Try it: `python -m bridge talk examples/form.py:app`,
+and say "four people", "tomorrow at eight", "under Miller".
 """
 
 import re
-from collections.abc import AsyncIterator
-from typing import Any, Literal
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import date, time
+from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies beside this file
+
+from spoken import day_in, last_said, means_no, means_yes, name_in, number_in, time_in
 
 from bridge import AgentEntry, App, Call
 from bridge.events import AgentResponse, EndCall
 from nodes import ConversationContext, ReasoningNode
-
-NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 
 
 class Booking(BaseModel):
@@ -24,20 +29,14 @@ class Booking(BaseModel):
 
     name: str = Field(min_length=2)
     guests: int = Field(ge=1, le=8)
-    day: Literal["friday", "saturday", "sunday"]
+    day: date
+    time_of_day: time | None = Field(default=None, ge=time(17), le=time(22))  # None: any
 
 
 QUESTIONS = {
     "name": "Under what name, please?",
     "guests": "For how many people?",
-    "day": "On Friday, Saturday or Sunday?",
-}
-
-
-PATTERNS = {
-    "name": rf"(?i:my name is|name's|i am|i'm|under|for) (?!(?i:{DAY}))([A-Z][a-z]+)",
-    "guests": rf"(?i)\b(\d+|{'|'.join(NUMBERS)})\b",
-    "day": rf"(?i)\b({DAY})\b",
+    "day": "For what day, and at what time?",
 }
 
 
@@ -46,64 +45,87 @@ class Waiter(ReasoningNode):
 
     name = "waiter"
 
-    def __init__(self) -> None:
+    def __init__(self, today: Callable[[], date] = date.today) -> None:
         super().__init__()
+        self.today = today
         self.fields: dict[str, Any] = {}
         self.sent: list[Booking] = []
         self.asked = ""
-        self._read = 0
+        self.said_tomorrow = False
+
+    def found_in(self, text: str) -> dict[str, Any]:
+        """Return what a text tells for the fields; None for what it does not tell."""
+        told = {
+            "name": name_in(text, asked=self.asked == "name"),
+            "guests": last_said(text, number_in),
+            "day": last_said(text, lambda part: day_in(part, self.today())),
+            "time_of_day": last_said(text, time_in),
+        }
+        if self.asked == "day" and "guests" in self.fields and not re.search("people|of us", text):
+            told["time_of_day"] = told["time_of_day"] or time_in(f"at {told.pop('guests')}")
+        return told
 
     def fill(self, text: str) -> list[str]:
         """Take what was said into the form; returns what is wrong with it."""
         problems = []
-        for name, pattern in PATTERNS.items():
-            found = re.search(pattern, text)
-            if found is None and name == self.asked == "name":
-                found = re.search(r"\b([A-Z]\w+)\W*$", text)
-            if found is None:
+        for name, value in self.found_in(text).items():
+            if value is None:
                 continue
-            word = found[1] if name == "name" else found[1].lower()
-            value = NUMBERS.index(word) if word in NUMBERS else word
             typed: TypeAdapter[Any] = TypeAdapter(Booking.model_fields[name].rebuild_annotation())
             try:
                 self.fields[name] = typed.validate_python(value)
             except ValidationError as error:
-                problems.append(f"The {name}: {error.errors()[0]['msg'].lower()}. ")
+                label = name.replace("_", " ")
+                problems.append(f"The {label}: {error.errors()[0]['msg'].lower()}. ")
+            else:
+                if name == "day":
+                    ahead = (value - self.today()).days
+                    self.said_tomorrow = ahead == 1 and "tomorrow" in text.lower()
         return problems
 
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
         said = context.last_user_text
-        confirmed = self.was_read() and re.search(r"\b(yes|right|correct)\b", said, re.I)
-        before = dict(self.fields)
+        was_read, before = self.was_read(), dict(self.fields)
         for problem in self.fill(said):
             yield AgentResponse(content=problem)
-        missing = [name for name in Booking.model_fields if name not in self.fields]
+        missing = [name for name in QUESTIONS if name not in self.fields]
         if missing:
             self.asked = missing[0]
             yield AgentResponse(content=QUESTIONS[missing[0]])
-        elif confirmed and before == self.fields:
+        elif was_read and means_yes(said) and before == self.fields:
             self.sent.append(Booking(**self.fields))
             yield AgentResponse(content="It is booked. See you then!")
             yield EndCall()
+        elif was_read and means_no(said) and before == self.fields:
+            yield AgentResponse(content="What shall I change?")
         else:
+            self.asked = ""
             yield AgentResponse(content=self.read_back())
 
     def read_back(self) -> str:
         form = Booking(**self.fields)
-        day = form.day.capitalize()
-        return f"A table for {form.guests} on {day}, under {form.name}. Is that right?"
+        day, at = f"on {form.day:%A}", form.time_of_day
+        if self.said_tomorrow:
+            day = f"tomorrow, {form.day:%A},"
+        elif form.day == self.today():
+            day = "today"
+        elif (form.day - self.today()).days > 7:
+            day = f"on {form.day:%A, %d %B}"
+        when = f"{day} at {at:%I:%M} pm" if at else day.rstrip(",")
+        when = re.sub(r"\b0(?=\d)|:00\b", "", when)
+        return f"A table for {form.guests} {when}, under {form.name}. Is that right?"
 
     def was_read(self) -> bool:
         """Whether the caller has heard the form, as it is now, to its end."""
         entries = self.bridge.call.history.entries if self.bridge else ()
         last = next((entry for entry in reversed(entries) if isinstance(entry, AgentEntry)), None)
-        return len(self.fields) == 3 and last is not None and last.heard.endswith(self.read_back())
+        complete = all(name in self.fields for name in QUESTIONS)
+        return complete and last is not None and last.heard.endswith(self.read_back())
 
 
-async def answer(call: Call) -> None:
+async def answer(call: Call, today: Callable[[], date] = date.today) -> None:
     """Answer a call."""
-    waiter = Waiter()
-    call.converse(waiter)
+    call.converse(Waiter(today))
     call.say("Hello! For how many people is the table, and when?")
 
 

@@ -2,14 +2,21 @@
 
 All three hear the whole call, and only one of them has the floor.  Billing and support set to work
 when they hear their subject, while the desk still speaks.  Whoever talks over "I'll put you
-through" stays where they are.  Try it: `python -m bridge talk examples/handoff.py:app`.
+through" stays where they are; whoever wants somebody else says so, from anywhere: "put me through
+to technical support".  Try it: `python -m bridge talk examples/handoff.py:app`.
 """
 
 import re
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import trio
+
+sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies beside this file
+
+from spoken import last_said, means_no, means_yes, without_denied
 
 from bridge import App, Call, Message
 from bridge.events import (
@@ -22,11 +29,36 @@ from bridge.events import (
 )
 from nodes import ConversationContext, ReasoningNode
 
+SUBJECTS = {
+    "billing": r"\bbill|invoice|charge|\bpay|\bpaid|refund|price|cost|money|account|subscription",
+    "support": r"technic|\btech\b|support|internet|wi-?fi|router|modem|\bline\b|\bwork|broken|slow"
+    r"|connection|outage|offline|signal",
+    "desk": r"\bdesk|reception|operator|some(?:one|body) else|\b(?:go|take me) back\b",
+}
+TRANSFER = (
+    r"\b(?:put|pass|transfer|connect|switch|send|get) (?:me|us)\b|\b(?:speak|talk|go) (?:to|with)\b"
+)
+LEAVING = r"\b(?:good)?bye\b|hang up"
+THAT_IS_ALL = r"that(?:'s| is| was) (?:all|it|everything)|\bthank|nothing|\bdone\b"
+
+
+def wishes(said: str) -> list[str]:
+    """Return whom a caller asks for, or else all of whose subjects they speak."""
+    _, *asked_for = re.split(TRANSFER, without_denied(said), flags=re.I)
+    wish = last_said(asked_for[-1], lambda part: named_in(part)[:1] or None) if asked_for else None
+    return wish or named_in(without_denied(said))
+
+
+def named_in(text: str) -> list[str]:
+    """Return whose subjects a text names, the first one first."""
+    found = [(re.search(pattern, text, re.I), name) for name, pattern in SUBJECTS.items()]
+    return [name for _, name in sorted((match.start(), name) for match, name in found if match)]
+
 
 class Colleague(ReasoningNode):
     """Somebody who knows one subject, and looks things up as soon as they hear of it."""
 
-    name, subject, looks_up_s = "", "", 0.0
+    name, looks_up_s = "", 0.0
 
     def __init__(self, call: Call) -> None:
         super().__init__()
@@ -41,9 +73,7 @@ class Colleague(ReasoningNode):
         place.on(UserTranscriptionReceived, where=self.is_meant, overlap="drop").map(self.look_up)
 
     def is_meant(self, message: Message) -> bool:
-        return (
-            bool(self.subject) and re.search(self.subject, message.event.content, re.I) is not None
-        )
+        return self.name != "desk" and self.name in wishes(message.event.content)
 
     async def look_up(self, message: Message) -> None:
         """Work in the background, whoever has the floor."""
@@ -53,23 +83,41 @@ class Colleague(ReasoningNode):
         finally:
             self.known.set()  # cancelled, too: nobody is to wait for ever
 
-    async def pass_on(self, name: str, words: str) -> AsyncIterator[Any]:
-        """Hand the caller over, unless they object to it in time."""
-        if await self.call.say(words) == "completed":
-            yield AgentHandoff(target=name)
-
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
-        if re.search(r"that's all|thank|desk", context.last_user_text, re.I):
-            async for event in self.pass_on("desk", "Back to the desk, then."):
-                yield event
-            return
-        if self.looks_up and not self.known.is_set():
-            yield AgentResponse(content="One moment, I look it up. ")
-            await self.known.wait()
-        yield AgentResponse(content=self.answer())
+        """Pass the caller on to whom they want, or answer."""
+        said = context.last_user_text
+        named = wishes(said)
+        if self.is_left(said, named):
+            yield AgentResponse(content="Thank you for calling. Goodbye!")
+            yield EndCall()
+        elif to := self.whom_else(said, named):
+            words = "Back to the desk, then." if to == "desk" else f"I'll put you through to {to}."
+            if await self.call.say(words) == "completed":  # they may object to it in time
+                yield AgentHandoff(target=to)
+        else:
+            if self.looks_up and not self.known.is_set():
+                yield AgentResponse(content="One moment, I look it up. ")
+                await self.known.wait()
+            yield AgentResponse(content=self.answer(said, named))
 
-    def answer(self) -> str:
-        return ""
+    def is_left(self, said: str, named: list[str]) -> bool:
+        """Return whether the caller says goodbye."""
+        return re.search(LEAVING, said, re.I) is not None
+
+    def whom_else(self, said: str, named: list[str]) -> str:
+        """Return to whom the caller is passed on; empty to stay."""
+        if len(named) == 1 and named != [self.name]:
+            return named[0]
+        is_all = not named and (re.search(THAT_IS_ALL, said, re.I) or self.is_refused(said))
+        return "desk" if is_all and self.name != "desk" else ""
+
+    def is_refused(self, said: str) -> bool:
+        """Return whether a "no" means that the caller wants nothing else here."""
+        return means_no(said)
+
+    def answer(self, said: str, named: list[str]) -> str:
+        """Return what is said to a caller; nothing was said by one who has just arrived."""
+        raise NotImplementedError
 
 
 class Desk(Colleague):
@@ -77,38 +125,54 @@ class Desk(Colleague):
 
     name = "desk"
 
-    async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
-        said = context.last_user_text
-        for name, colleague in COLLEAGUES.items():
-            if re.search(colleague.subject, said, re.I):
-                async for event in self.pass_on(name, f"I'll put you through to {name}."):
-                    yield event
-                return
-        if re.search(r"\bno\b|bye|nothing", said, re.I):
-            yield AgentResponse(content="Thank you for calling. Goodbye!")
-            yield EndCall()
-        else:
-            ask = "Is it about a bill, or does something not work?"
-            yield AgentResponse(content=ask if said else "Anything else I can do?")
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.asked_for_more = False  # of a caller who has come back
+
+    def is_left(self, said: str, named: list[str]) -> bool:
+        is_all = means_no(said) or re.search(THAT_IS_ALL, said, re.I)
+        done = self.asked_for_more and not named and is_all
+        return bool(done) or super().is_left(said, named)
+
+    def answer(self, said: str, named: list[str]) -> str:
+        self.asked_for_more |= not said
+        if named:
+            return "Whom first: billing, or support?"
+        return (
+            "Is it about a bill, or does something not work?" if said else "Anything else I can do?"
+        )
 
 
 class Billing(Colleague):
-    name, subject, looks_up_s = "billing", r"bill|invoice|charge|pay", 1.0
+    name, looks_up_s = "billing", 1.0
 
-    def answer(self) -> str:
+    def answer(self, said: str, named: list[str]) -> str:
+        if said and not named:
+            return "What is it about the bill? Or shall I put you through to support, or the desk?"
         return (
             "Billing here. Your last bill was 42 dollars, and it is paid. Anything else about it?"
         )
 
 
 class Support(Colleague):
-    name, subject, looks_up_s = "support", r"internet|router|line|work|broken|slow", 3.0
+    name, looks_up_s = "support", 3.0
 
-    def answer(self) -> str:
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.offered = False  # to restart the router
+
+    def is_refused(self, said: str) -> bool:
+        return means_no(said) and not self.offered
+
+    def answer(self, said: str, named: list[str]) -> str:
+        offered, self.offered = self.offered, bool(named or not said)
+        if offered and means_no(said):
+            return "Then I leave it as it is. Anything else about the line?"
+        if offered and means_yes(said):
+            return "It restarts now, which takes two minutes. Anything else about the line?"
+        if said and not named:
+            return "What is it about the line? Or shall I put you through to billing, or the desk?"
         return "Technical support. I have tested your line: the router needs a restart. Shall I?"
-
-
-COLLEAGUES: dict[str, type[Colleague]] = {"billing": Billing, "support": Support}
 
 
 async def answer(call: Call) -> None:

@@ -1,5 +1,9 @@
 """The form of the examples."""
 
+import functools
+from datetime import date
+from pathlib import Path
+
 import pytest
 import trio
 
@@ -31,10 +35,10 @@ async def test_a_wrong_value_is_told_in_the_words_of_the_model(example, autojump
     """The form says why, and keeps what was right."""
     async with open_call(example.answer) as caller:
         await caller.quiet()
-        told = await say(caller, "Nine people, under Miller, on Monday.")
+        told = await say(caller, "Nine people, under Miller, at three o'clock.")
         assert "less than or equal to 8" in told
-        assert "'friday', 'saturday' or 'sunday'" in told
-        assert (await say(caller, "Eight, on Sunday.")).startswith("A table for 8 on Sunday")
+        assert "greater than or equal to 17:00:00" in told
+        assert (await say(caller, "Eight, on Sunday.")).startswith("A table for 8 on Sunday,")
 
 
 async def test_a_correction_is_read_back_again(example, autojump_clock):
@@ -59,3 +63,26 @@ async def test_a_yes_to_a_reading_that_was_not_heard_does_not_count(
         assert read.endswith("A table for 4 on Saturday, under Miller. Is that right?")
         assert "booked" not in heard(caller)
         assert await say(caller, "Yes.") == "It is booked. See you then!"
+
+
+WEDNESDAY = date(2026, 11, 18)
+SENTENCES = [
+    line.split(" | ")
+    for line in Path(__file__).with_name("form_sentences.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+@pytest.mark.parametrize(("said", "reply"), SENTENCES)
+async def test_the_form_understands(example, said, reply, autojump_clock):
+    """Numbers, days, times and names are found as people type them and as they are recognised."""
+    answer = functools.partial(example.answer, today=lambda: WEDNESDAY)
+    async with open_call(answer) as caller:
+        await caller.quiet()
+        if said.startswith("+ "):
+            await say(caller, "four people on friday at eight, under miller")
+        for line in said.removeprefix("+ ").split(" / "):
+            told = await say(caller, line)
+        assert told.startswith(reply)
+        if "booked" in reply:
+            assert await end_of(caller) == "agent_ended"

@@ -1,5 +1,7 @@
 """The front desk of the examples."""
 
+from pathlib import Path
+
 import pytest
 import trio
 
@@ -66,3 +68,24 @@ async def test_two_objections_leave_one_owner(example, autojump_clock):
         await caller.quiet()
     assert [target for _, target in handoffs(caller)] == ["billing"]
     assert caller.call.floor.name == "billing"
+
+
+WAYS = {"desk": [], "billing": ["It is about my bill."], "support": ["My internet is slow."]}
+SENTENCES = [
+    line.split(" | ")
+    for line in Path(__file__).with_name("handoff_sentences.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+@pytest.mark.parametrize(("place", "said", "then", "reply"), SENTENCES)
+async def test_callers_get_to_whom_they_want(example, place, said, then, reply, autojump_clock):
+    """From anywhere, by a name or by what is wrong; yes, no and thanks mean what was asked."""
+    async with open_call(example.answer) as caller:
+        await caller.quiet()
+        for line in [*WAYS[place], *said.split(" / ")]:
+            told = await say(caller, line)
+        assert reply in told
+        assert caller.call.floor.name == then
+        if reply == "Goodbye!":
+            assert await end_of(caller) == "agent_ended"
