@@ -34,7 +34,7 @@ class TransportGuard:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._failures = Failures()
+        self._failures = Failures(transport=type(transport).__name__)
         self._fails = False  # looked at with each chunk of audio, so no question to the failures
         self.send: Callable[[Message], None] = self._guarded("send", transport.send)
         self.play: Callable[[int, bytes], None] = self._guarded("play", transport.play)
@@ -77,7 +77,5 @@ class TransportGuard:
             )
 
     def _worked(self, method: str) -> None:
-        withheld = self._failures.works(method)
+        self._failures.works(method)
         self._fails = bool(self._failures.stages)
-        if withheld is not None:
-            log.info("transport_works_again", method=method, withheld=withheld)

@@ -23,6 +23,7 @@ from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Tim
 from ._values import Shape, closing, shape_of, spread
 
 Publish = Callable[[Any, Run | None], None]
+Works = Callable[[str], bool]
 
 UNMOVED = object()
 """A mark on a task, which trio wipes off whenever it reschedules the task."""
@@ -54,12 +55,17 @@ class Pending:
 
 
 class Steps:
-    """A row of sync stages."""
+    """A row of sync stages.
 
-    __slots__ = ("_steps", "only_publishes", "publish")
+    One that has raised is watched until it gives something again: then ``works`` is told its name.
+    """
 
-    def __init__(self, stages: tuple[Stage, ...], publish: Publish) -> None:
-        self._steps = tuple(
+    __slots__ = ("_steps", "_watched", "_works", "only_publishes", "publish")
+
+    def __init__(self, stages: tuple[Stage, ...], publish: Publish, works: Works) -> None:
+        self._works = works
+        self._watched: dict[int, str] | None = None
+        self._steps: tuple[tuple[Any, ...], ...] = tuple(
             (type(stage), getattr(stage, "fn", None), stage, number)
             for number, stage in enumerate(stages, 1)
         )
@@ -88,13 +94,13 @@ class Steps:
         try:
             for kind, fn, stage, following in self._steps[first:] if first else self._steps:
                 if kind is Map:
-                    value = fn(value)  # type: ignore[misc]  # a Map has a function
+                    value = fn(value)
                     if value is None:
                         return None
                     if shape_of(value) not in _PLAIN:
                         return Pending(value, following, str(stage))
                 elif kind is Filter:
-                    verdict = fn(value)  # type: ignore[misc]  # a Filter has a function
+                    verdict = fn(value)
                     if shape_of(verdict) is Shape.AWAITABLE:
                         return Pending(_When(verdict, value), following, str(stage))
                     if not verdict:
@@ -102,8 +108,45 @@ class Steps:
                 else:
                     self.publish(value, run)
         except Exception as error:
+            self._watch(following - 1)
             raise StageError(str(stage), error) from error
         return Passed(value)
+
+    def watches(self, stage: str) -> bool:
+        """Whether a stage of this name has raised in this row, and given nothing since."""
+        return self._watched is not None and stage in self._watched.values()
+
+    def _watch(self, index: int) -> None:
+        watched = self._watched = {} if self._watched is None else self._watched
+        if index in watched:
+            return
+        before, publish = self._steps[index], self.publish
+        kind, fn, stage, following = before
+        watched[index] = str(stage)
+
+        def tried(value: Any) -> Any:
+            given = fn(value)  # a Map and a Filter have one
+            name = watched.get(index)  # it may have published, and come back here
+            waits = shape_of(given) not in _PLAIN  # may fail yet, and its run tells whether it did
+            if name is not None and (waits or self._works(name)):
+                self._put(index, before)
+                del watched[index]
+            return given
+
+        def published(value: Any, run: Run | None) -> None:
+            publish(value, run)
+            name = watched.get(index)
+            if name is not None and self._works(name):
+                self.publish = publish
+                del watched[index]
+
+        if kind is Broadcast:
+            self.publish = published
+        else:
+            self._put(index, (kind, tried, stage, following))
+
+    def _put(self, index: int, step: tuple[Any, ...]) -> None:
+        self._steps = (*self._steps[:index], step, *self._steps[index + 1 :])
 
 
 _PLAIN = (Shape.PLAIN, Shape.LISTED)
@@ -141,14 +184,16 @@ class Pipeline:
 
     __slots__ = ("head", "lead", "needs_nursery", "route", "tail")
 
-    def __init__(self, route: str, stages: tuple[Stage, ...], publish: Publish) -> None:
+    def __init__(
+        self, route: str, stages: tuple[Stage, ...], publish: Publish, works: Works
+    ) -> None:
         waiting = [index for index, stage in enumerate(stages) if stage.waits]
         first = waiting[0] if waiting else len(stages)
         last = waiting[-1] + 1 if waiting else len(stages)
         self.route = route
-        self.lead = Steps(stages[:first], publish)
+        self.lead = Steps(stages[:first], publish, works)
         self.head = stages[first:last]
-        self.tail = Steps(stages[last:], publish)
+        self.tail = Steps(stages[last:], publish, works)
         self.needs_nursery = any(isinstance(stage, Buffer) for stage in self.head)
 
     def open(self, run: Run, value: Any) -> Any:
@@ -165,6 +210,10 @@ class Pipeline:
         for stage in others:
             items = _layer(self, run, stage, items)
         return items
+
+    def watches(self, stage: str) -> bool:
+        """Whether a sync stage of this name has raised, and given nothing since."""
+        return self.lead.watches(stage) or self.tail.watches(stage)
 
     @property
     def head_name(self) -> str:

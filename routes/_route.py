@@ -234,6 +234,11 @@ class Route:
         kinds = {type(stage) for stage in self.stages}
         return Stream in kinds and Broadcast in kinds
 
+    @property
+    def answers(self) -> bool:
+        """Whether its runs are answers: streamed, broadcast, and cut by a rule of their own."""
+        return self.streams and any(isinstance(rule, Interrupt) for rule in self.rules)
+
     def __str__(self) -> str:
         steps = "".join(f".{rule}" for rule in self.rules) + "".join(map(str, self.stages))
         return f"bridge.{self.trigger.written}{steps}"

@@ -23,6 +23,7 @@ import trio
 from ._alarms import Alarms
 from ._calls import is_async_function, name_of, needs_function, needs_plain_function
 from ._errors import PublishLoop, RouteDefinitionError
+from ._failures import KINDS_KEPT, Failures
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
 from ._outcome import Outcome, Verdict
@@ -76,10 +77,10 @@ class Router:
     """
 
     __slots__ = (
-        "_after", "_alarms", "_depth", "_depth_limit", "_first", "_messages", "_plans", "_retired",
-        "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished", "closed", "closing",
-        "handler_s", "nursery", "on_cut", "on_decision", "on_error", "on_failure", "on_run_end",
-        "on_run_start", "unwind_s",
+        "_after", "_alarms", "_depth", "_depth_limit", "_failures", "_first", "_messages",
+        "_plans", "_retired", "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished",
+        "closed", "closing", "handler_s", "nursery", "on_cut", "on_decision", "on_error",
+        "on_failure", "on_run_end", "on_run_start", "unwind_s",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +102,8 @@ class Router:
         self._first: list[tuple[Matcher, Observer]] = []
         self._sinks: list[tuple[Matcher, Observer]] = []
         self._plans: dict[type, Plan] = {}
+        # Of sinks and observers, by their identity, which is theirs while they are kept here.
+        self._failures: dict[int, tuple[Observer, Failures]] = {}
         self._messages = 0
         self._unpublished = self._stale = 0
         self._runs = 0
@@ -307,10 +310,11 @@ class Router:
             for sink in plan.sinks:  # in place, as most of what calls say ends here
                 try:
                     sink(message)
-                except Exception as error:
-                    self.caught(error)
-                    taker, alias = name_of(sink), message.alias
-                    log.exception("sink_failed", taker=taker, event_alias=alias, exc_info=error)
+                except Exception as error:  # noqa: BLE001 - told, and the others get the message
+                    self._taker_failed("sink_failed", sink, message, error)
+                else:
+                    if self._failures:
+                        self._taker_works("sink_failed", sink)
         finally:
             self._depth = depth
             if not depth and self._after:
@@ -319,10 +323,28 @@ class Router:
     def _show(self, observer: Observer, message: Message) -> None:
         try:
             observer(message)
-        except Exception as error:
-            self.caught(error)
-            taker, alias = name_of(observer), message.alias
-            log.exception("observer_failed", taker=taker, event_alias=alias, exc_info=error)
+        except Exception as error:  # noqa: BLE001 - told, and the others get the message
+            self._taker_failed("observer_failed", observer, message, error)
+        else:
+            if self._failures:
+                self._taker_works("observer_failed", observer)
+
+    def _taker_failed(
+        self, event: str, taker: Observer, message: Message, error: Exception
+    ) -> None:
+        self.caught(error)
+        name = name_of(taker)
+        if id(taker) not in self._failures:
+            if len(self._failures) >= KINDS_KEPT:
+                del self._failures[next(iter(self._failures))]
+            self._failures[id(taker)] = taker, Failures(taker=name)
+        if self._failures[id(taker)][1].is_news(event, error):
+            log.error(event, taker=name, event_alias=message.alias, exc_info=error)
+
+    def _taker_works(self, event: str, taker: Observer) -> None:
+        failing = self._failures.get(id(taker))
+        if failing is not None and failing[1].works(event):
+            del self._failures[id(taker)]
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # From here on all that is published within this publication is refused, else two chains
@@ -407,6 +429,8 @@ class Router:
             except Exception as error:  # noqa: BLE001 - a fault of the chain, told
                 self.failed(None, runtime, what, error)
                 return
+            if runtime.failures is not None:
+                runtime.works(what)
             if meant:
                 act(message)
 
@@ -420,8 +444,13 @@ class Router:
         return Run(runtime, self._runs, message, trio.current_time())
 
     def failed(self, run: Run | None, runtime: RouteRuntime, stage: str, error: Exception) -> None:
-        """Log a failure of a chain and tell whoever listens; the other chains go on."""
+        """Log a failure of a chain and tell whoever listens; the other chains go on.
+
+        One that goes on with each message is told once, until that stage works again.
+        """
         self.caught(error)
+        if not runtime.is_news(run, stage, error):
+            return
         log.error(
             "stage_failed",
             route=str(runtime.route),
@@ -491,6 +520,8 @@ class Router:
             outcome: ``disconnected`` or ``shutdown``.
         """
         self.closing = self.closing or outcome
+        for _, failures in self._failures.values():
+            failures.close()
         for runtime in self._all:
             runtime.close(self.closing)
 

@@ -12,6 +12,7 @@ import trio
 
 from ._errors import Interrupted, PublishLoop
 from ._events import alias_of
+from ._failures import Failures
 from ._flow import NOT_YET, carry_out, causes
 from ._message import Message
 from ._outcome import Decision, Verdict
@@ -57,8 +58,8 @@ class RouteRuntime:
 
     __slots__ = (
         "_active", "_advancing", "_aside", "_held", "_makes_runs", "_notes", "_on_hold", "_pending",
-        "_places", "_push", "_queue_limit", "pipeline", "removed", "route", "router", "rules",
-        "source", "statistics", "suspended", "telling",
+        "_places", "_push", "_queue_limit", "failures", "pipeline", "removed", "route", "router",
+        "rules", "source", "statistics", "suspended", "telling",
     )  # fmt: skip
 
     def __init__(self, route: Route, router: Router) -> None:
@@ -66,10 +67,13 @@ class RouteRuntime:
         self.router = router
         self.source = route.source
         self.rules = route.rules
-        self.pipeline = Pipeline(str(route), route.stages, partial(router.broadcast, route.source))
+        publish = partial(router.broadcast, route.source)
+        self.pipeline = Pipeline(str(route), route.stages, publish, self.works)
         self._push = self.pipeline.lead.push
         self.statistics = RouteStatistics()
         self._notes: list[Note] | None = None  # most routes of an idle call have none
+        self.failures: Failures | None = None
+        """What has failed and was not seen to work since; ``None`` for nothing."""
         self.suspended = False
         self.removed = False
         self._active: dict[Run, None] = {}
@@ -248,6 +252,8 @@ class RouteRuntime:
                 self.statistics.failed += 1
             elif reached_end or run._stop:
                 run.outcome = "completed"
+                if self.failures is not None:
+                    self._all_works(self.failures)
             else:
                 run.outcome = self.router.closing or "shutdown"
         for stage, cause in causes(error, self.pipeline.head_name):
@@ -357,6 +363,37 @@ class RouteRuntime:
         else:
             self._vacate(run)
 
+    def is_news(self, run: Run | None, stage: str, error: Exception) -> bool:
+        """Return whether a failure should be told; else it is one that goes on, and is counted.
+
+        An answer is somebody's turn, who waits for it: each one that fails is told.
+        """
+        if run is not None and self.route.answers:
+            return True
+        if self.failures is None:
+            self.failures = Failures(route=str(self.route))
+        return self.failures.is_news(stage, error, run.id if run is not None else 0)
+
+    def works(self, stage: str) -> bool:
+        """Take note that a stage has worked; return whether its next failure is news."""
+        if self.failures is not None:
+            if not self.failures.works(stage):
+                return False
+            if not self.failures.stages:
+                self.failures = None
+        return True
+
+    def _all_works(self, failures: Failures) -> None:
+        """Take note of a run that came to its end: all stages that wait have worked."""
+        for stage in failures.stages:
+            if not self.pipeline.watches(stage):
+                self.works(stage)
+
+    def _close_failures(self) -> None:
+        failures, self.failures = self.failures, None
+        if failures is not None:
+            failures.close()
+
     # --- rules --------------------------------------------------------------------------------
 
     def interrupt(self, rule: Interrupt, message: Message) -> None:
@@ -410,6 +447,8 @@ class RouteRuntime:
         except Exception as error:  # noqa: BLE001 - told; silence is the safer side to err on
             self.router.failed(None, self, str(rule), error)
             return True
+        if self.failures is not None:
+            self.works(str(rule))
         if not allowed:
             self._note(message, "gated", f"{rule}: the condition was {allowed!r}")
         return bool(allowed)
@@ -476,6 +515,7 @@ class RouteRuntime:
     def close(self, outcome: str) -> None:
         """End every run, uncut, and forget the triggers that wait."""
         self._forget_waiting(f"the router is closing: {outcome}")
+        self._close_failures()
         for run in self.runs:
             run.scope.cancel(reason=outcome)
 
@@ -511,6 +551,7 @@ class RouteRuntime:
         """Begin no more runs: the chain was written further, or its bridge has left."""
         self.removed = True
         self._forget_waiting("the chain was taken away")
+        self._close_failures()
 
     def _leave_if_done(self) -> None:
         if self.removed and not self.runs:

@@ -15,6 +15,7 @@ import structlog
 import trio
 
 from ._calls import name_of
+from ._failures import Failures
 from ._message import Message
 
 log = structlog.get_logger()
@@ -29,7 +30,17 @@ SINK_OVERFLOW = 4096
 class QueuedSink:
     """An async sink with its queue."""
 
-    __slots__ = ("_more", "_on_error", "_queue", "_room", "fn", "limit", "overflowed", "stale")
+    __slots__ = (
+        "_failures",
+        "_more",
+        "_on_error",
+        "_queue",
+        "_room",
+        "fn",
+        "limit",
+        "overflowed",
+        "stale",
+    )
 
     def __init__(
         self,
@@ -39,6 +50,7 @@ class QueuedSink:
     ) -> None:
         self.fn = fn
         self._on_error = on_error
+        self._failures = Failures(taker=name_of(fn))
         self.limit = limit
         self.stale = 0
         self.overflowed = 0
@@ -87,4 +99,8 @@ class QueuedSink:
         except Exception as error:
             self._on_error(error)
             sink, alias = name_of(self.fn), message.alias
-            log.exception("sink_failed", sink=sink, event_alias=alias, exc_info=error)
+            if self._failures.is_news("sink_failed", error):
+                log.exception("sink_failed", sink=sink, event_alias=alias, exc_info=error)
+        else:
+            if self._failures.stages:
+                self._failures.works("sink_failed")

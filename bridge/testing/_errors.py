@@ -6,15 +6,20 @@ import re
 import traceback
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 import trio
+
+import routes
 
 ExpectErrors: TypeAlias = "bool | str | type[Exception] | tuple[type[Exception], ...]"
 """Which errors of an agent a test allows: all or none, those of a class or of several, or those
 whose ``"Class: text"`` a regular expression is found in."""
 
 ADVICE = "raised by the agent; open_call(expect_errors=...) allows it, caller.errors has it"
+
+_ENGINE = str(Path(routes.__file__).parent)
 
 
 class AgentErrors:
@@ -116,9 +121,13 @@ def _raise_all(errors: Sequence[Exception]) -> NoReturn:
 
 
 def _likeness(error: Exception) -> tuple[object, ...]:
-    """Return what errors have in common that would be told twice: class, text, and lines."""
+    """Return what errors have in common that would be told twice: class, text, and lines.
+
+    The engine's own lines are left out: a stage that has failed is called by another way.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    lines = tuple((frame.filename, frame.lineno) for frame in frames)
+    app = (frame for frame in frames if not frame.filename.startswith(_ENGINE))
+    lines = tuple((frame.filename, frame.lineno) for frame in app)
     return type(error), str(error), lines
 
 
