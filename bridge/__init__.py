@@ -20,6 +20,9 @@ from ._history import NoteEntry as NoteEntry
 from ._history import ToolEntry as ToolEntry
 from ._history import ToolRecord as ToolRecord
 from ._history import UserEntry as UserEntry
+from ._transport import CallActionError as CallActionError
+from ._transport import CanSendDTMF as CanSendDTMF
+from ._transport import CanTransfer as CanTransfer
 from ._transport import Speech as Speech
 from ._transport import Transport as Transport
 from .control._caps import Capped as Capped
@@ -36,7 +39,10 @@ __all__ = [
     "App",
     "Bridge",
     "Call",
+    "CallActionError",
     "CallRequest",
+    "CanSendDTMF",
+    "CanTransfer",
     "Capped",
     "Caps",
     "Handle",

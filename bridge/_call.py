@@ -14,6 +14,7 @@ from routes import Message, Route, Router, Run, current_run, open_router
 
 from ._answer import AnswerHandle
 from ._bridge import Bridge
+from ._call_actions import CallActions
 from ._chain_check import ChainCheck
 from ._converse import Generates, converse
 from ._goodbye import Goodbye
@@ -72,6 +73,7 @@ class Call:
         delivery: The results of background jobs that wait for their moment.
         steps: Writes down the steps of the turns.
         control: Does what the verbs say; ``call.handle`` is for everybody's use.
+        actions: Passes the caller on and presses keys, where the transport can.
         on_touch: Plain functions that are called after whatever may have changed what
             ``snapshot()`` shows.
         thread: Names the conversation in the thread store; empty without one.
@@ -114,6 +116,7 @@ class Call:
         self.permissions = Permissions(self)
         self.delivery = Delivery(self)
         self.control = Control(self)
+        self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
         self._watchers: list[Subscription] = []
         router.add_sink(self._watch, unless=_NEVER_SENT)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from routes import Message
+
+from .events import Button
 
 if TYPE_CHECKING:
     from ._call import Call
@@ -23,6 +25,8 @@ class Transport(Protocol):
     with a method ``hold(on)`` is told to hold its player at the sample that is being heard, and to
     go on from there; without one, the player is cleared at a hold, and given what it has not
     played again at the release, from the start of the last heard word.
+    One on a telephone line may also be able to pass the caller on and to press keys: see
+    ``CanTransfer`` and ``CanSendDTMF``.
     """
 
     @property
@@ -53,6 +57,49 @@ class Transport(Protocol):
         Args:
             utterance: The fence: the number that its newest audio came by.
             reason: Why, for logs.
+        """
+
+
+class CallActionError(Exception):
+    """A transport could not do what an agent asked for.
+
+    Its text is told to the agent's model and to the caller's side: "the number is busy".
+    """
+
+
+@runtime_checkable
+class CanTransfer(Protocol):
+    """A transport that can pass the caller on; having this method says so."""
+
+    async def transfer(self, target_phone_number: str) -> None:
+        """Pass the caller on; returning means that it was done.
+
+        The call does not end by itself: a transport that no longer has the caller ends it with
+        ``call.end("transferred")``.  It is cancelled after 30 s, and when who asked for it is.
+
+        Args:
+            target_phone_number: Where to, as the agent gave it: not checked.
+
+        Raises:
+            CallActionError: It cannot be done; any other error is told by its class alone.
+        """
+
+
+@runtime_checkable
+class CanSendDTMF(Protocol):
+    """A transport that can press keys for the other end; having this method says so."""
+
+    async def send_dtmf(self, button: Button) -> None:
+        """Press a key; returning means that it was done.
+
+        The next key is given when this one is done.  It is cancelled after 5 s, and when who asked
+        for it is.
+
+        Args:
+            button: The key.
+
+        Raises:
+            CallActionError: It cannot be done; any other error is told by its class alone.
         """
 
 

@@ -62,6 +62,9 @@ HeardBasis = Literal["words", "reported", "clock", "text"]
 """What is known of how far an utterance was heard, best first: word timings of the speech engine;
 positions that the caller's player reported; the clock; or only that the text was sent."""
 
+CallAction = Literal["transfer", "dtmf"]
+"""What an agent can ask of the caller's line: to pass the caller on, or to press a key."""
+
 Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A", "B", "C", "D"]
 """A key of a telephone keypad (ITU-T Q.23)."""
 
@@ -337,7 +340,10 @@ class JobFinished(Event):
 
 
 class DTMFOutput(Event):
-    """The agent presses a key, for a menu at the other end."""
+    """Asks the transport to press a key, for a menu at the other end.
+
+    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
+    """
 
     type: Literal["agent.dtmf"] = "agent.dtmf"
     button: Button
@@ -372,10 +378,30 @@ class EndCall(Event):
 
 
 class TransferCall(Event):
-    """Asks the transport to pass the caller on to a telephone number."""
+    """Asks the transport to pass the caller on to a telephone number.
+
+    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
+    """
 
     type: Literal["call.transfer"] = "call.transfer"
     target_phone_number: str
+
+
+class CallActionCompleted(Event):
+    """The transport has done what ``TransferCall`` or ``DTMFOutput`` asked for."""
+
+    type: Literal["call.action_completed"] = "call.action_completed"
+    action: CallAction
+
+
+class CallActionFailed(Event):
+    """What ``TransferCall`` or ``DTMFOutput`` asked for was not done, as far as is known."""
+
+    type: Literal["call.action_failed"] = "call.action_failed"
+    action: CallAction
+    reason: str
+    """Why, in a few words for the model and for people: the line cannot do it, the transport's own
+    words, the class of what it raised, or that it took too long."""
 
 
 class ControlRequested(Event):

@@ -1,9 +1,12 @@
 """An agent that calls people, and notices who picked up: a person, a machine or a menu.
 
 A machine gets the message once, after its greeting, and is not argued with; a menu gets the key
-that leads to appointments; a person is asked, and may interrupt.  Where nobody says anything the
-agent says hello.  Try it as the one who is called:
-`python -m bridge talk examples/outbound.py:app`, then say "Hello?", or "Please leave a message".
+that leads to appointments, and hears it where the line cannot press keys; a person is asked, and
+may interrupt.  Where nobody says anything the agent says hello.
+
+No transport of this version makes telephone calls or presses keys.  Try it as the one who is
+called: `python -m bridge talk examples/outbound.py:app`, then say "Hello?", or "Please leave a
+message".
 """
 
 import re
@@ -12,8 +15,14 @@ from typing import Any
 
 import trio
 
-from bridge import App, Call, UserEntry
-from bridge.events import AgentResponse, DTMFOutput, EndCall, UserStartedSpeaking
+from bridge import App, Call, Message, UserEntry
+from bridge.events import (
+    AgentResponse,
+    CallActionFailed,
+    DTMFOutput,
+    EndCall,
+    UserStartedSpeaking,
+)
 from nodes import ConversationContext, ReasoningNode
 
 MACHINE = re.compile(r"leave (a|your) message|after the (tone|beep)|voice ?mail", re.I)
@@ -33,6 +42,7 @@ class Reminder(ReasoningNode):
     def __init__(self) -> None:
         super().__init__()
         self.callee = "nobody yet"
+        self.key = ""
 
     def key_for(self, text: str) -> str:
         """Return the key that a menu wants for what we want; empty if it has none."""
@@ -42,10 +52,14 @@ class Reminder(ReasoningNode):
                 return str(DIGITS.index(word)) if word in DIGITS else word
         return ""
 
+    def say_key(self, _: Message) -> AgentResponse:
+        """Say the key that could not be pressed: many menus listen, too."""
+        return AgentResponse(content=self.key)
+
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
         said = next((e.content for e in reversed(context.entries) if isinstance(e, UserEntry)), "")
         if key := self.key_for(said):
-            self.callee = "a menu"
+            self.callee, self.key = "a menu", key
             yield DTMFOutput.model_validate({"button": key})
         elif MACHINE.search(said):
             self.callee = "a machine"
@@ -71,7 +85,9 @@ async def answer(call: Call) -> None:
     """Talk to whoever picked up; they speak first."""
     reminder = Reminder()
     spoke = trio.Event()
-    call.converse(reminder).on(UserStartedSpeaking).map(lambda message: spoke.set())
+    chain = call.converse(reminder)
+    chain.on(UserStartedSpeaking).map(lambda message: spoke.set())
+    chain.on(CallActionFailed, action="dtmf").map(reminder.say_key).broadcast()
     with trio.move_on_after(HELLO_AFTER_S):
         await spoke.wait()
     if not spoke.is_set():

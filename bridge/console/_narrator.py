@@ -13,6 +13,7 @@ from ..events import (
     AgentHandoff,
     AgentResponse,
     AgentSpeechCut,
+    CallActionFailed,
     CallEnded,
     CapWarning,
     JobFinished,
@@ -141,6 +142,9 @@ def _line_of(event: Any) -> Line | None:
             return Line(f"{one_line(target, 40)} takes over", "dim", "→ ")
         case AgentSpeechCut(unheard=unheard) if unheard.strip():
             return Line(f"never heard: “{one_line(unheard, 200)}”", "dim", "■ ")
+        case CallActionFailed(action=action, reason=reason):
+            what = "not passed on" if action == "transfer" else "the key was not pressed"
+            return Line(f"{what}: {one_line(reason, 80)}", "warn", "! ")
         case CapWarning(which=which, used=used, limit=limit):
             return Line(f"{used:g} of {limit:g} {cap_name(which)} used", "warn", "! ")
         case JobFinished(name=name, outcome=outcome, error=error):

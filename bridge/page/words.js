@@ -135,14 +135,18 @@ export function capUse(cap, used, limit) {
 const EVENTS = {
   "agent.tool_call": ({ name }) => `The agent uses ${name}`,
   "agent.handoff": ({ target }) => `You now talk to ${target}`,
-  "agent.dtmf": ({ button }) => `The agent pressed ${button}`,
+  "agent.dtmf": ({ button }) => `The agent wants to press ${button}`,
   "agent.job_finished": ({ name, error }) =>
     `${name} ${error ? "has failed" : "is done"}, in the background`,
   "call.cap_warning": ({ which, used, limit }) =>
     `Nearly used: ${capName(which)} ${capUse(which, used, limit)}`,
   "call.turn_ended": ({ outcome, capped }) =>
     outcome === "capped" ? `The agent stopped at its limit: ${capName(capped)}` : "",
-  "call.transfer": ({ target_phone_number: number }) => `The call is passed on to ${number}`,
+  "call.transfer": ({ target_phone_number: number }) => `The agent wants to pass you on to ${number}`,
+  "call.action_completed": ({ action }) =>
+    action === "transfer" ? "You were passed on" : "The key was pressed",
+  "call.action_failed": ({ action, reason }) =>
+    `${action === "transfer" ? "You were not passed on" : "The key was not pressed"}: ${reason}`,
 };
 
 /** The line of the transcript for an event; empty if it needs none. */

@@ -19,6 +19,7 @@ from .._app import Answer, App
 from .._call import Call
 from .._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ..events import (
+    Button,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -56,6 +57,8 @@ class _Line:
         self.cleared: list[tuple[float, int]] = []
         self.held: list[tuple[float, bool]] = []
         self.broken: list[str] = []
+        self.transferred: list[str] = []
+        self.pressed: list[Button] = []
 
     def attached(self, call: Call) -> None:
         call.on_error.append(self.errors.add)
@@ -81,6 +84,18 @@ class _HoldingLine(_Line):
         self.held.append((trio.current_time(), on))
 
 
+class _TelephoneLine(_Line):
+    """A line that passes the caller on and presses keys; its player cannot stand still."""
+
+    async def transfer(self, target_phone_number: str) -> None:
+        await trio.lowlevel.checkpoint()
+        self.transferred.append(target_phone_number)
+
+    async def send_dtmf(self, button: Button) -> None:
+        await trio.lowlevel.checkpoint()
+        self.pressed.append(button)
+
+
 class Caller:
     """The caller of a call under test.
 
@@ -102,6 +117,16 @@ class Caller:
     def now_s(self) -> float:
         """Seconds since the call began."""
         return trio.current_time() - self._began_s
+
+    @property
+    def transferred(self) -> tuple[str, ...]:
+        """Where the caller was passed on to, in order; see ``open_call(telephone=True)``."""
+        return tuple(self._line.transferred)
+
+    @property
+    def pressed(self) -> tuple[Button, ...]:
+        """The keys that the agent has pressed, in order; see ``open_call(telephone=True)``."""
+        return tuple(self._line.pressed)
 
     @property
     def received(self) -> list[Received]:
@@ -258,6 +283,7 @@ async def open_call(
     chars_per_s: float = CHARS_PER_S,
     audio: bool = True,
     holds: bool = True,
+    telephone: bool = False,
     thread: str | None = None,
     expect_errors: ExpectErrors = False,
 ) -> AsyncIterator[Caller]:
@@ -275,6 +301,9 @@ async def open_call(
         audio: False for a caller that only reads: then text is heard when it is sent.
         holds: False for a player that cannot stand still, as a telephone's: what is held is said
             again from the last heard word.
+        telephone: True for a line that can pass the caller on and press keys, as others cannot;
+            ``caller.transferred`` and ``caller.pressed`` have what was done.  Its player cannot
+            stand still.
         thread: Names the conversation, for an app that keeps its threads; by default a new one.
         expect_errors: Which errors of the agent fail no test: True for all, an exception class, a
             tuple of classes, or a regular expression that is searched in ``"Class: text"``.  They
@@ -292,14 +321,17 @@ async def open_call(
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
-    line = new_line(audio=audio, holds=holds, expect_errors=expect_errors)
+    line = new_line(audio=audio, holds=holds, telephone=telephone, expect_errors=expect_errors)
     async with open_call_over(line, answer, chars_per_s, thread) as it:
         yield it
 
 
-def new_line(*, audio: bool, holds: bool, expect_errors: ExpectErrors) -> _Line:
+def new_line(
+    *, audio: bool, holds: bool, telephone: bool = False, expect_errors: ExpectErrors
+) -> _Line:
     """Return a transport whose player can stand still, or cannot."""
-    return (_HoldingLine if holds else _Line)(AgentErrors(expect_errors), audio=audio)
+    kind = _TelephoneLine if telephone else _HoldingLine if holds else _Line
+    return kind(AgentErrors(expect_errors), audio=audio)
 
 
 @asynccontextmanager

@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import trio
 
 from bridge.control import ToolOutcome
-from bridge.events import AgentResponse, ToolOutput, ToolProgress, ToolResult
+from bridge.events import (
+    AgentResponse,
+    Button,
+    CallActionCompleted,
+    CallActionFailed,
+    ToolOutput,
+    ToolProgress,
+    ToolResult,
+)
 
 from ._body import Body, Conclusion
 from ._commit import COMMIT_S, CommitSection
 
 if TYPE_CHECKING:
     from bridge import Call, InterruptToken
+
+TOO_LATE = "the result of the tool was given already"
 
 _current: ContextVar[ToolContext | None] = ContextVar("bargein_tool", default=None)
 
@@ -118,6 +128,43 @@ class ToolContext:
         said = AgentResponse(content=f"{glue}{text.strip()} ")
         body.call.router.publish(said, body.source, body.run)
         return True
+
+    async def transfer(self, target_phone_number: str) -> CallActionCompleted | CallActionFailed:
+        """Pass the caller on to a telephone number, and return what has become of it.
+
+        Cancelling gives the transfer up; whether it was made is not known then.
+        From a thread use ``trio.from_thread.run(context.transfer, number)``.
+
+        Args:
+            target_phone_number: Where to.
+
+        Returns:
+            What a tool may return as it is.  ``CallActionFailed`` says why the caller was not
+            passed on, for one that the transport of this call cannot transfer calls.
+        """
+        if self._body.is_closed:
+            return CallActionFailed(action="transfer", reason=TOO_LATE)
+        actions = self._body.call.actions
+        return await actions.transfer(target_phone_number, source=self._body.source)
+
+    async def send_dtmf(self, button: Button) -> CallActionCompleted | CallActionFailed:
+        """Press a key, for a menu at the other end, and return what has become of it.
+
+        Cancelling gives it up; whether it was pressed is not known then.
+        From a thread use ``trio.from_thread.run(context.send_dtmf, button)``.
+
+        Args:
+            button: The key.
+
+        Returns:
+            As for ``transfer()``.
+
+        Raises:
+            ValidationError: There is no such key; pydantic's, which names those that there are.
+        """
+        if self._body.is_closed:
+            return CallActionFailed(action="dtmf", reason=TOO_LATE)
+        return await self._body.call.actions.send_dtmf(button, source=self._body.source)
 
     def commit(self, deadline_s: float = COMMIT_S) -> CommitSection:
         """Return the tool's commit section, for ``async with``; in a thread, for ``with``.

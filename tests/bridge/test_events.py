@@ -27,6 +27,7 @@ MODELS = [
 AUDIO = [UserAudio, AgentAudio]
 
 SAMPLES: dict[str, object] = {
+    "action": "transfer",
     "content": "words",
     "button": "5",
     "metadata": {"a": 1},

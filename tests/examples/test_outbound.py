@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from bridge.events import DTMFOutput, UserStartedSpeaking
+from bridge.events import CallActionFailed, UserStartedSpeaking
 from bridge.testing import open_call
 
 from .conftest import end_of, heard, say
@@ -46,11 +46,22 @@ async def test_a_machine_gets_the_message_once_and_whole(example, autojump_clock
 )
 async def test_a_menu_gets_the_key_for_appointments(example, autojump_clock, menu):
     """The key is pressed, once, and whoever answers then is a person."""
-    async with open_call(example.answer) as caller:
+    async with open_call(example.answer, telephone=True) as caller:
         await say(caller, menu)
-        keys = [r.event.button for r in caller.received if isinstance(r.event, DTMFOutput)]
-        assert keys == ["2"]
+        assert caller.pressed == ("2",)
         assert heard(caller) == ""
+        assert (await say(caller, "Reception, good morning.")).endswith("Will you be there?")
+
+
+async def test_a_menu_hears_the_key_that_cannot_be_pressed(example, autojump_clock):
+    """Where the line has no keys, the agent says which one it would press."""
+    async with open_call(example.answer) as caller:
+        await say(caller, "For appointments, dial two.")
+        await caller.quiet()
+        assert [e.reason for e in caller.events(CallActionFailed)] == [
+            "the caller's line cannot press keys"
+        ]
+        assert heard(caller) == "2"
         assert (await say(caller, "Reception, good morning.")).endswith("Will you be there?")
 
 

@@ -21,7 +21,10 @@ TALKS = {
         ("yes", "A table for 4"),
     ],
     "handoff": [("", "Front desk"), ("it is about my bill", "You now talk to billing")],
-    "outbound": [("For appointments press two.", "The agent pressed 2"), ("Hello?", "Doctor Lee")],
+    "outbound": [
+        ("For appointments press two.", "The key was not pressed: the caller's line cannot"),
+        ("Hello?", "Doctor Lee"),
+    ],
     "story": [("", "Good evening!"), ("1", "Chapter one."), ("1", "Chapter two.")],
 }
 

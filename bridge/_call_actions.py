@@ -1,0 +1,203 @@
+"""Carries out what an agent asks of the caller's line: to pass the caller on, and to press keys.
+
+Rules:
+1. Each request is answered by exactly one ``CallActionCompleted`` or ``CallActionFailed``; a
+   transport that cannot do it, raises, or hangs is a failure with a reason.
+2. Requests are carried out one at a time, in the order in which they were published: keys are
+   pressed in the order of a number.
+3. Whoever waits for a request and is cancelled gives it up; one that nobody waits for goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import structlog
+import trio
+
+from routes import Message, Router
+
+from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
+from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
+
+log = structlog.get_logger()
+
+CallActionOutcome = CallActionCompleted | CallActionFailed
+
+TRANSFER_S = 30.0
+"""How long a transfer may take: so long Twilio's ``<Dial>`` lets a telephone ring by default."""
+DTMF_S = 5.0
+"""How long a key may take: a tone lasts 0.1 to 0.5 s, and signalling takes its time."""
+CLOSE_S = 1.0
+"""How long a transport that is cancelled may take until others have their turn."""
+OVER = "the call is over"
+MAX_WAITING = 64
+"""How many requests may wait; a telephone number and an account number are 30 keys."""
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """One request, from its publication to its answer."""
+
+    event: TransferCall | DTMFOutput
+    outcome: CallActionOutcome | None = None
+    answered: trio.Event = field(default_factory=trio.Event)
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+
+    @property
+    def action(self) -> Literal["transfer", "dtmf"]:
+        return "transfer" if isinstance(self.event, TransferCall) else "dtmf"
+
+    @property
+    def limit_s(self) -> float:
+        return TRANSFER_S if isinstance(self.event, TransferCall) else DTMF_S
+
+    @property
+    def words(self) -> str:
+        """What the line cannot do if it cannot do this."""
+        return "transfer calls" if isinstance(self.event, TransferCall) else "press keys"
+
+
+class CallActions:
+    """The requests of one call's agents to the caller's line.
+
+    Made by the call, as ``call.actions``.
+    """
+
+    def __init__(self, router: Router, transport: Transport, ended: trio.Event) -> None:
+        """Listen for requests.
+
+        Args:
+            router: The call's.
+            transport: The caller's side; what it can do is looked up here, once.
+            ended: Set once the call is over; nothing is done from then on.
+        """
+        self._router = router
+        self._ended = ended
+        self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
+        self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
+        self._expected: dict[int, _Request] = {}
+        self._waiting: deque[_Request] = deque()
+        self._is_working = False
+        router.add_sink(self._requested, [TransferCall, DTMFOutput])
+
+    async def transfer(
+        self, target_phone_number: str, *, source: str = "call"
+    ) -> CallActionOutcome:
+        """Pass the caller on to a telephone number, and return what has become of it.
+
+        Cancelling gives the transfer up; whether it was made is not known then.
+
+        Args:
+            target_phone_number: Where to.
+            source: Who asks for it.
+        """
+        return await self._carry_out(TransferCall(target_phone_number=target_phone_number), source)
+
+    async def send_dtmf(self, button: Button, *, source: str = "call") -> CallActionOutcome:
+        """Press a key, and return what has become of it.
+
+        Cancelling gives it up; whether it was pressed is not known then.
+
+        Args:
+            button: The key.
+            source: Who asks for it.
+        """
+        return await self._carry_out(DTMFOutput(button=button), source)
+
+    async def _carry_out(self, event: TransferCall | DTMFOutput, source: str) -> CallActionOutcome:
+        request = _Request(event)
+        self._expected[id(event)] = request
+        try:
+            self._router.publish_detached(event, source)
+        finally:
+            self._expected.pop(id(event), None)
+        try:
+            await request.answered.wait()
+        except trio.Cancelled:
+            self._give_up(request)
+            raise
+        assert request.outcome is not None
+        return request.outcome
+
+    def _give_up(self, request: _Request) -> None:
+        request.scope.cancel(reason="nobody waits for it")
+        self._answer(request, "it was cancelled")
+
+    def _requested(self, message: Message) -> None:
+        request = self._expected.pop(id(message.event), None) or _Request(message.event)
+        if self._ended.is_set():
+            self._answer(request, OVER)
+        elif self._means_of(request) is None:
+            self._answer(request, f"the caller's line cannot {request.words}")
+        elif len(self._waiting) >= MAX_WAITING:
+            self._answer(request, f"{MAX_WAITING} others wait already")
+        else:
+            self._waiting.append(request)
+            if not self._is_working:
+                self._is_working = True
+                self._router.nursery.start_soon(self._work, name="call actions")
+
+    def _means_of(self, request: _Request) -> Callable[[], Awaitable[Any]] | None:
+        match request.event:
+            case TransferCall(target_phone_number=number) if self._transfer is not None:
+                transfer = self._transfer
+                return lambda: transfer(number)
+            case DTMFOutput(button=button) if self._press is not None:
+                press = self._press
+                return lambda: press(button)
+        return None
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                request = self._waiting.popleft()
+                if self._ended.is_set():
+                    self._answer(request, OVER)
+                elif request.outcome is None:
+                    await self._let_it_run(request)
+        finally:
+            self._is_working = False
+
+    async def _let_it_run(self, request: _Request) -> None:
+        ended = trio.Event()
+        self._router.nursery.start_soon(self._run, request, ended, name="call action")
+        with trio.move_on_after(request.limit_s + CLOSE_S):
+            await ended.wait()
+            return
+        log.warning("call_action_hangs", action=request.action)
+        self._answer(request, f"it was not done within {request.limit_s:g} s")
+
+    async def _run(self, request: _Request, ended: trio.Event) -> None:
+        means = self._means_of(request)
+        assert means is not None
+        request.scope.deadline = trio.current_time() + request.limit_s
+        reason = ""
+        try:
+            with request.scope:
+                await means()
+        except CallActionError as error:
+            reason = str(error) or "it failed"
+        except Exception as error:
+            log.exception("transport_failed", method=request.action)
+            reason = type(error).__name__
+        finally:
+            ended.set()
+        if request.scope.cancelled_caught:
+            reason = f"it was not done within {request.limit_s:g} s"
+        self._answer(request, reason)
+
+    def _answer(self, request: _Request, reason: str) -> None:
+        """Tell what has become of a request, unless that was told."""
+        if request.outcome is not None:
+            return
+        if reason:
+            log.info("call_action_failed", action=request.action, pii_reason=reason)
+            request.outcome = CallActionFailed(action=request.action, reason=reason)
+        else:
+            request.outcome = CallActionCompleted(action=request.action)
+        request.answered.set()
+        self._router.publish_detached(request.outcome, "call")
