@@ -69,10 +69,10 @@ class AnswerHandle:
         is told nothing else.
 
         Returns:
-            What was done; the same receipt again while it is not settled.  Its ``reason`` says why
-            nothing was done: the answer is over, or was cut already.
+            What was done; the same receipt each time once it was accepted.  Its ``reason`` says why
+            nothing was done: the answer is over, or was cut by others.
         """
-        if self._receipt is None or self._receipt.settled:
+        if self._receipt is None or not self._receipt.accepted:
             unbegun = self._turn is None and self._outcome is None
             self._receipt = self._interrupt(self._turn, self._why_not())
             if unbegun:
@@ -83,7 +83,7 @@ class AnswerHandle:
         if self._outcome is not None:
             return f"the answer is over: {self._outcome}"
         if self._turn is not None and self._turn.interruption is not None:
-            return "the answer was cut already"
+            return "the answer was cut by others"
         return ""
 
     def __await__(self) -> Generator[Any, Any, Outcome]:

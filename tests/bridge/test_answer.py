@@ -302,7 +302,7 @@ async def test_a_text_that_has_not_begun_is_interrupted(autojump_clock):
         receipt = handle.interrupt()
         assert (receipt.accepted, receipt.turn, bool(receipt.settled)) == (True, None, True)
         assert await handle == "interrupted"
-        assert handle.interrupt().reason == "the answer is over: interrupted"
+        assert handle.interrupt() is receipt
         caller.call.handle.resume()
         assert await other == "completed"
         await caller.quiet()
@@ -418,15 +418,27 @@ async def test_a_stale_interrupt_does_nothing(autojump_clock):
 
 
 async def test_interrupt_twice(autojump_clock):
-    """In the same step it is the same receipt; later it is a no-op.  There is one record."""
+    """It is the same receipt, at once and later; there is one record."""
     async with open_call(silent, chars_per_s=10) as caller:
         handle = caller.call.say("Hello there")
         await caller.at(0.6)
         receipt = handle.interrupt()
         assert handle.interrupt() is receipt
         await receipt.settled
-        assert handle.interrupt().reason == "the answer is over: interrupted"
+        assert await handle == "interrupted"
+        assert handle.interrupt() is receipt
         assert len(caller.call.history.interruptions) == 1
+
+
+async def test_interrupt_of_what_the_caller_has_cut(autojump_clock):
+    """It comes too late, and says so; the record is that of the caller's cut."""
+    async with open_call(silent, chars_per_s=10) as caller:
+        handle = caller.call.say("Hello there")
+        await caller.at(0.6)
+        caller.publish(UserStartedSpeaking())
+        assert handle.interrupt().reason == "the answer is over: interrupted"
+        (record,) = caller.call.history.interruptions
+        assert record.cause == "user.started_speaking"
 
 
 async def test_interrupt_of_text_that_no_run_gave(autojump_clock):

@@ -170,6 +170,7 @@ async def test_a_player_that_reports(autojump_clock):
         assert call.history.interruptions[0].heard == ""
         assert not player.of(AgentSpeechCut)
         assert handle.outcome is None  # its last word is not known yet
+        assert handle.interrupt().reason == "the answer was cut by others"
         call.report_playback(1, 560, "flushed")
         assert (handle.outcome, handle.heard) == ("interrupted", "Hello")
         (record,) = call.history.interruptions
