@@ -255,24 +255,38 @@ def _short_hold(
 
 
 def _fell_silent(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    rule, limit_s = timeout(sound.hint, settings)
+    rule, limit_s = timeout(sound.hint, sound.voiced_s, settings)
     if sound.is_voiced or sound.silent_s < limit_s - CLOSE_S:
         return None
     values = {"silent_s": round(sound.silent_s, 3), rule: limit_s}
     return Verdict("silence", rule, values, final=False)
 
 
-def timeout(hint: Hint | None, settings: TurnSettings) -> tuple[str, float]:
+def timeout(hint: Hint | None, voiced_s: float, settings: TurnSettings) -> tuple[str, float]:
     """Return after how many seconds of silence a sound is over, and the setting that says so.
 
     Args:
         hint: The newest hint at what it is.
+        voiced_s: For how long it was heard.
         settings: As they are at this moment.
     """
     usual = "false_interruption_timeout_s", settings.false_interruption_timeout_s
-    if not is_surely_speech(hint) or settings.speech_timeout_s <= usual[1]:
+    breathes = is_surely_speech(hint) or _is_long_for_a_word(hint, voiced_s, settings)
+    if not breathes or settings.speech_timeout_s <= usual[1]:
         return usual  # who waits long for any sound waits no less for speech
     return "speech_timeout_s", settings.speech_timeout_s
+
+
+def _is_long_for_a_word(hint: Hint | None, voiced_s: float, settings: TurnSettings) -> bool:
+    """Whether its length tells that a sound of which no hint says anything else is speech.
+
+    The hold for it is longer by then than one that passes for a pause of the agent's, so little is
+    lost by waiting for the words, and going on would be talking over the caller.
+    """
+    if hint is not None and hint.kind != "speech" and hint.probability >= LIKELY:
+        return False
+    longest_s = settings.longest_hold_s + settings.false_interruption_timeout_s
+    return voiced_s > longest_s + CLOSE_S
 
 
 def is_surely_speech(hint: Hint | None) -> bool:
@@ -291,7 +305,7 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
     if sound.is_voiced and limit_s is not None:
         looks.append(max(limit_s - sound.voiced_s, _warms_for_s(sound, settings)))
     if not sound.is_voiced:
-        looks.append(timeout(sound.hint, settings)[1] - sound.silent_s)
+        looks.append(timeout(sound.hint, sound.voiced_s, settings)[1] - sound.silent_s)
     if _short_hold(sound, settings):
         looks.append(settings.longest_hold_s - sound.held_s)
     return min((look for look in looks if look > CLOSE_S), default=math.inf)

@@ -185,7 +185,7 @@ class TurnCore:
         doubt.score = None
         if voice.was_started:
             doubt.transcript.sound_began()
-        _, timeout_s = timeout(doubt.hint, book.settings)
+        _, timeout_s = timeout(doubt.hint, voice.voiced_s(book.now_s), book.settings)
         if voice.silent_s(book.now_s) >= timeout_s - CLOSE_S:
             voice.began_s = book.now_s
             doubt.blocked = ""

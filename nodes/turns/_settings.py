@@ -52,9 +52,11 @@ class TurnSettings:
     false_interruption_timeout_s: float = 0.1
     """Silence after which a sound that was too short lets the agent go on; with a voice detector
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
-    speech_timeout_s: float = 0.4
-    """The same for a sound that is surely speech by a hint, if it is longer: "Wait, …" takes a
-    breath, and its words are known 0.45 s after the voice stopped.  One short word of assent in 60
+    speech_timeout_s: float = 0.6
+    """The same, if it is longer, for a sound that is surely speech by a hint, or has lasted for
+    more than 0.35 s and seems nothing else: "Wait, …" takes a breath.  Words end the wait; they are
+    known 0.45 s after the voice stopped.  A breath of 0.4 s takes up to 0.5 s for a voice detector
+    that has windows of 32 ms and tells starts and stops after 64.  One short word of assent in 60
     seems to be speech."""
     min_confidence: float = 0.5
     """Words of a short sound that the recogniser is less sure of interrupt nothing: of a cough

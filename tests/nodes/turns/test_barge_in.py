@@ -34,13 +34,13 @@ def over(text, **known):
             False,
         ),
         (
-            {"is_voiced": False, "silent_s": 0.39, "held_s": 0.6, "hint": Hint("speech", 0.9)},
+            {"is_voiced": False, "silent_s": 0.59, "held_s": 0.8, "hint": Hint("speech", 0.9)},
             "undecided",
             "",
             False,
         ),
         (
-            {"is_voiced": False, "silent_s": 0.4, "hint": Hint("speech", 0.9)},
+            {"is_voiced": False, "silent_s": 0.6, "hint": Hint("speech", 0.9)},
             "silence",
             "speech_timeout_s",
             False,
@@ -139,7 +139,7 @@ def test_too_few_words():
         ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
         ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.05),
         ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.06),
-        ({"is_voiced": False, "silent_s": 0.04, "hint": Hint("speech", 0.9)}, 0.36),
+        ({"is_voiced": False, "silent_s": 0.04, "hint": Hint("speech", 0.9)}, 0.56),
         ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
     ],
 )

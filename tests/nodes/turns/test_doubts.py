@@ -75,8 +75,36 @@ def test_a_breath_in_a_sentence_does_not_let_go(bench, speaking):
     b.take(VoiceStarted()).wait(0.1)
     assert b.turns == ["start"]
     assert b.at(Release) >= 0.5
-    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.1)
-    assert b.at(Release) == pytest.approx(0.55)
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.7)
+    assert b.at(Release) == pytest.approx(1.05)
+    assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
+
+
+@pytest.mark.parametrize("hint", [None, VoiceHint(kind="speech", probability=0.95)])
+@pytest.mark.parametrize("pause_s", [0.37, 0.43, 0.5])
+def test_a_breath_of_04_s_is_no_end(bench, speaking, hint, pause_s):
+    """Who says "No wait, …" and breathes is not talked over, whatever a detector makes of 0.4 s."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    if hint is not None:
+        b.take(hint)
+    b.wait(0.24).take(VoiceStopped()).wait(pause_s).take(VoiceStarted()).wait(0.1)
+    assert b.turns == ["start"]
+    assert b.decisions == ["held: voice", "interruption: min_duration_s"]
+
+
+@pytest.mark.parametrize("kind", ["acknowledgement", "noise", "echo"])
+def test_a_longer_sound_that_seems_no_speech_is_not_waited_for(bench, speaking, kind):
+    """A long "mm-hmm", a noise and an echo let the agent go on as soon as shorter ones."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind=kind, probability=0.6)).wait(0.24).take(VoiceStopped()).wait(1)
+    assert b.at(Release) <= 0.55
+
+
+def test_words_end_the_wait(bench, speaking):
+    """Once a cough of some length turns out to be one, the agent goes on."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.35)
+    b.take(says(""))
+    assert b.at(Release) == pytest.approx(0.8)
 
 
 def test_words_after_the_release_interrupt_after_all(bench, speaking):
@@ -272,12 +300,12 @@ def test_speech_is_waited_for_longer(bench, speaking):
     """After "Wait, …" the agent stays silent until the words are known, or the caller goes on."""
     surely = VoiceHint(kind="speech", probability=0.9)
     b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped())
-    b.wait(0.39)
+    b.wait(0.59)
     assert b.is_held
     b.take(VoiceStarted())
-    assert b.at(UserStartedSpeaking) == 0.69, "both together last longer than 0.5 s"
+    assert b.at(UserStartedSpeaking) == 0.89, "both together last longer than 0.5 s"
     b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped()).wait(1)
-    assert b.at(Release) == 0.7
+    assert b.at(Release) == 0.9
     assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
 
 

@@ -289,4 +289,4 @@ def test_the_look_that_nobody_asked_for(bench, speaking):
     facts: tuple[Input, ...] = (VoiceStopped(), Look(), Look())
     for fact in facts:
         b.take(fact)
-    assert b.wait(0.1).decisions[1:] == ["silence: false_interruption_timeout_s"]
+    assert b.wait(0.6).decisions[1:] == ["silence: speech_timeout_s"]
