@@ -11,10 +11,12 @@ BIN := $(VENV)/bin
 # what makes publishing cheap).
 ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
-.PHONY: demo test proofs processors talk lint bench eval models wheel clean
+.PHONY: demo test proofs processors nightly talk lint bench eval models wheel clean
 
+# CALLER=piper lets another voice ring, which pauses in mid-sentence.
+CALLER ?= espeak
 demo: $(VENV)/demo-installed
-	$(BIN)/python examples/cafe.py
+	$(BIN)/python examples/cafe.py --caller $(CALLER)
 
 talk: $(VENV)/demo-installed
 	$(BIN)/python -m bridge talk examples/cafe.py:app
@@ -47,6 +49,11 @@ lint: $(VENV)/dev-installed
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_import_direction.py
 
+# What takes hours: rehearsals again and again, properties with other examples, all tests again.
+nightly: $(VENV)/dev-installed
+	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m tests.nightly
+
 bench: $(VENV)/dev-installed
 	$(BIN)/python -m tests.benchmarks
 
@@ -67,7 +74,7 @@ wheel: $(VENV)/dev-installed
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
 
 clean:
-	rm -rf $(VENV) build dist demo-out eval-out
+	rm -rf $(VENV) build dist demo-out eval-out nightly-out
 
 $(BIN)/python:
 	@echo "== making a virtual environment in $(VENV)"

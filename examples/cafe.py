@@ -122,30 +122,42 @@ def confirmed(result: Any) -> tuple[bool, str]:
     return right, last.strip()
 
 
-async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path) -> bool:
+CALLERS = {
+    "espeak": ("No wait, I want a cappuccino instead.", "mm-hmm"),
+    "piper": ("No wait, … I want a cappuccino instead.", "uh-huh"),  # it cannot hum
+}
+"""What each simulated caller says over the agent; at the points there is a pause of 0.4 s."""
+
+
+async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: str) -> bool:
     """Let a simulated caller order, change the order and leave; return whether all went well."""
-    from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, cough, rehearse
-    from nodes.speech import resample
+    from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, cough, joined, rehearse
+    from nodes.speech import PiperVoice, resample
 
     speech = LocalSpeech(hint=HINT)
     cafe = App(functools.partial(answer, model=model), speech=speech, name="the café")
-    caller = EspeakVoice("en-us+f3", words_per_minute=150, word_gap=1)
+    espeak = EspeakVoice("en-us+f3", words_per_minute=150, word_gap=1)
+    caller = PiperVoice() if name == "piper" else espeak
 
     async def speak(text: str) -> bytes:
-        pcm = b"".join([piece.pcm async for piece in caller.synthesize(text)])
-        return resample(pcm, caller.sample_rate_hz, 16_000)
+        parts = []
+        for part in text.split("…"):
+            pcm = b"".join([piece.pcm async for piece in caller.synthesize(part.strip())])
+            parts.append(resample(pcm, caller.sample_rate_hz, 16_000))
+        return joined(parts, pause_s=0.4)
 
     async def transcribe(pcm: bytes) -> str:
         return (await speech.stt.transcribe(pcm)).text
 
+    change, assent = CALLERS[name]
     soon = agent_has_spoken(1.5 if model else 2.0)
     asides = (  # they leave the agent speaking; a model's answers are too short for them
-        Line("mm-hmm", agent_has_spoken(1.5), longest_gap_s=0.3),
+        Line(assent, agent_has_spoken(1.5), longest_gap_s=0.3),
         Line("(coughs)", agent_has_spoken(4.5), longest_gap_s=0.8, sound=cough()),
     )
     script = (
         Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
-        Line("No wait, I want a cappuccino instead.", soon, interrupts=True),
+        Line(change, soon, interrupts=True),
         *([] if model else asides),
         Line("No, that's all, thank you.", agent_falls_silent()),
     )
@@ -173,13 +185,14 @@ def command(argv: Sequence[str] | None = None) -> int:
         help="let a language model answer: a small one that runs here, or an OpenAI-compatible "
         "server at this base URL (with its model OPENAI_MODEL and key OPENAI_API_KEY)",
     )
+    parser.add_argument("--caller", choices=[*CALLERS], default="espeak", help="who rings")
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="where files go")
     options = parser.parse_args(argv)
     if isinstance(options.model, OpenAIChat) and (why := why_unreachable(options.model.base_url)):
         print(f"error: --model {options.model.base_url}: nobody answers there ({why})")
         return 1
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    return 0 if trio.run(rehearse_cafe, options.model, options.out) else 1
+    return 0 if trio.run(rehearse_cafe, options.model, options.out, options.caller) else 1
 
 
 def why_unreachable(url: str) -> str:

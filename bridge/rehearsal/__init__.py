@@ -20,6 +20,7 @@ from ._script import Line as Line
 from ._script import Perception as Perception
 from ._script import agent_falls_silent as agent_falls_silent
 from ._script import agent_has_spoken as agent_has_spoken
+from ._sound import joined as joined
 
 __all__ = [
     "Answer",
@@ -39,6 +40,7 @@ __all__ = [
     "agent_falls_silent",
     "agent_has_spoken",
     "cough",
+    "joined",
     "likeness",
     "rehearse",
     "words",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Sequence
 from functools import cache
 from math import cos, gcd, pi, sin
 from random import Random
@@ -56,6 +57,23 @@ def last_audible(values: array[int], start: int = 0, stop: int | None = None) ->
     backwards.reverse()
     found = first_audible(backwards)
     return None if found is None else stop - 1 - found
+
+
+def joined(sounds: Sequence[bytes], pause_s: float, rate_hz: int = 16_000) -> bytes:
+    """Return sounds one after the other: a voice that pauses in mid-sentence for an exact time.
+
+    Args:
+        sounds: PCM16 little-endian mono; what is silent at their beginnings and ends is left out.
+        pause_s: Seconds from the last audible sample of one to the first one of the next.
+        rate_hz: Samples a second of all of them.
+    """
+    parts = []
+    for sound in sounds:
+        values = samples(sound)
+        first, last = first_audible(values), last_audible(values)
+        if first is not None and last is not None:
+            parts.append(to_pcm(values[first : last + 1]))
+    return bytes(2 * round(pause_s * rate_hz)).join(parts)
 
 
 def loudest(values: array[int]) -> int:

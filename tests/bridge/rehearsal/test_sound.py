@@ -12,6 +12,7 @@ from bridge.rehearsal._sound import (
     AUDIBLE,
     first_audible,
     hiss,
+    joined,
     last_audible,
     loudest,
     resample,
@@ -86,3 +87,11 @@ def test_resampling_to_the_same_rate_copies() -> None:
     assert same == values
     assert same is not values
     assert resample(array("h"), 16_000, 24_000) == array("h")
+
+
+def test_sounds_are_joined_with_an_exact_pause() -> None:
+    """The silence around each sound is left out, and the pause lies between what is audible."""
+    loud, silent = to_pcm(array("h", [5_000] * 160)), bytes(2 * 800)
+    made = joined([silent + loud + silent, silent, loud + silent], pause_s=0.4)
+    assert made == loud + bytes(2 * 6_400) + loud
+    assert joined([], pause_s=1) == b""

@@ -1,0 +1,100 @@
+"""What takes hours: things that are right once are done again and again (`make nightly`).
+
+Each job is a command that is run so many times, one after the other; a run passes if its command
+does.  Every run is made, and what it printed is kept if it failed.  To add a job, add it to `JOBS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PYTHON = sys.executable
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command, and how often it is run."""
+
+    name: str
+    about: str
+    times: int
+    command: Callable[[int, Path], Sequence[str]]
+    """Given the number of the run, from 1, and a folder for its files."""
+
+
+def rehearsal(caller: str) -> Job:
+    """Return the café's rehearsal with one of its callers."""
+    script = str(ROOT / "examples" / "cafe.py")
+
+    def command(_: int, out: Path) -> Sequence[str]:
+        return [PYTHON, script, "--caller", caller, "--out", str(out)]
+
+    return Job(f"rehearse-{caller}", f"the rehearsal whose caller is {caller}", 20, command)
+
+
+def tests(name: str, about: str, times: int, *arguments: str) -> Job:
+    """Return a run of tests; properties are tried with another seed each time."""
+
+    def command(number: int, _: Path) -> Sequence[str]:
+        seed = f"--hypothesis-seed={number}"
+        return [PYTHON, "-m", "pytest", "-q", str(ROOT / "tests"), seed, *arguments]
+
+    return Job(name, about, times, command)
+
+
+JOBS: tuple[Job, ...] = (
+    rehearsal("espeak"),
+    rehearsal("piper"),
+    tests("fuzz", "the properties, with other examples", 20, "-m", "hypothesis", "-n", "2"),
+    tests("soak", "all that `make test` runs", 5, "-m", "not proof", "-n", "2"),
+)
+
+
+def run(job: Job, times: int, out: Path) -> int:
+    """Run a job, and return how many of its runs failed."""
+    failed = 0
+    for number in range(1, times + 1):
+        folder = out / job.name / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        began_s = time.monotonic()
+        done = subprocess.run(
+            job.command(number, folder), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        passed = done.returncode == 0
+        if not passed:
+            failed += 1
+            (folder / "output.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+        verdict = "ok" if passed else f"FAILED, see {folder / 'output.txt'}"
+        took_s = time.monotonic() - began_s
+        print(f"{job.name} {number}/{times}: {verdict} ({took_s:.0f} s)", flush=True)
+    return failed
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the jobs, and return 1 if any run failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.nightly", description=__doc__)
+    names = [job.name for job in JOBS]
+    parser.add_argument("--only", action="append", choices=names, help="this job; may be repeated")
+    parser.add_argument("--times", type=int, help="so many runs of each, instead of its own number")
+    parser.add_argument("--out", type=Path, default=ROOT / "nightly-out", help="where files go")
+    options = parser.parse_args(argv)
+    failed = {}
+    for job in JOBS:
+        if options.only is None or job.name in options.only:
+            times = options.times or job.times
+            failed[job] = run(job, times, options.out.absolute()), times
+    print()
+    for job, (count, times) in failed.items():
+        print(f"{times - count:>3} of {times} {job.about}")
+    return 1 if any(count for count, _ in failed.values()) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
