@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from routes import Message
-from routes._run import Clock
+from routes._run import Deadline
 
 from .events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 
@@ -27,7 +27,7 @@ class Goodbye:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._ending: Message | None = None
-        self._clock: Clock | None = None
+        self._clock: Deadline | None = None
         self._stands = False
         call.router.add_sink(self._begin, EndCall)
         call.router.observe([StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._look)
@@ -41,7 +41,7 @@ class Goodbye:
         speaking = self._call.speaking
         cut_before = speaking.turns_cut
         self._stands = self._must_stand()
-        clock = self._clock = Clock(GOODBYE_S, stands=self._stands)
+        clock = self._clock = Deadline(GOODBYE_S, stands=self._stands)
         with clock.scope:
             await speaking.silence()
         if message.is_stale or speaking.turns_cut > cut_before:

@@ -4,6 +4,7 @@ from ._errors import Interrupted as Interrupted
 from ._errors import PublishLoop as PublishLoop
 from ._errors import RouteDefinitionError as RouteDefinitionError
 from ._errors import RouteError as RouteError
+from ._errors import ScopeLeak as ScopeLeak
 from ._errors import StageTimeout as StageTimeout
 from ._events import Event as Event
 from ._events import alias_of as alias_of
@@ -40,6 +41,7 @@ __all__ = [
     "Router",
     "RouterStatistics",
     "Run",
+    "ScopeLeak",
     "StageTimeout",
     "alias_of",
     "class_of",

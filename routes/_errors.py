@@ -4,6 +4,7 @@ RouteDefinitionError      a mistake in a chain, raised when the chain is built
 RouteError                something went wrong while routes ran
  +-- StageTimeout         a stage did not give its next value in time
  +-- PublishLoop          a route feeds itself
+ +-- ScopeLeak            a generator's cancel scope or nursery reached code outside of it
 Interrupted               raised by InterruptToken.throw_if_requested
 """
 
@@ -42,6 +43,18 @@ class PublishLoop(RouteError):
         return (
             f"{self.event!r} was published {self.depth} levels deep by sync routes that trigger "
             "one another; filter one of them with where= or source="
+        )
+
+
+class ScopeLeak(RouteError):
+    """A cancel scope or nursery that a generator held across a ``yield`` reached others' code."""
+
+    def __str__(self) -> str:
+        return (
+            "a generator holds a cancel scope or a nursery across a yield, and it ended code "
+            "outside of that generator, or was never closed; decorate the generator with "
+            "@trio.as_safe_channel, and give it to .stream(), or read it by "
+            "'async with fn(...) as values: async for value in values: ...'"
         )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
+from contextlib import aclosing
 from typing import Any
 
 import trio
 
+from ._closing import closing, explained
 from ._pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
 from ._run import Run
-from ._values import closing, spread
+from ._values import spread
 
 NOT_YET = object()
 """Stands for a value that the sync stages before have not made."""
@@ -74,7 +76,7 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
             except Exception as error:
                 raise StageError(pipeline.head_name, error) from error
             while run._gate is not None:
-                await run._gate.wait()
+                await run._wait(run._gate.wait)
             if run.is_cut or run._stop:
                 return
             if value is None:
@@ -89,18 +91,17 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
                 if type(result) is Pending:
                     await _go_on(pipeline, run, tail, result)
             if run._blocked is not None:
-                await run._blocked.room()
-                run._blocked = None
+                await run._room()
             if task.custom_sleep_data is UNMOVED:
-                await trio.lowlevel.checkpoint()
+                await run._breathe()
 
 
 async def _go_on(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
     """Await or iterate what a sync stage gave, and take it through the stages that follow."""
     try:
-        async with closing(spread(pending.value, lists=False)) as items:
+        async with aclosing(spread(pending.value, lists=False)) as items:
             async for item in items:
-                if not await run._may_go_on():
+                if not await run._at_gate():
                     return
                 result = steps.push(item, run, pending.next_step) if item is not None else None
                 await _after_lead(pipeline, run, steps, result)
@@ -118,7 +119,7 @@ async def _after_lead(
     elif result is not None and steps is pipeline.lead and pipeline.head:
         await _flow(pipeline, run, result.value, None)
     await run._room()
-    await trio.lowlevel.checkpoint()
+    await run._breathe()
 
 
 def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:
@@ -134,4 +135,4 @@ def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception
         for one in error.exceptions:
             yield from causes(one, stage)
     elif error is not None:
-        yield stage, error
+        yield stage, explained(error)

@@ -4,23 +4,26 @@ A chain is cut in three, once:
 
 - ``lead``: the sync stages up to the first stage that waits.  They run at once, when triggered.
 - ``head``: from the first to the last stage that waits.  Each is a layer over the async iterator
-  of the layer before it, all in the one task of the run, so that a cancelled scope reaches the
-  innermost ``await`` directly.
+  of the layer before it, in the task of the run; but a function that waits, behind another that
+  may hold a scope from value to value, has that one in a task of its own, by a pump.
 - ``tail``: the sync stages after that.  They are plain calls for each value.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Generator
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import trio
 
 from ._errors import StageTimeout
+from ._pump import Pump
 from ._run import Run
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
-from ._values import Shape, closing, shape_of, spread
+from ._values import Shape, shape_of, spread
 
 Publish = Callable[[Any, Run | None], None]
 Works = Callable[[str], bool]
@@ -182,7 +185,7 @@ class _When:
 class Pipeline:
     """The stages of one chain, ready to run."""
 
-    __slots__ = ("head", "lead", "needs_nursery", "route", "tail")
+    __slots__ = ("_apart", "head", "lead", "needs_nursery", "route", "tail")
 
     def __init__(
         self, route: str, stages: tuple[Stage, ...], publish: Publish, works: Works
@@ -194,7 +197,8 @@ class Pipeline:
         self.lead = Steps(stages[:first], publish, works)
         self.head = stages[first:last]
         self.tail = Steps(stages[last:], publish, works)
-        self.needs_nursery = any(isinstance(stage, Buffer) for stage in self.head)
+        self._apart = tuple(_apart(self.head))
+        self.needs_nursery = any(self._apart)
 
     def open(self, run: Run, value: Any) -> Any:
         """Return an async iterator over what the head gives for a value."""
@@ -202,13 +206,16 @@ class Pipeline:
         if isinstance(first, (Map, Stream)) and not others:
             # The usual chain, .stream(generate).broadcast(): the run iterates the node's own
             # generator, with no layer between.
-            items = first.fn(value)
-            if shape_of(items) is Shape.ASYNC_ITERATOR:
-                return items
-            return spread(items, lists=isinstance(first, Stream))
-        items = _layer(self, run, first, _once(value))
-        for stage in others:
-            items = _layer(self, run, stage, items)
+            given = first.fn(value)
+            if shape_of(given) is Shape.ASYNC_ITERATOR:
+                return given
+            return spread(given, lists=isinstance(first, Stream))
+        items: Any = _once(value)
+        for stage, apart in zip(self.head, self._apart, strict=True):
+            if apart:
+                items = Pump(items, run, stage.size if isinstance(stage, Buffer) else 0)
+            if not isinstance(stage, Buffer):
+                items = _layer(self, run, stage, items)
         return items
 
     def watches(self, stage: str) -> bool:
@@ -221,31 +228,41 @@ class Pipeline:
         return str(self.head[0]) if self.head else ""
 
 
-async def _once(value: Any) -> AsyncIterator[Any]:
+def _apart(head: tuple[Stage, ...]) -> Iterator[bool]:
+    """Tell of each stage whether those before it have a task of their own."""
+    held = False  # whether the stages before, in the same task, may hold scopes between two values
+    for index, stage in enumerate(head):
+        if isinstance(stage, Through):
+            apart = index > 0 and not isinstance(head[index - 1], Buffer)
+        elif isinstance(stage, Buffer):
+            apart = True
+        else:
+            apart = held and stage.waits and isinstance(stage, (Map, Filter, Stream))
+        yield apart
+        held = isinstance(stage, (Map, Stream, Through)) or (held and not apart)
+
+
+async def _once(value: Any) -> AsyncGenerator[Any, None]:
     yield value
 
 
-def _layer(
-    pipeline: Pipeline, run: Run, stage: Stage, upstream: AsyncIterator[Any]
-) -> AsyncIterator[Any]:
+def _layer(pipeline: Pipeline, run: Run, stage: Stage, upstream: Any) -> AsyncIterator[Any]:
     match stage:
         case Map() | Stream():
             layer = _mapped(stage, upstream, run)
         case Filter():
-            layer = _filtered(stage, upstream)
+            layer = _filtered(stage, upstream, run)
         case Through():
             layer = _led_through(stage, upstream)
         case Timeout():
             layer = _timed(pipeline.route, stage, upstream, run)
-        case Buffer():
-            return _buffered(stage, upstream, run)
-        case Broadcast():
+        case _:
             layer = _published(pipeline, upstream, run)
     return _blamed(str(stage), layer)
 
 
-async def _blamed(stage: str, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async with closing(items):
+async def _blamed(stage: str, layer: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
+    async with aclosing(layer) as items:
         try:
             async for item in items:
                 yield item
@@ -255,26 +272,24 @@ async def _blamed(stage: str, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
             raise StageError(stage, error) from error
 
 
-async def _mapped(
-    stage: Map | Stream, upstream: AsyncIterator[Any], run: Run
-) -> AsyncIterator[Any]:
+async def _mapped(stage: Map | Stream, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
     lists = isinstance(stage, Stream)
-    async with closing(upstream):
+    async with aclosing(upstream):
         async for value in upstream:
             gave = False
-            async with closing(spread(stage.fn(value), lists=lists)) as items:
+            async with aclosing(spread(stage.fn(value), lists=lists)) as items:
                 async for item in items:
                     gave = item is not None
                     if gave:
                         yield item
                     else:
-                        await _breathe()
+                        await _breathe(run)
             if not gave:
-                await _breathe()
+                await _breathe(run)
 
 
-async def _filtered(stage: Filter, upstream: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async with closing(upstream):
+async def _filtered(stage: Filter, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
+    async with aclosing(upstream):
         async for value in upstream:
             verdict = stage.fn(value)
             if shape_of(verdict) is Shape.AWAITABLE:
@@ -282,78 +297,48 @@ async def _filtered(stage: Filter, upstream: AsyncIterator[Any]) -> AsyncIterato
             if verdict:
                 yield value
             else:
-                await _breathe()
+                await _breathe(run)
 
 
-async def _led_through(stage: Through, upstream: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async with closing(upstream):
-        fair = _fair(upstream)
-        async with closing(fair), closing(spread(stage.fn(fair), lists=True)) as items:
-            async for item in items:
-                yield item
+async def _led_through(stage: Through, upstream: Any) -> AsyncGenerator[Any, None]:
+    async with aclosing(upstream), aclosing(spread(stage.fn(upstream), lists=True)) as items:
+        async for item in items:
+            yield item
 
 
-async def _fair(upstream: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    async for value in upstream:
-        yield value
-        await _breathe()
-
-
-async def _breathe() -> None:
+async def _breathe(run: Run) -> None:
     """Give others a turn if nothing was waited for since the last call.
 
     The run does this for each value that reaches it; a stage does it that keeps values from it.
     """
     task = trio.lowlevel.current_task()
     if task.custom_sleep_data is UNMOVED:
-        await trio.lowlevel.checkpoint()
+        await run._breathe()
     else:
         task.custom_sleep_data = UNMOVED
 
 
-async def _timed(
-    route: str, stage: Timeout, upstream: AsyncIterator[Any], run: Run
-) -> AsyncIterator[Any]:
-    async with closing(upstream):
-        while True:
-            with run._clock(stage.limit_s) as scope:
+async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
+    with run._deadline() as deadline:  # before the first step, so that all scopes of a stage nest
+        async with aclosing(upstream):
+            while True:
+                deadline.arm(stage.limit_s)
                 try:
                     value = await anext(upstream)
                 except StopAsyncIteration:
                     return
-            if scope.cancelled_caught:
-                raise StageTimeout(route, stage.limit_s)
-            yield value
+                deadline.arm(math.inf)
+                if deadline.scope.cancel_called:
+                    break
+                yield value
+    raise StageTimeout(route, stage.limit_s)
 
 
-async def _published(
-    pipeline: Pipeline, upstream: AsyncIterator[Any], run: Run
-) -> AsyncIterator[Any]:
-    async with closing(upstream):
+async def _published(pipeline: Pipeline, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
+    async with aclosing(upstream):
         async for value in upstream:
-            if not await run._may_go_on():
+            if not await run._at_gate():
                 return
             pipeline.tail.publish(value, run)
             await run._room()
             yield value
-
-
-async def _buffered(stage: Buffer, upstream: AsyncIterator[Any], run: Run) -> AsyncIterator[Any]:
-    # One value waits in the sender's hands beside those in the channel.
-    send, receive = trio.open_memory_channel[Any](stage.size - 1)
-    assert run._nursery is not None
-    run._nursery.start_soon(_pump, upstream, send)
-    with receive:
-        async for value in receive:
-            yield value
-
-
-async def _pump(upstream: AsyncIterator[Any], send: trio.MemorySendChannel[Any]) -> None:
-    # Closed by a plain `with`: a checkpoint there could lose an error of the stages before.
-    with send:
-        async with closing(upstream):
-            async for value in upstream:
-                try:
-                    await send.send(value)
-                except trio.BrokenResourceError:
-                    return  # the stages after the buffer have finished, and want no more

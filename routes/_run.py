@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -27,23 +27,42 @@ def current_run() -> Run | None:
 
 
 class Clock:
-    """A deadline that stands still while its run is paused."""
+    """Something that counts time, and stands still while its run is paused."""
 
-    __slots__ = ("_left_s", "scope")
+    __slots__ = ()
 
-    def __init__(self, limit_s: float, *, stands: bool) -> None:
+    def stand(self) -> None:
+        """Stop counting."""
+
+    def go_on(self) -> None:
+        """Count what is left."""
+
+
+class Deadline(Clock):
+    """The deadline of a scope that stays open: armed for a step, disarmed between two."""
+
+    __slots__ = ("_left_s", "_stands", "scope")
+
+    def __init__(self, limit_s: float = math.inf, *, stands: bool) -> None:
         self.scope = trio.CancelScope()
+        self._stands = stands
+        self.arm(limit_s)
+
+    def arm(self, limit_s: float) -> None:
+        """Cancel the scope after so many seconds; infinity disarms it."""
         self._left_s = limit_s
-        if not stands:
+        if not self._stands:
             self.go_on()
 
     def stand(self) -> None:
         """Stop counting."""
         self._left_s = self.scope.deadline - trio.current_time()
+        self._stands = True
         self.scope.deadline = math.inf
 
     def go_on(self) -> None:
         """Count what is left."""
+        self._stands = False
         self.scope.deadline = trio.current_time() + self._left_s
 
 
@@ -64,8 +83,8 @@ class Run:
 
     __slots__ = (
         "_blocked", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
-        "_interruption", "_nursery", "_protected", "_rule", "_stop", "_token", "id", "is_aside",
-        "is_cut", "outcome", "parent", "route", "scope", "started_at_s", "trigger",
+        "_interruption", "_nursery", "_protected", "_rule", "_stop", "_token", "_waits", "id",
+        "is_aside", "is_cut", "outcome", "parent", "route", "scope", "started_at_s", "trigger",
     )  # fmt: skip
 
     def __init__(self, route: RouteRuntime, run_id: int, trigger: Message, now_s: float) -> None:
@@ -94,6 +113,7 @@ class Run:
         self._nursery: trio.Nursery | None = None
         self._clocks: list[Clock] = []
         self._stop = False
+        self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
 
     @property
@@ -186,7 +206,7 @@ class Run:
         now_s = trio.current_time() if cause is None else cause.at_s
         self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)
         if runs:
-            self.scope.cancel(reason=reason)
+            self.end(reason)
         if self._token is not None:
             self._token.request()
         self.route.was_cut(self, now_s)
@@ -216,7 +236,17 @@ class Run:
         """End this run after the value in hand; what it gave stays good."""
         self._stop = True
         if self.outcome is None:
-            self.scope.cancel(reason="stopped")
+            self.end("stopped")
+
+    def end(self, reason: str) -> None:
+        """Cancel its stages, wherever they wait.
+
+        Args:
+            reason: Why, for people.
+        """
+        self.scope.cancel(reason=reason)
+        for wait in self._waits or ():
+            wait.cancel(reason=reason)
 
     def set_aside(self) -> None:
         """Let this run go on in the background: no rule reaches it, its chain is free again."""
@@ -228,7 +258,9 @@ class Run:
 
         For nodes that begin something costly: a model's answer, a tool.  Cancelling this is safe.
         """
-        return await self._may_go_on()
+        while self._gate is not None:
+            await self._gate.wait()
+        return not (self.is_cut or self._stop)
 
     def pause(self) -> None:
         """Hold this run at its next value, in place."""
@@ -246,26 +278,79 @@ class Run:
                 clock.go_on()
 
     @contextlib.contextmanager
-    def _clock(self, limit_s: float) -> Iterator[trio.CancelScope]:
-        clock = Clock(limit_s, stands=self.is_paused)
-        self._clocks.append(clock)
+    def _deadline(self) -> Iterator[Deadline]:
+        """Open a scope with a deadline, not armed yet, that stands still in a pause."""
+        deadline = Deadline(stands=self.is_paused)
+        self._clocks.append(deadline)
         try:
-            with clock.scope:
-                yield clock.scope
+            with deadline.scope:
+                yield deadline
         finally:
-            self._clocks.remove(clock)
+            self._clocks.remove(deadline)
 
-    async def _may_go_on(self) -> bool:
-        """Wait while this run is paused; then tell whether its next value still counts."""
+    async def _wait(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        """Wait for something between two values, whatever becomes of the scopes of a stage.
+
+        A generator that is suspended may hold a scope whose deadline passes, or a nursery of which
+        a task fails.  That is for the generator, at its next step: it ends no pause, and no wait
+        for a sink.
+
+        Args:
+            wait: What is waited for; it is called again if it was cancelled.
+            *args: Its arguments.
+        """
+        while True:
+            try:
+                await wait(*args)
+            except trio.Cancelled:  # noqa: ASYNC103 - it comes again at the next step of its owner
+                if self._is_ending:
+                    raise
+            else:
+                return
+            with trio.CancelScope(shield=True, deadline=self._nearest_deadline_s) as scope:
+                self._waits = [*(self._waits or ()), scope]
+                try:
+                    await wait(*args)
+                    return
+                finally:
+                    self._waits.remove(scope)
+
+    @property
+    def _is_ending(self) -> bool:
+        """Whether one of the engine's own scopes is cancelled."""
+        scopes = [self.scope, self.route.router.nursery.cancel_scope]
+        if self._nursery is not None:
+            scopes.append(self._nursery.cancel_scope)
+        scopes += [deadline.scope for deadline in self._deadlines]
+        return any(scope.cancel_called for scope in scopes)
+
+    @property
+    def _nearest_deadline_s(self) -> float:
+        return min((one.scope.deadline for one in self._deadlines), default=math.inf)
+
+    @property
+    def _deadlines(self) -> Iterator[Deadline]:
+        return (clock for clock in self._clocks if isinstance(clock, Deadline))
+
+    async def _at_gate(self) -> bool:
+        """Wait while this run is paused; then tell whether the value in hand still counts."""
         while self._gate is not None:
-            await self._gate.wait()
+            await self._wait(self._gate.wait)
         return not (self.is_cut or self._stop)
 
     async def _room(self) -> None:
         """Wait until the sink that this run has filled has room."""
         if self._blocked is not None:
-            await self._blocked.room()
+            await self._wait(self._blocked.room)
             self._blocked = None
+
+    async def _breathe(self) -> None:
+        """Give others a turn."""
+        try:
+            await trio.lowlevel.checkpoint()
+        except trio.Cancelled:  # noqa: ASYNC103 - as above; others had their turn all the same
+            if self._is_ending:
+                raise
 
     def hold(self) -> None:
         """Keep this run interruptible until ``release()``, also after its stages have finished."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from ._errors import Interrupted, PublishLoop
+from ._closing import contain
+from ._errors import Interrupted, PublishLoop, ScopeLeak
 from ._events import alias_of
 from ._failures import Failures
 from ._flow import NOT_YET, carry_out, causes
@@ -223,15 +224,13 @@ class RouteRuntime:
                 elif pending is not None:
                     pending.discard()
                 reached_end = True
-        except Exception as exc:  # noqa: BLE001 - the edge of the run: told in _ended()
-            error = exc
-        except BaseExceptionGroup as group:
-            error, rest = group.split(Exception)
-            self._cast_off(run, error)
-            raise (group if rest is None else rest) from None
-        except BaseException:  # everything ends, not this run alone
-            self._cast_off(run, None)
-            raise
+        except BaseException as exc:  # noqa: ASYNC103, BLE001 - the edge of the run: see _ended()
+            error, rest = contain(exc)
+            if isinstance(error, ScopeLeak) and run.scope.cancel_called:
+                error = None  # it comes of ending the run, and that is all
+            if rest is not None:  # everything ends, not this run alone
+                self._cast_off(run, error)
+                raise rest from None  # noqa: ASYNC104 - Cancelled is in it
         if self._ended(run, error, reached_end=reached_end):
             await self._handle(run)
 
@@ -298,8 +297,12 @@ class RouteRuntime:
                 result = rule.handler(run.interruption.cause, run.interruption)
                 if shape_of(result) is Shape.AWAITABLE:
                     await result
-            except Exception as error:  # noqa: BLE001 - told, and the next turn works
-                self.router.failed(run, self, str(rule), error)
+            except BaseException as error:  # noqa: ASYNC103 - told, and the next turn works
+                told, rest = contain(error)
+                if told is not None:
+                    self.router.failed(run, self, str(rule), told)
+                if rest is not None:
+                    raise
         if scope.cancelled_caught:
             log.warning("handler_too_slow", route=str(self.route), rule=str(rule), limit_s=limit_s)
 
@@ -517,7 +520,7 @@ class RouteRuntime:
         self._forget_waiting(f"the router is closing: {outcome}")
         self._close_failures()
         for run in self.runs:
-            run.scope.cancel(reason=outcome)
+            run.end(outcome)
 
     def was_cut(self, run: Run, now_s: float) -> None:
         """Take note of a cut; called by the run, in the same step."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AbstractAsyncContextManager
 from enum import IntEnum
 from inspect import isawaitable
 from types import GeneratorType
 from typing import Any
 
-import trio
+from ._closing import closing
 
 
 class Shape(IntEnum):
@@ -19,6 +20,8 @@ class Shape(IntEnum):
     ASYNC_ITERATOR = 2
     ITERATOR = 3
     LISTED = 4
+    CHANNEL = 5
+    """An async context manager that gives what is to be iterated, as of `trio.as_safe_channel`."""
 
 
 _shapes: dict[type, Shape] = {}
@@ -44,6 +47,8 @@ def _find_shape(value: object, cls: type) -> Shape:
         return Shape.ITERATOR
     if cls in (list, tuple, range, set, frozenset):
         return Shape.LISTED
+    if issubclass(cls, AbstractAsyncContextManager):
+        return Shape.CHANNEL
     return Shape.PLAIN
 
 
@@ -53,12 +58,12 @@ def is_iterator(value: object) -> bool:
     return shape in (Shape.ASYNC_ITERATOR, Shape.ITERATOR, Shape.LISTED)
 
 
-async def spread(value: Any, *, lists: bool) -> AsyncIterator[Any]:
+async def spread(value: Any, *, lists: bool) -> AsyncGenerator[Any, None]:
     """Yield one by one what a stage gave, awaiting it where it has to be.
 
     Args:
         value: What the stage gave.
-        lists: Whether a list or tuple is taken apart.
+        lists: Whether a list or tuple is taken apart, and what `trio.as_safe_channel` makes.
     """
     shape = shape_of(value)
     while shape is Shape.AWAITABLE:
@@ -66,6 +71,10 @@ async def spread(value: Any, *, lists: bool) -> AsyncIterator[Any]:
         shape = shape_of(value)
     if shape is Shape.ASYNC_ITERATOR:
         async with closing(value) as items:
+            async for item in items:
+                yield item
+    elif lists and shape is Shape.CHANNEL:
+        async with value as channel, closing(channel) as items:
             async for item in items:
                 yield item
     elif shape is Shape.ITERATOR or (lists and shape is Shape.LISTED):
@@ -82,29 +91,3 @@ def _closing_sync(items: Iterable[Any]) -> Iterable[Any]:
         close = getattr(items, "close", None)
         if close is not None:
             close()
-
-
-CLOSE_S = 1.0
-"""How long the clean-up of an iterator that was left early may take, in seconds."""
-
-
-class closing:
-    """Closes an async iterator that is left early, in bounded time, whatever happens around it."""
-
-    __slots__ = ("items", "iterator")
-
-    def __init__(self, items: Any) -> None:
-        self.items = items
-        self.iterator = aiter(items)
-
-    async def __aenter__(self) -> Any:
-        return self.iterator
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        both = (self.iterator,) if self.iterator is self.items else (self.iterator, self.items)
-        for one in both:
-            aclose = getattr(one, "aclose", None)
-            if aclose is not None:
-                # Shielded, as the iterator's own `finally` may have to say goodbye to a server.
-                with trio.move_on_after(CLOSE_S, shield=True):
-                    await aclose()

@@ -5,7 +5,8 @@ import types
 import pytest
 import trio
 
-from routes._values import CLOSE_S, Shape, closing, is_iterator, shape_of, spread
+from routes._closing import CLOSE_S, closing
+from routes._values import Shape, is_iterator, shape_of, spread
 
 
 async def later(value):
