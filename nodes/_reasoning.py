@@ -6,18 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-import trio
-
 from bridge.events import AgentResponse
+from routes._closing import closing
 
 from ._context import ConversationContext
 from ._node import Node
 
 if TYPE_CHECKING:
     from bridge import Message
-
-CLOSE_S = 1.0
-"""How long the clean-up of an answer that was left early may take, in seconds."""
 
 
 class ReasoningNode(Node, ABC):
@@ -62,17 +58,11 @@ class ReasoningNode(Node, ABC):
             The events that ``process_context`` yields.
         """
         self.current_response = ""
-        answer = self.process_context(self.context)
-        try:
+        async with closing(self.process_context(self.context)) as answer:
             async for event in answer:
                 if isinstance(event, AgentResponse):
                     self.current_response += event.content
                 yield event
-        finally:
-            aclose = getattr(answer, "aclose", None)
-            if aclose is not None:
-                with trio.move_on_after(CLOSE_S, shield=True):
-                    await aclose()
 
     def on_interrupt_generate(self, message: Message | None) -> Any:
         """Hear that an answer was cut; meant for ``interrupt_on(…, handler=…)``.

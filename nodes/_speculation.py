@@ -8,12 +8,13 @@ begun if its question is the very same; otherwise, and when the user goes on, it
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 import trio
+
+from routes._closing import closing, contain
 
 from .llm import AnswerPiece, ChatModel
 
@@ -83,13 +84,16 @@ class SpeculativeModel:
 
     async def _write(self, begun: _Begun) -> None:
         messages, tools = begun.question
-        with begun.scope, begun.send:
+        with begun.send:
             try:
-                async with aclosing(self._pieces(messages, tools)) as pieces:
-                    async for piece in pieces:
-                        await begun.send.send(piece)
-            except Exception as error:  # noqa: BLE001  raised to who takes over, or asked anew
-                begun.error = error
+                with begun.scope:
+                    async with closing(self._pieces(messages, tools)) as pieces:
+                        async for piece in pieces:
+                            await _keep(begun, piece)
+            except BaseException as failure:  # noqa: ASYNC103, BLE001  raised to who takes over
+                begun.error, rest = contain(failure)
+                if rest is not None:
+                    raise rest from None  # noqa: ASYNC104  Cancelled is in it
         if self._begun is begun and begun.scope.cancelled_caught:
             self._begun = None  # nobody has asked for it
 
@@ -112,7 +116,7 @@ class SpeculativeModel:
         """
         begun = self._take(messages, tools)
         if begun is None:
-            async with aclosing(self._pieces(messages, tools)) as pieces:
+            async with closing(self._pieces(messages, tools)) as pieces:
                 async for piece in pieces:
                     yield piece
             return
@@ -139,3 +143,13 @@ class SpeculativeModel:
 
     def _pieces(self, messages: Chat, tools: Chat) -> AsyncGenerator[AnswerPiece, None]:
         return self._model.stream(messages, tools=tools)  # type: ignore[return-value]  # models write generators
+
+
+async def _keep(begun: _Begun, piece: AnswerPiece) -> None:
+    try:
+        begun.send.send_nowait(piece)
+    except trio.WouldBlock:
+        await begun.send.send(piece)
+    else:
+        # A deadline that the model holds may be over by now: that is for its next step.
+        await trio.lowlevel.cancel_shielded_checkpoint()

@@ -25,6 +25,7 @@ from bridge._render import as_chat
 from bridge.control import StepState, TurnPhase
 from bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
 from bridge.events import ToolCall, ToolResult
+from routes._closing import closing
 
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
@@ -177,26 +178,24 @@ class ToolLoop:
         self._story.add_late(is_heard=self._turn is None or not self._turn.is_aside)
         messages = self._story.messages(self._plan.messages)
         answer: Any = self._plan.model.stream(messages, tools=self._schemas)
-        async with aclosing(answer):
-            while True:
-                piece = await self.meter.within(anext, answer, None)
-                match piece:
-                    case None:
-                        self._model_ended("done")
-                        return
-                    case TextDelta():
-                        self.meter.use("tokens")
-                        counted += 1
-                        self._text += piece.text
-                        self._show("text")
-                        yield piece.text
-                    case ToolCallRequest():
-                        self._requests.append(piece)
-                        self._show("tool_call", piece.name)
-                    case AnswerProgress():
-                        self._show(piece.phase, piece.label)
-                    case Usage():
-                        self._count(piece, counted)
+        with self.meter.steps() as step:
+            async with closing(answer) as pieces:
+                while (piece := await step(anext, pieces, None)) is not None:
+                    match piece:
+                        case TextDelta():
+                            self.meter.use("tokens")
+                            counted += 1
+                            self._text += piece.text
+                            self._show("text")
+                            yield piece.text
+                        case ToolCallRequest():
+                            self._requests.append(piece)
+                            self._show("tool_call", piece.name)
+                        case AnswerProgress():
+                            self._show(piece.phase, piece.label)
+                        case Usage():
+                            self._count(piece, counted)
+                self._model_ended("done")
 
     def _count(self, usage: Usage, counted: int) -> None:
         """Count what an answer took, less the pieces that were counted as they came."""

@@ -12,10 +12,11 @@ import json
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 import structlog
 import trio
@@ -155,13 +156,22 @@ class ActiveClock(Clock):
     def limit(self, total_s: float) -> Iterator[trio.CancelScope]:
         """Open a scope that is cancelled once the clock has counted this many seconds in all."""
         scope = trio.CancelScope()
-        self._scopes[scope] = total_s
-        self._set_deadlines()
+        self.arm(scope, total_s)
         try:
             with scope:
                 yield scope
         finally:
             del self._scopes[scope]
+
+    def arm(self, scope: trio.CancelScope, total_s: float) -> None:
+        """Cancel a scope once the clock has counted this many seconds in all."""
+        self._scopes[scope] = total_s
+        self._set_deadlines()
+
+    def disarm(self, scope: trio.CancelScope) -> None:
+        """Let a scope be, whatever the clock counts."""
+        del self._scopes[scope]
+        scope.deadline = math.inf
 
     def _set_deadlines(self) -> None:
         stands = self._since_s is None
@@ -290,15 +300,20 @@ class Meter:
         Raises:
             Capped: The time is up; what was waited for is cancelled.
         """
-        timed = [meter for meter in self._lineage if meter.caps.wall_s is not None]
-        if not timed:
-            return await fn(*args)
-        self.check("wall_s")
-        with ExitStack() as stack:
-            scopes = [stack.enter_context(meter._time_left()) for meter in timed]
-            return await fn(*args)
-        reached = (m for m, scope in zip(timed, scopes, strict=True) if scope.cancelled_caught)
-        raise next(reached)._capped("wall_s")
+        with self.steps() as step:
+            return await step(fn, *args)
+
+    def steps(self) -> Steps:
+        """Return a block for what is awaited step by step, such as an iterator of others.
+
+        Called in the block as ``within()`` is, it does the same; but its scopes are opened with the
+        block, so that an iterator may hold scopes of its own from step to step.  Between two steps
+        the time at work cancels nothing.
+        """
+        timed = [
+            (meter, meter.caps.wall_s) for meter in self._lineage if meter.caps.wall_s is not None
+        ]
+        return Steps(self, timed)
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -329,10 +344,6 @@ class Meter:
             yield
         finally:
             _current.reset(token)
-
-    def _time_left(self) -> AbstractContextManager[trio.CancelScope]:
-        assert self.caps.wall_s is not None
-        return self.clock.limit(self.caps.wall_s)
 
     def _capped(self, which: Cap) -> Capped:
         limit = self.limit(which)
@@ -365,6 +376,53 @@ class Meter:
             with self.clock.limit(WARN_AT * limit_s):
                 await trio.sleep_forever()
             self._warn_if_due("wall_s")
+
+
+class Steps:
+    """Awaits one thing after the other, for as long as the time at work lasts."""
+
+    def __init__(self, meter: Meter, timed: list[tuple[Meter, float]]) -> None:
+        self._meter = meter
+        self._timed = [(one, limit_s, trio.CancelScope()) for one, limit_s in timed]
+        self._scopes = ExitStack()
+
+    def __enter__(self) -> Self:
+        for _, _, scope in self._timed:
+            self._scopes.enter_context(scope)
+        return self
+
+    async def __call__(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
+        """Await what a function gives.
+
+        Raises:
+            Capped: The time is up.  If it was up before, the function was not called.
+        """
+        if not self._timed:
+            return await fn(*args)
+        self._meter.check("wall_s")
+        for meter, limit_s, scope in self._timed:
+            meter.clock.arm(scope, limit_s)
+        try:
+            result = await fn(*args)
+        finally:
+            for meter, _, scope in self._timed:
+                meter.clock.disarm(scope)
+        self._refuse_if_cancelled()
+        return result
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._scopes.__exit__(kind, error, traceback):
+            self._refuse_if_cancelled()
+
+    def _refuse_if_cancelled(self) -> None:
+        for meter, _, scope in self._timed:
+            if scope.cancel_called:
+                raise meter._capped("wall_s")
 
 
 _current: ContextVar[Meter | None] = ContextVar("bargein_meter", default=None)

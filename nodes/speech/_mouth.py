@@ -22,6 +22,7 @@ from bridge.events import (
     LogMetric,
     UserStoppedSpeaking,
 )
+from routes._closing import closing
 
 from ._clauses import ClauseSplitter
 from ._protocols import TextToSpeech
@@ -119,7 +120,7 @@ class Mouth:
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is kept back, so that the last one can be marked as such.
         text, kept = clause.text, None
-        async with aclosing(self._voice.synthesize(clause.text.strip())) as pieces:
+        async with closing(self._voice.synthesize(clause.text.strip())) as pieces:
             async for piece in pieces:
                 if kept is not None:
                     yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=False)
