@@ -12,7 +12,8 @@ const KEPT = 5000;
 const ROWS = 200;
 const EVERY_MS = 100;
 const NEAR_END_PX = 60;
-const SUMMARY = 140; // characters
+const FIELDS = 8; // that a row shows; it opens to all of them
+const VALUE = 120; // characters of one
 
 /** Which records a category shows, by the beginnings of their names. */
 const CATEGORIES = [
@@ -144,7 +145,7 @@ export class EventLog {
       { role: "row", "data-category": categoryOf(name) },
       h("td", { role: "cell", class: "when" }, clock(t, 3)),
       h("th", { role: "rowheader", scope: "row" }, open, h("span", { class: "source" }, source)),
-      h("td", { role: "cell", class: "what" }, summary(data)),
+      h("td", { role: "cell", class: "what" }, ...fieldsOf(data).flatMap(field)),
     );
     open.addEventListener("click", () => this.#toggle(row, open, record));
     this.#recordOf.set(row, record);
@@ -242,13 +243,34 @@ export function categoryOf(name) {
   return category;
 }
 
-/** The fields of an event on one line. */
-export function summary(data) {
-  const parts = Object.entries(data)
-    .filter(([, value]) => value !== null && value !== undefined && value !== "")
-    .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`);
-  const line = parts.join(" · ");
-  return line.length > SUMMARY ? `${line.slice(0, SUMMARY)}…` : line;
+/** The fields of an event as they are read: [[name, value]], both text; empty ones are left out. */
+export function fieldsOf(data) {
+  const all = Object.entries(data).flatMap(([name, value]) => flat(name, value));
+  const rest = all.length - FIELDS;
+  return rest > 1 ? [...all.slice(0, FIELDS), ["", `and ${rest} more`]] : all;
+}
+
+function flat(name, value) {
+  if (value === null || value === undefined || value === "") return [];
+  if (Array.isArray(value)) return value.length ? [[name, short(value.map(words).join(", "))]] : [];
+  if (typeof value !== "object") return [[name, short(words(value))]];
+  return Object.entries(value).flatMap(([inner, each]) => flat(`${name}.${inner}`, each));
+}
+
+function words(value) {
+  if (typeof value === "number") return String(Math.round(value * 1000) / 1000);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function short(text) {
+  return text.length > VALUE ? `${text.slice(0, VALUE).trimEnd()}…` : text;
+}
+
+/** A field with a space behind it, so that a copied row is read as it is seen. */
+function field([name, value]) {
+  const key = name ? [h("span", { class: "key" }, name), " "] : [];
+  return [h("span", { class: "field" }, ...key, h("span", { class: "value" }, value)), " "];
 }
 
 function toJson(value) {

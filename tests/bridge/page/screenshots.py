@@ -112,6 +112,23 @@ def question(page: Any) -> None:
     shown(page, "#question")
 
 
+def settings(page: Any) -> None:
+    """The settings: devices, volume, transcript, keys."""
+    call(page)
+    shown(page, "#settings-toggle")
+    page.wait_for_selector("#speaker option", state="attached")
+    page.click("#settings-toggle")
+    page.evaluate("document.activeElement.blur()")
+
+
+def ended(page: Any) -> None:
+    """The call is over, and its transcript can be kept."""
+    cut(page)
+    page.click("#hangup")
+    shown(page, "#kept")
+    page.evaluate("document.activeElement.blur()")
+
+
 def talking(page: Any) -> None:
     """The key to talk is held."""
     cut(page)
@@ -126,14 +143,19 @@ PICTURES: dict[str, tuple[Scene, dict[str, Any], str]] = {
     "desk-steps": (steps, DESK, "dark"),
     "desk-stopping": (stopping, DESK, "light"),
     "desk-question": (question, DESK, "dark"),
+    "desk-ended": (ended, DESK, "light"),
     "phone-speaking": (speaking, PHONE, "dark"),
     "phone-tool": (tool, PHONE, "light"),
     "phone-paused": (paused, PHONE, "light"),
     "phone-redirect": (redirect, PHONE, "dark"),
     "phone-question": (question, PHONE, "light"),
     "phone-talking": (talking, PHONE, "dark"),
+    "phone-settings": (settings, PHONE, "light"),
 }
 """Each picture: what is on it, its screen and its colours."""
+
+FULL = {"phone-paused"}
+"""Pictures of an app that asks for the whole handle."""
 
 
 def take(browser: Any, port: int, folder: Path, name: str) -> Path:
@@ -159,12 +181,16 @@ def main() -> None:
     from playwright.sync_api import sync_playwright  # the driver is only started for this
 
     FOLDER.mkdir(exist_ok=True)
-    with running("agent_server.py") as port, sync_playwright() as playwright:
+    with (
+        running("agent_server.py") as plain,
+        running("agent_server.py", "full") as full,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(
             executable_path=find_browser(), headless=True, args=[*ARGS, *MICROPHONE]
         )
         for name in PICTURES:
-            take(browser, port, FOLDER, name)
+            take(browser, full if name in FULL else plain, FOLDER, name)
         browser.close()
 
 

@@ -12,10 +12,21 @@ async (name) => {
   return categoryOf(name);
 }
 """
-SUMMARY = """
+FIELDS = """
 async (data) => {
-  const { summary } = await import(new URL("page/event-log.js", document.baseURI));
-  return summary(data);
+  const { fieldsOf } = await import(new URL("page/event-log.js", document.baseURI));
+  return fieldsOf(data);
+}
+"""
+ROW = """
+async () => {
+  const { EventLog } = await import(new URL("page/event-log.js", document.baseURI));
+  const log = new EventLog();
+  log.add({ t: 1, name: "a.b", source: "call", data: { held_s: 0.5, rule: "min_words" } });
+  log.setShown(true);
+  const cell = log.element.querySelector(".what");
+  const texts = (selector) => [...cell.querySelectorAll(selector)].map((e) => e.textContent);
+  return [cell.textContent.trim(), texts(".key"), texts(".value")];
 }
 """
 
@@ -42,10 +53,38 @@ def test_each_event_has_one_category(bare_page: Any, name: str, category: str) -
     assert bare_page.evaluate(CATEGORY, name) == category
 
 
-def test_a_summary_is_one_short_line(bare_page: Any) -> None:
-    """Fields stand one after the other, empty ones are left out, long lines end."""
-    data = {"name": "x", "value": 0, "unit": "", "on": False, "values": {"a": 1}, "none": None}
-    assert bare_page.evaluate(SUMMARY, data) == 'name x · value 0 · on false · values {"a":1}'
-    long = bare_page.evaluate(SUMMARY, {"text": "y" * 500})
-    assert len(long) == 141
-    assert long.endswith("…")
+def test_fields_are_named_values(bare_page: Any) -> None:
+    """Nested fields are named by their way, numbers are rounded, and empty ones are left out."""
+    data = {
+        "name": "x",
+        "value": 0.12345,
+        "unit": "",
+        "on": False,
+        "values": {"voiced_s": 0.18, "words": [1, "two"]},
+        "none": None,
+        "empty": [],
+        "count": 0,
+    }
+    assert bare_page.evaluate(FIELDS, data) == [
+        ["name", "x"],
+        ["value", "0.123"],
+        ["on", "no"],
+        ["values.voiced_s", "0.18"],
+        ["values.words", "1, two"],
+        ["count", "0"],
+    ]
+
+
+def test_long_fields_and_many_of_them_end(bare_page: Any) -> None:
+    """A row stays short: the event opens to all that it has."""
+    [[name, value]] = bare_page.evaluate(FIELDS, {"text": "y" * 500})
+    assert (name, len(value), value[-1]) == ("text", 121, "…")
+    many = bare_page.evaluate(FIELDS, {f"n{i}": i for i in range(12)})
+    assert many[7:] == [["n7", "7"], ["", "and 4 more"]]
+    assert len(bare_page.evaluate(FIELDS, {f"n{i}": i for i in range(9)})) == 9
+
+
+def test_a_row_shows_its_fields_apart(bare_page: Any) -> None:
+    """Names and values are elements of their own, and read as words with spaces."""
+    told = bare_page.evaluate(ROW)
+    assert told == ["held_s 0.5 rule min_words", ["held_s", "rule"], ["0.5", "min_words"]]

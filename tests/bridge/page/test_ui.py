@@ -68,6 +68,8 @@ def test_looks(visit: Open, tmp_path: Path, screen: str, scheme: str) -> None:
     page.screenshot(path=tmp_path / "call.png")
     page.click("#hangup")
     check_layout(page)
+    last = page.locator("#kept .download").bounding_box()
+    assert last["x"] + last["width"] <= SCREENS[screen]["viewport"]["width"]
     page.screenshot(path=tmp_path / "ended.png")
     assert all((tmp_path / f"{name}.png").stat().st_size > 5000 for name in ("welcome", "call"))
 
@@ -120,6 +122,27 @@ def test_the_handle_fits(meet: Open, tmp_path: Path, screen: str) -> None:
         page.screenshot(path=tmp_path / f"{screen}-{name}-redirect.png")
         page.keyboard.press("Escape")
     assert page.evaluate("document.querySelector('.heard').getBoundingClientRect().top") > 0
+
+
+@pytest.mark.parametrize("screen", HELD_SCREENS)
+def test_the_settings_fit(visit: Open, screen: str) -> None:
+    """On each screen every setting can be reached: what does not fit is scrolled to."""
+    call = visit("echo", **HELD_SCREENS[screen])
+    call.start()
+    call.wait("document.querySelector('#speaker').options.length > 1")
+    page = call.page
+    page.click("#settings-toggle")
+    check_layout(page)
+    box = page.locator("#settings").bounding_box()
+    assert box["y"] >= 0
+    assert page.evaluate(
+        "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('#settings'))"
+    )
+    page.locator("#settings .hint").scroll_into_view_if_needed()
+    assert (
+        page.evaluate(COVERED.replace("#float button", "#settings :is(select, input, button)"))
+        == []
+    )
 
 
 @pytest.mark.proof
