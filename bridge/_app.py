@@ -14,6 +14,7 @@ import trio
 
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest
+from ._error_text import detail, headline
 from ._history import History
 from ._not_understood import NOT_UNDERSTOOD, say_not_understood
 from ._transport import Speech, Transport
@@ -216,7 +217,8 @@ class App:
         except Exception as error:
             call.router.caught(error)
             log.exception("answer_failed", answer=_qualified(self.answer), exc_info=error)
-            event = AgentError(message=f"{type(error).__name__} in {_qualified(self.answer)}")
+            told = headline(error, _qualified(self.answer))
+            event = AgentError(message=told, detail=detail(error))
             call.router.publish_detached(event, "call")
             call.end("agent_error")
 

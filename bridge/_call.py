@@ -17,6 +17,7 @@ from ._bridge import Bridge
 from ._call_actions import CallActions
 from ._chain_check import ChainCheck
 from ._converse import Generates, converse
+from ._error_text import detail, explain, headline
 from ._goodbye import Goodbye
 from ._history import History
 from ._speaking import Speaking
@@ -498,6 +499,7 @@ class Call:
             self._transport.send(message)
 
     def _show_error(self, error: Exception) -> None:
+        explain(error)
         for look in tuple(self.on_error):
             look(error)
 
@@ -505,7 +507,7 @@ class Call:
         if _comes_of_an_error(run or current_run()):
             return  # a route on AgentError that fails itself would tell for ever
         event = AgentError(
-            message=f"{type(error).__name__} in {stage}", route=str(route), stage=stage
+            message=headline(error, stage), route=str(route), stage=stage, detail=detail(error)
         )
         self.router.publish_detached(event, route.source)
 

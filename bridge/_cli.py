@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 import structlog
 
+from ._error_text import where_in_app
 from ._logs import configure_logs
 from ._option_values import as_port, as_positive_float, as_positive_int, as_seconds
 from ._plugin_commands import PluginCommand, find_plugins
@@ -212,7 +213,7 @@ def _talk(options: argparse.Namespace) -> int:
 
     # Whoever talks to an agent of this machine may see all of it.
     limits = Limits(watch="words")
-    return _run(options, invite, host="127.0.0.1", limits=limits, thread=options.thread)
+    return _run(options, invite, host="127.0.0.1", limits=limits, thread=options.thread, texts=True)
 
 
 def _chat(options: argparse.Namespace) -> int:
@@ -224,7 +225,7 @@ def _chat(options: argparse.Namespace) -> int:
     except (ChatError, ImportError, ThreadError) as error:
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: told; the log has where
-        return _fail(f"{type(error).__name__}: {error} (the log says where)")
+        return _fail(f"{_told(error)} (the log has all lines)")
 
 
 def _run(
@@ -236,8 +237,9 @@ def _run(
     origins: Sequence[str | re.Pattern[str]] | None = None,
     limits: Limits | None = None,
     thread: str | None = None,
+    texts: bool = False,
 ) -> int:
-    configure_logs(options.log_level, pii=options.log_pii)
+    configure_logs(options.log_level, pii=options.log_pii, texts=texts)
     try:
         _try_address(host, options.port)  # before anything is loaded, which may take long
         app = load_app(options.target)
@@ -268,7 +270,7 @@ def _run(
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: told, and logged for debug
         structlog.get_logger().debug("server_failed", exc_info=error)
-        return _fail(f"{type(error).__name__}: {error} (--log-level debug shows where)")
+        return _fail(f"{_told(error)} (--log-level debug shows all lines)")
     return 0
 
 
@@ -310,6 +312,11 @@ def _why_no_address(error: OSError, host: str, port: int) -> str:
 def _fail(problem: str, *, code: int = 1) -> int:
     sys.stderr.write(f"error: {problem}\n")
     return code
+
+
+def _told(error: Exception) -> str:
+    place = where_in_app(error)
+    return f"{type(error).__name__}: {error}" + (f"\n  {place}\n " if place else "")
 
 
 def _version() -> str:

@@ -254,11 +254,15 @@ class AgentError(Event):
 
     type: Literal["agent.error"] = "agent.error"
     message: str
-    """What went wrong, for a person; names the error's class, never what was said."""
+    """What went wrong, for a person; names the error's class, and says what the framework says of
+    it, never what was said."""
     route: str = ""
     """The chain that failed, as it was written."""
     stage: str = ""
     """The stage of that chain."""
+    detail: str = Field(default="", exclude=True, repr=False)
+    """For the developer: the text of the exception, which may quote what was said, and the line of
+    the app that raised it.  It is left out wherever the event is written as JSON."""
 
 
 class ToolCall(Event):
@@ -283,6 +287,8 @@ class ToolResult(Event):
     outcome: ToolOutcome = "completed"
     ran_s: float = 0.0
     """Seconds from its start to its end; 0 for a tool that never began."""
+    detail: str = Field(default="", exclude=True, repr=False)
+    """For the developer: the line of the app that raised the error.  The model is not told."""
 
 
 class ToolProgress(Event):

@@ -11,7 +11,16 @@ Interrupted               raised by InterruptToken.throw_if_requested
 from __future__ import annotations
 
 
-class RouteDefinitionError(TypeError):
+class SafeText:
+    """Of an exception whose text is the framework's own, and never quotes what people said."""
+
+    @property
+    def safe_text(self) -> str:
+        """What may be shown where the texts of exceptions are hidden."""
+        return str(self)
+
+
+class RouteDefinitionError(SafeText, TypeError):
     """A chain was declared wrong; raised by the very call that is wrong."""
 
 
@@ -19,7 +28,7 @@ class RouteError(Exception):
     """Something went wrong while routes ran."""
 
 
-class StageTimeout(RouteError, TimeoutError):
+class StageTimeout(SafeText, RouteError, TimeoutError):
     """The stages before a ``.timeout(s)`` did not give their next value in time."""
 
     def __init__(self, route: str, limit_s: float) -> None:
@@ -31,7 +40,7 @@ class StageTimeout(RouteError, TimeoutError):
         return f"no value within {self.limit_s} s before .timeout() in {self.route}"
 
 
-class PublishLoop(RouteError):
+class PublishLoop(SafeText, RouteError):
     """Sync routes published to one another without end."""
 
     def __init__(self, event: str, depth: int) -> None:

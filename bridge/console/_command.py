@@ -70,10 +70,15 @@ def chat(options: argparse.Namespace) -> int:
     app = load_app(options.target)
     with ExitStack() as stack:
         try:
-            log = stack.enter_context(opened_log(options.log))
+            log, where = stack.enter_context(opened_log(options.log))
         except OSError as error:
             raise ChatError(f"--log {str(options.log)!r} cannot be written to: {error}") from error
-        return _chat(app, options, log)
+        try:
+            return _chat(app, options, log)
+        finally:
+            # After the conversation: it is looked for when something went wrong.
+            place = "nowhere; name a file with --log" if where is None else where.absolute()
+            sys.stderr.write(f"  log: {place}\n")
 
 
 def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:

@@ -176,16 +176,15 @@ class Console:
             nursery.start_soon(self._draw)
             nursery.start_soon(self._read_keys)
             async with session.open(self.take, self) as (call, conversation):
-                self._begin(call, conversation)
+                self._begin(call, conversation, session)
                 await conversation.run()
                 nursery.cancel_scope.cancel()
                 self._settle(call, conversation)
 
-    def _begin(self, call: Call, conversation: Conversation) -> None:
-        entries = call.history.entries
-        for line in earlier_lines(entries):
+    def _begin(self, call: Call, conversation: Conversation, session: Session) -> None:
+        for line in earlier_lines(session.earlier):
             self.show(line)
-        said = [entry.content for entry in entries if isinstance(entry, UserEntry)]
+        said = [entry.content for entry in session.earlier if isinstance(entry, UserEntry)]
         self._editor.remember(said)
         self._call, self._conversation = call, conversation
         for entry in self._early:

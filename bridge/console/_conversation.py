@@ -126,9 +126,14 @@ class Conversation:
     # --- what is known --------------------------------------------------------------------------
 
     @property
+    def questions(self) -> tuple[PermissionRequested, ...]:
+        """The questions that wait for an answer."""
+        return self._handle.snapshot().permissions
+
+    @property
     def question(self) -> PermissionRequested | None:
         """The question that waits for an answer first."""
-        return next(iter(self._handle.snapshot().permissions), None)
+        return next(iter(self.questions), None)
 
     @property
     def is_at_work(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any
 
 from ..control._verbs import ToolOutcome
@@ -109,9 +110,10 @@ class Narrator:
         tool = self.tools.pop(result.id, ToolAtWork(one_line(result.name, 40), ""))
         mark, style, words = _OUTCOMES[result.outcome]
         if result.error and result.outcome == "completed":
-            mark, style, words = "✗ ", "bad", f"failed: {one_line(result.content, 80)}"
+            mark, style, words = "✗ ", "bad", f"failed: {' '.join(clean(result.content).split())}"
         parts = [f"{tool.name}({tool.arguments})", words, seconds(result.ran_s)]
-        return Line(" · ".join(part for part in parts if part), style, mark)
+        text = " · ".join(part for part in parts if part)
+        return Line(_with_detail(text, clean(result.detail)), style, mark)
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
@@ -134,10 +136,15 @@ def _progress(event: ToolProgress | ToolOutput) -> str:
     return f"{event.fraction:.0%} {text}".strip()
 
 
+def _with_detail(text: str, detail: str) -> str:
+    """Return a text with what the developer reads below it."""
+    return f"{text}\n{indent(detail, '  ')}" if detail else text
+
+
 def _line_of(event: Any) -> Line | None:
     match event:
-        case AgentError(message=message):
-            return Line(clean(message), "bad", "✗ ")
+        case AgentError(message=message, detail=detail):
+            return Line(clean(_with_detail(message, detail)), "bad", "✗ ")
         case AgentHandoff(target=target):
             return Line(f"{one_line(target, 40)} takes over", "dim", "→ ")
         case AgentSpeechCut(unheard=unheard) if unheard.strip():

@@ -23,12 +23,15 @@ from ._lines import Line, encodable
 from ._narrator import Narrator
 from ._session import Session, earlier_lines
 from ._signals import Signals
+from ._status import question_lines
 
 if TYPE_CHECKING:
     from .._call import Call
 
 AGAIN_S = 2.0
 """Within this time a second Ctrl+C leaves."""
+
+PLAIN_HINT = "y, n or always, on a line of its own"
 
 MAX_LINE = 1 << 20
 """Bytes of the longest line that is taken as one."""
@@ -61,6 +64,7 @@ class PlainConsole:
         self._more = trio.Event()
         self._is_over = False
         self._in_line = False
+        self._asked = ""
         self._interrupted_s = -AGAIN_S
         self._signals = Signals(self._take_signal, lambda: None)
 
@@ -73,6 +77,16 @@ class PlainConsole:
         self._narrator.take(message.event)
         if self._conversation is not None:
             self._conversation.changed()
+        self._show_question()
+
+    def _show_question(self) -> None:
+        """Show the question that waits first, once."""
+        now = self._conversation.questions if self._conversation is not None else ()
+        asked = now[0].id if now else ""
+        if asked and asked != self._asked:
+            for line in question_lines(now, PLAIN_HINT):
+                self.show(line)
+        self._asked = asked
 
     def _put_json(self, message: Message) -> None:
         if not isinstance(message.event, Event):
@@ -141,7 +155,8 @@ class PlainConsole:
         reading = trio.CancelScope()
         async with session.open(self.take, self) as (call, conversation):
             self._conversation = conversation
-            for line in earlier_lines(call.history.entries):
+            self._show_question()
+            for line in earlier_lines(session.earlier):
                 self.show(line)
             nursery.start_soon(self._read, conversation, reading)
             await conversation.run()

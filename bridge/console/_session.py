@@ -49,6 +49,7 @@ class Session:
         threads: Where it is kept; None where the app keeps none and none was asked for.
         by_pipe: Whether lines come from a program or a file.
         voice: Opens the machine's microphone and loudspeaker; None for text alone.
+        earlier: What was said in the conversation before this call; known once it is open.
     """
 
     app: App
@@ -56,6 +57,7 @@ class Session:
     threads: Threads | None = None
     by_pipe: bool = False
     voice: Voice | None = None
+    earlier: tuple[Entry, ...] = ()
 
     @asynccontextmanager
     async def open(
@@ -84,6 +86,7 @@ class Session:
             await stack.enter_async_context(app.open())
             call = await stack.enter_async_context(app.open_call(line, thread=name))
             self.thread = call.thread if self.threads else None
+            self.earlier = answered.earlier
             conversation = Conversation(
                 call, display, is_ready=lambda: answered.is_ready(call), by_pipe=self.by_pipe
             )
@@ -91,14 +94,16 @@ class Session:
 
 
 class _Answered:
-    """What answers the call, and whether it listens already."""
+    """What answers the call, whether it listens already, and what was said before it."""
 
     def __init__(self, app: App) -> None:
         self._answer = app.answer
         self._is_over = False
+        self.earlier: tuple[Entry, ...] = ()
         self.__qualname__ = getattr(app.answer, "__qualname__", type(app.answer).__name__)
 
     async def __call__(self, call: Call) -> None:
+        self.earlier = call.history.entries  # what it says first is told as it is said
         try:
             await self._answer(call)
         finally:

@@ -68,7 +68,10 @@ def queued_lines(queued: Sequence[str]) -> list[Line]:
     return [*lines[:MAX_QUEUED_ROWS], Line(f"and {more} more", "dim", "… ")] if more > 0 else lines
 
 
-def question_lines(questions: Sequence[PermissionRequested]) -> list[Line]:
+def question_lines(
+    questions: Sequence[PermissionRequested],
+    hint: str = "y, n or always, then Enter; Esc interrupts",
+) -> list[Line]:
     """Return the first question that waits for an answer, and how to answer it."""
     if not questions:
         return []
@@ -80,5 +83,5 @@ def question_lines(questions: Sequence[PermissionRequested]) -> list[Line]:
     which = f" (1 of {count})" if count > 1 else ""
     return [
         Line(f"May {one_line(first.name, 40)}({arguments}) run?{which}", "bold", "? "),
-        Line("y, n or always, then Enter; Esc interrupts", "dim", "  "),
+        Line(hint, "dim", "  "),
     ]

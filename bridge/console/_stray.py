@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from textwrap import indent
 from typing import TextIO
 
 import structlog
 import trio
 from structlog.typing import EventDict, WrappedLogger
 
+from .._error_text import detail
 from .._logs import LogLevel, configure_logs
 from ._cells import clean, one_line
 from ._lines import Line
@@ -35,15 +37,19 @@ def state_folder() -> Path:
 
 
 @contextmanager
-def opened_log(path: Path | None) -> Iterator[TextIO]:
+def opened_log(path: Path | None) -> Iterator[tuple[TextIO, Path | None]]:
     """Open the file that logs go to, behind what it holds.
 
     Args:
         path: The file; None takes that of the user.
 
+    Yields:
+        The file, and where it is: None for nowhere, as that of the user cannot be written to.
+
     Raises:
         OSError: It cannot be written to, and was asked for by name.
     """
+    where: Path | None = None
     try:
         where = state_folder() / "chat.log" if path is None else path
         where.parent.mkdir(parents=True, exist_ok=True)
@@ -52,9 +58,10 @@ def opened_log(path: Path | None) -> Iterator[TextIO]:
     except (OSError, RuntimeError):
         if path is not None:
             raise
+        where = None
         descriptor = os.open(os.devnull, os.O_WRONLY)
     with open(descriptor, "w", encoding="utf-8", buffering=1, errors="backslashreplace") as log:
-        yield log
+        yield log, where
 
 
 def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[Line], None]) -> None:
@@ -66,7 +73,7 @@ def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[Line], No
         pii: Whether keys that start with ``pii_`` are written.
         show: Told of warnings and errors, from any thread, without what is private.
     """
-    configure_logs(level, pii=pii, out=log)
+    configure_logs(level, pii=pii, texts=True, out=log)
     structlog.configure(processors=[_Shown(show), *structlog.get_config()["processors"]])
 
 
@@ -83,7 +90,7 @@ class _Shown:
             known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
             words = _WORDS.get(name)
             text = name.replace("_", " ") if words is None else words.format_map(_Known(known))
-            self._tell(Line(one_line(text, 160), "warn", "! "))
+            self._tell(Line(f"{one_line(text, 160)}{_why(event)}", "warn", "! "))
         return event
 
     def _tell(self, line: Line) -> None:
@@ -93,6 +100,16 @@ class _Shown:
         elif self._token is not None:  # another thread
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._show, line)
+
+
+def _why(event: EventDict) -> str:
+    """Return what the developer reads below a warning: the exception, and where it was raised."""
+    info = event.get("exc_info")
+    error = info if isinstance(info, BaseException) else sys.exc_info()[1] if info else None
+    if error is None:
+        return ""
+    told = f"{type(error).__name__}\n{detail(error)}"
+    return "\n" + indent(clean(told), "  ")
 
 
 class _Known(dict[str, str]):

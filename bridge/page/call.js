@@ -365,10 +365,11 @@ export class Call {
     if (words) this.#transcript.note(words);
   }
 
-  #serverError({ code, message, request }) {
+  #serverError({ code, message, request, detail }) {
     if (this.#handle.refused({ request, message })) return;
     if (String(request).startsWith("question-")) return; // it was answered or withdrawn: see there
     if (!this.#greeted) this.#finish(refusal(code));
+    else if (code === "agent_error" && detail !== undefined) this.#transcript.note(`${message}\n${detail}`); // the developer's own machine
     else if (code === "agent_error") this.#transcript.note("Something failed on the agent's side.");
     else this.#transcript.note(`The server did not accept what this page sent (${code}).`);
   }

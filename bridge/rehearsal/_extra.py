@@ -5,8 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from routes._errors import SafeText
 
-class RehearsalExtraError(ImportError):
+
+class RehearsalExtraError(SafeText, ImportError):
     """A library of the extra ``demo`` is not installed."""
 
     def __init__(self, library: str, purpose: str) -> None:

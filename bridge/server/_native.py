@@ -228,6 +228,8 @@ class ErrorMessage(Wire):
     code: ErrorCode
     message: str
     request: Request | None = None
+    detail: str | None = None
+    """The text of the exception and the line that raised it, for a client that may see words."""
 
 
 class Pong(Wire):

@@ -126,6 +126,7 @@ class NativeTransport:
         self._call: Call | None = None
         self._remote = RemoteHandle(self.tell)
         self._watcher = Watcher(watch, outbox.wake)
+        self._shows_words = watch == "words"
         outbox.spare = self._next_seen
 
     def attached(self, call: Call) -> None:
@@ -140,7 +141,8 @@ class NativeTransport:
         """Tell the client of an event that reached the caller."""
         wire = _wire_message(message.event, message.alias, self._utterance_of(message))
         if isinstance(wire, ErrorMessage):
-            self.refuse(wire.code, wire.message)
+            detail = message.event.detail if self._shows_words else None
+            self.refuse(wire.code, wire.message, detail=detail)
         elif isinstance(wire, UtteranceEnd) and self._call is not None:
             number = self._call.speaking.player_number(wire.utterance)
             self.tell(UtteranceEnd(utterance=number))
@@ -168,10 +170,16 @@ class NativeTransport:
         seen = None if self.ended is not None else self._watcher.next()
         return None if seen is None else seen.model_dump_json(exclude_none=True)
 
-    def refuse(self, code: ErrorCode, text: str, request: int | str | None = None) -> None:
+    def refuse(
+        self,
+        code: ErrorCode,
+        text: str,
+        request: int | str | None = None,
+        detail: str | None = None,
+    ) -> None:
         """Tell the client of an error, and count it."""
         self._metrics.errors[code] += 1
-        self.tell(ErrorMessage(code=code, message=text, request=request))
+        self.tell(ErrorMessage(code=code, message=text, request=request, detail=detail))
 
     def finish(self, reason: str) -> None:
         """Tell the client that the call is over; later calls do nothing."""

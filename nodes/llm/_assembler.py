@@ -14,6 +14,7 @@ little differently, and all differences end here:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,14 @@ from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, 
 
 _RETRYABLE_WORDS = ("rate_limit", "overloaded", "server_error", "unavailable", "timeout")
 _RETRYABLE_STATUS = frozenset({408, 409, 429})
+
+
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""A code of an endpoint; anything longer, or with blanks in it, may be a sentence that quotes."""
+
+
+def _word(code: object) -> str:
+    return code if isinstance(code, str) and _WORD.fullmatch(code) else ""
 
 
 def retryable_status(status: int) -> bool:
@@ -220,10 +229,11 @@ class Assembler:
         words = f"{code} {kind}".lower()
         retryable = retryable_status(status) if status is not None else False
         return ChatModelError(
-            f"the server reports an error{f' (HTTP status {status})' if status else ''}",
+            "the server reports an error",
             model=self._model,
             retryable=retryable or any(word in words for word in _RETRYABLE_WORDS),
             status=status,
+            code=_word(code) or _word(kind),
             detail=str(fields.get("message") or error),
         )
 

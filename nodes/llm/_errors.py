@@ -30,6 +30,7 @@ class ChatModelError(Exception):
         model: str = "",
         retryable: bool = False,
         status: int | None = None,
+        code: str = "",
         detail: str = "",
         retry_after_s: float | None = None,
     ) -> None:
@@ -40,6 +41,7 @@ class ChatModelError(Exception):
             model: The model's name.
             retryable: Whether the same question may succeed when asked again.
             status: HTTP status; None when the trouble was not an answer.
+            code: The server's own word for the trouble, such as ``"invalid_api_key"``.
             detail: What the server said about it; kept to 300 characters.
             retry_after_s: Seconds the server asks to wait; None when it does not say.
         """
@@ -48,12 +50,49 @@ class ChatModelError(Exception):
         self.model = model
         self.retryable = retryable
         self.status = status
+        self.code = code
         self.detail = detail[:_DETAIL_CHARACTERS]
         self.retry_after_s = retry_after_s
 
+    @property
+    def safe_text(self) -> str:
+        """What went wrong and what to check, without what the server said: that may quote people.
+
+        It is shown where the texts of exceptions are hidden.
+        """
+        parts = [f"HTTP status {self.status}"] if self.status else []
+        known = ", ".join([*parts, *([self.code] if self.code else [])])
+        advice = _advice(self.status, self.code)
+        problem = f"{self.problem} ({known})" if known else self.problem
+        return f"language model {self.model!r}: {problem}{f'; {advice}' if advice else ''}"
+
     def __str__(self) -> str:
-        told = f": {self.detail!r}" if self.detail else ""
-        return f"language model {self.model!r}: {self.problem}{told}"
+        return f"{self.safe_text}: {self.detail!r}" if self.detail else self.safe_text
+
+
+_CHECK = {
+    400: "check options= and whether this model takes tools",
+    401: "it does not accept the key: check api_key= or OPENAI_API_KEY, and that the key is one of "
+    "this endpoint",
+    402: "the account has no credit: check its billing",
+    403: "the key may not do this: check what account and key are allowed",
+    404: "there is no such model or address: check the model's name and base_url=",
+    413: "the conversation is too long for it: take a model with a longer context, or a shorter "
+    "history",
+    422: "check options= and whether this model takes tools",
+    429: "it has had too many questions or tokens: check the rate limits of the account, or ask "
+    "less at once",
+}
+_CHECK_SERVER = "the endpoint itself fails: check its status page or its log, and try again later"
+
+
+def _advice(status: int | None, code: str) -> str:
+    """Return what to check when an endpoint refuses; empty where nothing is known."""
+    if code == "insufficient_quota":  # comes with status 429, and waiting helps nobody
+        return _CHECK[402]
+    if status is not None and status >= 500:
+        return _CHECK_SERVER
+    return "" if status is None else _CHECK.get(status, "")
 
 
 class ChatModelTimeoutError(ChatModelError):
@@ -82,7 +121,9 @@ class ChatModelExtraError(ChatModelError, ImportError):
         super().__init__(problem)
         self.extra = extra
 
-    def __str__(self) -> str:
+    @property
+    def safe_text(self) -> str:
+        """The whole text, which quotes nobody."""
         return self.problem
 
 

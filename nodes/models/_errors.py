@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from routes._errors import SafeText
 
-class ModelError(Exception):
+
+class ModelError(SafeText, Exception):
     """A model cannot be had; its subclasses say why, their text says what to do."""
 
     def __init__(self, model: str, problem: str, remedy: str) -> None:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from routes._errors import SafeText
+
 
 class SpeechError(Exception):
     """A speech engine cannot do what it was asked."""
 
 
-class SpeechExtraError(SpeechError, ImportError):
+class SpeechExtraError(SafeText, SpeechError, ImportError):
     """A package is missing that an extra of this distribution brings."""
 
     def __init__(self, engine: str, package: str, extra: str) -> None:
@@ -27,7 +29,7 @@ class SpeechExtraError(SpeechError, ImportError):
         self.extra = extra
 
 
-class SpeechNotOpenError(SpeechError):
+class SpeechNotOpenError(SafeText, SpeechError):
     """An engine is used before it was opened or after it was closed."""
 
     def __init__(self, engine: str) -> None:

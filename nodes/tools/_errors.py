@@ -7,8 +7,10 @@ CommitOverrun            a commit section was not over at its deadline
 
 from __future__ import annotations
 
+from routes._errors import SafeText
 
-class ToolDefinitionError(TypeError):
+
+class ToolDefinitionError(SafeText, TypeError):
     """A tool was declared wrong; raised by the very declaration that is wrong."""
 
 

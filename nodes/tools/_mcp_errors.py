@@ -8,12 +8,14 @@ McpError
 
 from __future__ import annotations
 
+from routes._errors import SafeText
+
 
 class McpError(Exception):
     """An MCP server cannot do what it was asked."""
 
 
-class McpExtraError(McpError, ImportError):
+class McpExtraError(SafeText, McpError, ImportError):
     """The package of the extra ``mcp`` is not installed."""
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 import trio
 
+from bridge._error_text import detail
 from bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
 from bridge.control._caps import Capped
 from bridge.events import JobFinished, ToolCall, ToolResult
@@ -312,10 +313,10 @@ class RunningTool:
         if self.outcome is not None:
             return
         self.outcome = settled.outcome
-        self.final = self._as_result(settled)
         if self._body is not None:
             self._body.is_closed = True
             self._log_error(self._body.error)
+        self.final = self._as_result(settled)
         log.info("tool_settled", tool=self.name, id=self.id, outcome=settled.outcome,
                  ran_s=self.final.ran_s, error=settled.error)  # fmt: skip
         self._call.work.remove(self)
@@ -351,7 +352,12 @@ class RunningTool:
             error=settled.error,
             outcome=settled.outcome,
             ran_s=ran_s,
+            detail=self._detail() if settled.error else "",
         )
+
+    def _detail(self) -> str:
+        error = None if self._body is None else self._body.error
+        return "" if error is None else detail(error, with_text=False)
 
     def publish_finished(self, result: ToolResult) -> None:
         """Tell that the job is finished, where nobody else does."""

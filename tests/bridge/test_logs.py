@@ -8,6 +8,9 @@ import pytest
 import structlog
 
 from bridge._logs import configure_logs
+from nodes.llm import ChatModelError
+from nodes.speech import SpeechExtraError
+from routes import RouteDefinitionError
 
 
 @pytest.fixture
@@ -67,6 +70,37 @@ def test_an_exception_shows_where_but_its_text_only_with_pii(out, grouped, pii):
     assert "test_logs.py" in text
     assert "KeyError" in text
     assert ("my number'" in text) is pii
+
+
+def test_the_developer_sees_the_text_of_exceptions(out):
+    """With texts=True they are whole, and what people said stays out all the same."""
+    configure_logs(texts=True, out=out)
+    try:
+        raise KeyError("tea")
+    except KeyError:
+        structlog.get_logger().exception("failed", pii_text="my number")
+    assert "KeyError: 'tea'" in str(lines(out)[0]["exception"])
+    assert "my number" not in out.getvalue()
+
+
+def test_what_the_framework_says_is_never_hidden(out):
+    """A mistake in a chain, a missing extra, an endpoint's status, each with what to do."""
+    configure_logs(out=out)
+    endpoint = ChatModelError("refused", model="m", status=401, detail="my number")
+    for error in (
+        RouteDefinitionError("no field 'buton'; did you mean 'button'?"),
+        SpeechExtraError("Piper", "piper", "piper"),
+        ExceptionGroup("two", [KeyError("my number"), endpoint]),
+        RuntimeError("no running event loop"),
+    ):
+        structlog.get_logger().error("failed", exc_info=error)
+    texts = [str(line["exception"]) for line in lines(out)]
+    for text, told in zip(
+        texts, ("did you mean", "bargein[piper]", "check api_key=", "trio.sleep()"), strict=True
+    ):
+        assert told in text
+    assert "KeyError (its text is shown with --log-pii)" in texts[2]
+    assert "my number" not in out.getvalue()
 
 
 def test_a_terminal_gets_lines_for_people(out):

@@ -31,7 +31,7 @@ def run_chat(folder, environment):
     return run
 
 
-def test_each_line_is_a_turn(run_chat):
+def test_each_line_is_a_turn(run_chat, tmp_path):
     """Lines are answered in order; what the agent says has a stream of its own."""
     result = run_chat("hello\n\nbake\nlast without an end")
     assert result.stdout == "You said: hello\nIt says: baked\nYou said: last without an end\n"
@@ -41,6 +41,7 @@ def test_each_line_is_a_turn(run_chat):
         "> bake",
         "→ bake()",
         "> last without an end",
+        f"  log: {tmp_path / 'state' / 'bargein' / 'chat.log'}",
     ]
     assert "✓ bake() · " in result.stderr
 
@@ -111,7 +112,7 @@ def test_threads(run_chat, tmp_path):
     result = run_chat("second\n", "--threads", "mine.db", "--thread", "notes")
     assert "> first\nYou said: first\n" in result.stderr
     assert (tmp_path / "mine.db").exists()
-    named = run_chat("x\n", "--threads", "mine.db").stderr.splitlines()[-1]
+    named = run_chat("x\n", "--threads", "mine.db").stderr.splitlines()[-2]
     assert named.startswith("  --thread ")
 
 
@@ -187,8 +188,48 @@ def test_a_terminal_that_cannot_be_drawn_on(open_tty):
     tty.until("You said: hello")
     tty.type("\x04")
     assert tty.end() == 0
-    assert tty.screen.lines() == ["hello", "You said: hello"]
+    assert tty.screen.lines()[:2] == ["hello", "You said: hello"]
+    assert "  log: " in tty.screen.lines()[2]
     assert tty.is_restored()
+
+
+def test_a_question_on_a_terminal_that_cannot_be_drawn_on(open_tty):
+    """What a tool wants to do is shown before it is answered, and the next question after that."""
+    tty = open_tty(sys.executable, "-m", "bridge", "chat", "agent:app", TERM="dumb")
+    time.sleep(1.0)
+    tty.type("delete a.txt\r")
+    tty.until('May delete(path="a.txt") run?')
+    tty.until("y, n or always")
+    tty.type("y\r")
+    tty.until("a.txt is gone")
+    tty.type("delete b.txt\r")
+    tty.until('May delete(path="b.txt") run?')
+    tty.type("n\r")
+    tty.until("denied")
+    tty.type("\x04")
+    assert tty.end() == 0
+
+
+def test_a_greeting_is_shown_once(run_chat, folder):
+    """What the agent says first is no part of what was said before."""
+    (folder / "greets.py").write_text(
+        "async def app(call):\n"
+        "    call.bridge(name='agent')\n"
+        "    await call.say('What can I get you?')\n"
+    )
+    result = run_chat("", target="greets:app")
+    assert (result.stdout + result.stderr).count("What can I get you?") == 1
+
+
+def test_an_error_is_shown_whole(run_chat, folder):
+    """The developer reads what the exception says, and the line that raised it."""
+    (folder / "fails.py").write_text("async def app(call):\n    raise KeyError('my number')\n")
+    result = run_chat("", target="fails:app", code=1)
+    assert "✗ KeyError in app\n  'my number'\n  File " in result.stderr
+    assert "fails.py\", line 2, in app: raise KeyError('my number')" in result.stderr
+    log = result.stderr.splitlines()[-1].removeprefix("  log: ")
+    with open(log) as lines:
+        assert "KeyError: 'my number'" in lines.read()
 
 
 @pytest.mark.parametrize("stream", ["in", "out"])

@@ -40,11 +40,28 @@ async def test_warnings_are_shown():
     assert "secret" not in file.getvalue()
 
 
+@pytest.mark.usefixtures("_own_logs")
+async def test_an_exception_is_shown_whole():
+    """The developer reads what it says, and the line that raised it, below the warning."""
+    shown: list[str] = []
+    log_to(io.StringIO(), "info", pii=False, show=lambda line: shown.append(line.text))
+    try:
+        raise KeyError("tea")
+    except KeyError:
+        structlog.get_logger().exception("sink_failed")
+    (text,) = shown
+    head, kind, said, place = text.splitlines()
+    assert (head, kind, said) == ("sink failed", "  KeyError", "  'tea'")
+    assert "test_stray.py" in place
+    assert 'raise KeyError("tea")' in place
+
+
 async def test_what_others_print(tmp_path):
     """What is printed is shown line by line; what is written past Python goes to the log."""
     shown = []
     descriptors = [os.fstat(number) for number in (1, 2)]
-    with opened_log(tmp_path / "sub" / "chat.log") as log:
+    with opened_log(tmp_path / "sub" / "chat.log") as (log, where):
+        assert where == tmp_path / "sub" / "chat.log"
         with stray_output(log, lambda line: shown.append(line.text)):
             print("one\x1b[2J\ntwo")
             print("no end", end="", file=sys.stderr)
@@ -61,5 +78,6 @@ async def test_what_others_print(tmp_path):
 def test_a_log_without_a_place(monkeypatch):
     """Where the user's folder cannot be written to, there is no log, and that is no error."""
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
-    with opened_log(None) as log:
+    with opened_log(None) as (log, where):
+        assert where is None
         log.write("nothing")

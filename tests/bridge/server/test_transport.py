@@ -22,6 +22,7 @@ from bridge.events import (
     EmergencyStop,
     StateChanged,
     ToolCall,
+    ToolResult,
     TransferCall,
     TurnLikelyOver,
     UserAudio,
@@ -59,11 +60,11 @@ class FakeCall:
 class Line:
     """A transport and what it sends, once `flush` is called."""
 
-    def __init__(self, *, audio=True):
+    def __init__(self, *, audio=True, watch="events"):
         self.sent = []
         self.metrics = Metrics()
         self.outbox = Outbox(self)
-        self.transport = NativeTransport(self.outbox, self.metrics, audio=audio)
+        self.transport = NativeTransport(self.outbox, self.metrics, audio=audio, watch=watch)
 
     async def send(self, data):
         self.sent.append(decode_server(data))
@@ -312,3 +313,16 @@ async def test_reports_of_unknown_utterances_are_refused():
     line.transport.receive(report, call)
     assert call.told == [(1, 20.0, "position")]
     await line.flush()
+
+
+@pytest.mark.parametrize("watch", ["off", "events", "words"])
+async def test_only_who_may_see_words_gets_the_text_of_an_error(watch):
+    """The developer's page is told what an exception said and where; a caller's is not."""
+    line = Line(watch=watch)
+    error = AgentError(message="KeyError in map", detail="'my number'")
+    line.transport.send(Message(error))
+    line.transport.send(Message(ToolResult(name="t", detail="my number")))
+    await line.flush()
+    assert line.sent[0].message == "KeyError in map"
+    assert line.sent[0].detail == ("'my number'" if watch == "words" else None)
+    assert "detail" not in line.sent[1].data

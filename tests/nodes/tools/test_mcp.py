@@ -365,7 +365,10 @@ async def nothing(call: Call) -> None:
 
 async def test_what_the_model_is_told() -> None:
     """The result of a call says what became of it: done, failed, cut, or lost with its server."""
-    async with McpServer(MINI_SERVER).open() as opened, open_call(nothing) as caller:
+    async with (
+        McpServer(MINI_SERVER).open() as opened,
+        open_call(nothing, expect_errors=McpToolError) as caller,
+    ):
         runner = ToolRunner(caller.call, opened, source="agent")
         results = {}
         for name in ("echo", "refuse", "fail", "die", "stuck"):

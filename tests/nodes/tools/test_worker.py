@@ -74,7 +74,7 @@ async def test_a_function_that_waits_for_the_process_did_not_start(open_bench, f
 async def test_an_error_in_the_worker_is_the_result(open_bench, functions):
     """The model is told what the function raised."""
     with trio.fail_after(LIMIT_S):
-        async with open_bench(functions.fail) as bench:
+        async with open_bench(functions.fail, expect_errors="in the worker") as bench:
             result = await bench.start("fail").result()
             assert result.error
             assert "ZeroDivisionError: in the worker" in result.content

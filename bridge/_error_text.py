@@ -1,0 +1,129 @@
+"""What is told of an exception: what the framework says goes to everybody, the rest to developers.
+
+The text of an exception may quote what people said.  A class whose text never does says so by an
+attribute ``safe_text``; its value is shown where other texts are hidden.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+ON_TRIO = (
+    "bargein runs on trio, not on asyncio: write trio.sleep() for asyncio.sleep(), "
+    "trio.to_thread.run_sync() for asyncio.to_thread(), trio.open_nursery() for gather() and "
+    "create_task(), trio.fail_after() for wait_for(), and httpx for aiohttp; what knows asyncio "
+    "alone runs in a thread, by trio.to_thread.run_sync(asyncio.run, coroutine)"
+)
+"""What to write instead of what fails without an event loop of asyncio."""
+
+_ASYNCIO_SIGNS: tuple[tuple[type[Exception], str], ...] = (
+    (RuntimeError, "no running event loop"),
+    (RuntimeError, "no current event loop"),
+    (TypeError, "trio.run received unrecognized yield message"),
+    (AttributeError, "'NoneType' object has no attribute 'create_future'"),
+)
+"""How calls of asyncio fail in a task of trio (seen with Python 3.11 to 3.13): most functions ask
+for the running loop; ``sleep(0)``, ``gather()`` and futures yield what trio does not know; queues,
+locks and events of asyncio make a future without asking."""
+
+_HOME = Path(__file__).parents[1]
+_EXAMPLES = str(_HOME / "nodes" / "examples")
+_FOREIGN = (
+    *(f"{_HOME / name}{os.sep}" for name in ("bridge", "routes", "nodes")),
+    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+)
+"""Where code lies that is not the app's; the examples, which travel with the wheel, are apps."""
+
+
+def explain(error: Exception) -> None:
+    """Add to an exception what to do about it, where its own text does not tell; once."""
+    for leaf in _leaves(error):
+        if _is_of_asyncio(leaf) and ON_TRIO not in getattr(leaf, "__notes__", ()):
+            leaf.add_note(ON_TRIO)
+
+
+def safe_text(error: BaseException) -> str:
+    """Return what the framework says of an exception, which quotes nobody; empty for nothing."""
+    texts = [_safe_text(leaf) for leaf in _leaves(error)]
+    return "; ".join(text for text in texts if text)
+
+
+def _safe_text(error: BaseException) -> str:
+    if _is_of_asyncio(error):
+        return ON_TRIO
+    text = getattr(error, "safe_text", "")
+    return text if isinstance(text, str) else ""
+
+
+def headline(error: BaseException, where: str) -> str:
+    """Return what everybody may read of an exception.
+
+    Args:
+        error: The exception.
+        where: What has failed: a stage, a function.
+    """
+    leaves = list(_leaves(error))
+    name = type(leaves[0] if len(leaves) == 1 else error).__name__
+    text = safe_text(error)
+    return f"{name} in {where}: {text}" if text else f"{name} in {where}"
+
+
+def detail(error: BaseException, *, with_text: bool = True) -> str:
+    """Return what the developer reads below the headline: the text, and the line that raised it.
+
+    Of code of the app there is the innermost line that the exception came through, as Python writes
+    it; none if it came through none.
+
+    Args:
+        error: The exception.
+        with_text: False where its text stands elsewhere.
+    """
+    return "\n".join(line for leaf in _leaves(error) for line in _detail(leaf, with_text))
+
+
+def _detail(error: BaseException, with_text: bool) -> Iterator[str]:
+    text = str(error)
+    shown = _safe_text(error) if with_text else ""  # it stands in the headline, if there is one
+    if with_text and text and text != shown:
+        yield text
+    yield from (note for note in getattr(error, "__notes__", ()) if note != shown)
+    place = where_in_app(error)
+    if place:
+        yield place
+
+
+def where_in_app(error: BaseException) -> str:
+    """Return the innermost line of the app's code that an exception came through, or nothing.
+
+    Of an exception that came through none, the causes are looked at.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        for frame in reversed(traceback.extract_tb(seen.__traceback__)):
+            if _is_of_app(frame.filename):
+                line = f": {frame.line}" if frame.line else ""
+                return f'File "{frame.filename}", line {frame.lineno}, in {frame.name}{line}'
+        seen = seen.__cause__
+    return ""
+
+
+def _is_of_app(path: str) -> bool:
+    if path.startswith(_EXAMPLES):
+        return True
+    return not path.startswith(("<", *_FOREIGN)) and "-packages" + os.sep not in path
+
+
+def _is_of_asyncio(error: BaseException) -> bool:
+    return any(isinstance(error, cls) and sign in str(error) for cls, sign in _ASYNCIO_SIGNS)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

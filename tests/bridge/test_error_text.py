@@ -1,0 +1,164 @@
+"""What is told of an exception, to everybody and to the developer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+
+from bridge import Call, Message
+from bridge._error_text import detail, headline
+from bridge.events import AgentError, DTMFInput, ToolCall, ToolResult
+from bridge.testing import open_call
+from nodes.llm import ChatModelError
+from nodes.speech import SpeechExtraError
+from nodes.tools import ToolRunner, tool
+
+
+def agent(fn: Callable[[Message], object]) -> Callable[[Call], Awaitable[None]]:
+    """Return an agent with one stage, for a key."""
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="agent").on(DTMFInput).map(fn)
+
+    return answer
+
+
+async def told_of(fn: Callable[[Message], object]) -> AgentError:
+    """Return what is told of the error of a stage."""
+    async with open_call(agent(fn), expect_errors=True) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await trio.testing.wait_all_tasks_blocked()
+    (error,) = caller.events(AgentError)
+    assert isinstance(error, AgentError)
+    return error
+
+
+async def test_the_developer_reads_text_and_line(autojump_clock):
+    """The text, which may quote people, and the line of the app are beside the message."""
+
+    def fail(message: Message) -> None:
+        raise KeyError("my number")
+
+    error = await told_of(fail)
+    assert error.message == "KeyError in .map(fail)"
+    text, place = error.detail.splitlines()
+    assert text == "'my number'"
+    assert place.startswith(f'File "{__file__}", line ')
+    assert place.endswith('in fail: raise KeyError("my number")')
+
+
+async def test_the_detail_is_left_out_of_json(autojump_clock):
+    """A transport that writes events sends nobody the text of an exception."""
+
+    def fail(message: Message) -> None:
+        raise KeyError("my number")
+
+    error = await told_of(fail)
+    assert "number" not in error.model_dump_json() + str(error.model_dump()) + repr(error)
+
+
+async def test_what_the_framework_says_is_for_everybody(autojump_clock):
+    """A mistake in a chain is told with its advice, in the place in which it was made."""
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="agent").on(DTMFInput, buton="1").map(print)
+
+    async with open_call(answer, expect_errors=True) as caller:
+        await trio.testing.wait_all_tasks_blocked()
+    (error,) = caller.events(AgentError)
+    assert error.message.startswith("RouteDefinitionError in ")
+    assert "did you mean 'button'?" in error.message
+    assert "buton=" in error.detail
+    assert "did you mean" not in error.detail
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda: asyncio.sleep(1),
+        lambda: asyncio.sleep(0),
+        lambda: asyncio.to_thread(print),
+        lambda: asyncio.Queue().get(),
+        lambda: asyncio.Event().wait(),
+        lambda: asyncio.timeout(1).__aenter__(),
+    ],
+    ids=["sleep", "sleep0", "to_thread", "queue", "event", "timeout"],
+)
+async def test_asyncio_is_answered_with_what_to_write(autojump_clock, fn):
+    """However asyncio fails under trio, the message says what to write instead."""
+
+    async def stage(message: Message) -> None:
+        await fn()
+
+    async with open_call(agent(stage), expect_errors=True) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await trio.testing.wait_all_tasks_blocked()
+    (error,) = caller.events(AgentError)
+    for word in ("trio, not on asyncio", "trio.sleep()", "trio.to_thread.run_sync", "httpx"):
+        assert word in error.message
+        assert word in "".join(caller.errors[0].__notes__)
+
+
+async def test_asyncio_in_a_tool_is_answered(autojump_clock):
+    """The result of a tool tells the developer, and not the model."""
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.sleep(1)
+        return "done"
+
+    async def answer(call: Call) -> None:
+        runner = ToolRunner(call, [wait], source="agent")
+        start = ToolCall(name="wait", id="1")
+        call.bridge(name="agent").on(DTMFInput).map(lambda m: runner.start(start, run=None))
+
+    async with open_call(answer, expect_errors=True) as caller:
+        caller.publish(DTMFInput(button="1"))
+        result = await caller.receives(ToolResult)
+    assert "trio.sleep()" in result.detail
+    assert "await asyncio.sleep(1)" in result.detail
+    assert "trio" not in result.content
+    assert "trio" not in result.model_dump_json()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a loop"), TypeError("no"), AttributeError("x")])
+def test_other_errors_get_no_advice(error):
+    """Only what asyncio raises is about asyncio."""
+    assert headline(error, "x") == f"{type(error).__name__} in x"
+
+
+def test_each_error_of_a_group_is_told():
+    """A nursery wraps errors; all of them are told."""
+    group = ExceptionGroup("two", [KeyError("a"), SpeechExtraError("Piper", "piper", "piper")])
+    assert headline(group, "x") == (
+        "ExceptionGroup in x: Piper needs the package 'piper'. Run: pip install \"bargein[piper]\""
+    )
+    assert detail(group) == "'a'"
+    assert headline(ExceptionGroup("one", [KeyError("a")]), "x") == "KeyError in x"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "check"),
+    [
+        (401, "invalid_api_key", "check api_key="),
+        (403, "", "what account and key are allowed"),
+        (404, "model_not_found", "check the model's name and base_url="),
+        (429, "rate_limit_exceeded", "check the rate limits"),
+        (429, "insufficient_quota", "check its billing"),
+        (500, "", "check its status page"),
+        (503, "", "check its status page"),
+    ],
+)
+def test_an_endpoint_is_told_by_status_and_code(status, code, check):
+    """Each refusal says what to check; what the server said is for the developer alone."""
+    error = ChatModelError("refused", model="m", status=status, code=code, detail="you said: tea")
+    told = headline(error, ".stream(x)")
+    assert f"HTTP status {status}" in told
+    assert code in told
+    assert check in told
+    assert "tea" not in told
+    assert "you said: tea" in detail(error)
