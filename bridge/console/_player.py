@@ -2,7 +2,9 @@
 
 Rule 1. A fence is final: no audio at or below it is heard again, however late it comes.
 Rule 2. Held, it plays silence and uses up nothing; it goes on with the sample at which it stopped.
-Rule 3. What is reported was heard: it is told when the sound has left the loudspeaker, which is the
+Rule 3. Where speech is cut or held, or runs dry, its last sample falls to nothing over 4 ms, and
+        where it goes on it rises as long; so nothing clicks, and nothing more is used up.
+Rule 4. What is reported was heard: it is told when the sound has left the loudspeaker, which is the
         latency of the device after it was given.  What is cut counts as far as it was given.
 """
 
@@ -20,8 +22,7 @@ PREBUFFER_S = 0.06
 """Between the first audio of an utterance, or the first after it ran dry, and its sound."""
 
 RAMP_SAMPLES = 96
-"""4 ms at 24 kHz, in which the sound falls to nothing when it is cut or held, so that no click is
-heard."""
+"""4 ms at 24 kHz, in which the sound falls to nothing, or rises."""
 
 POSITION_S = 0.05
 """Between two reports of a position."""
@@ -64,8 +65,10 @@ class Player:
         self._queue: deque[_Utterance] = deque()
         self._fence = -1
         self._held = False
-        self._level = 0
-        self._ramp: array[int] = array("h")
+        self._level = 0  # the last sample of speech that is not over
+        self._ramp: array[int] = array("h")  # what is left of a fall
+        self._rises = 0  # samples that are left of a rise
+        self._was_silent = True
         self._marks: deque[Mark] = deque()
         self._next_position_s = 0.0
 
@@ -96,8 +99,6 @@ class Player:
             self._fence = max(self._fence, fence)
             cut = [utterance for utterance in self._queue if utterance.number <= fence]
             self._queue = deque(u for u in self._queue if u.number > fence)
-            if cut and cut[0].running:
-                self._fade()
             self._marks = deque(mark for mark in self._marks if mark.utterance > fence)
             for utterance in cut:
                 self._mark(now_s, "flushed", utterance)
@@ -109,7 +110,6 @@ class Player:
                 return
             self._held = on
             if on and self._queue and self._queue[0].running:
-                self._fade()
                 self._mark(now_s, "position", self._queue[0])
 
     def render(self, samples: int, now_s: float, heard_s: float) -> bytes:
@@ -126,10 +126,8 @@ class Player:
             while len(out) < wanted and not self._held and self._may_play(now_s):
                 at_s = heard_s + len(out) / 2 / self._rate
                 out += self._take(wanted - len(out), at_s)
-            silence = bytes(wanted - len(out))
-            if out:
-                self._level = int.from_bytes(out[-2:], "little", signed=True)
-            return self._with_ramp(bytes(out) + silence, len(out))
+            self._was_silent = len(out) < wanted
+            return bytes(out) + self._fall(wanted - len(out))
 
     def due(self, now_s: float) -> list[Mark]:
         """Return what is heard by now and was not told, in order; each is returned once."""
@@ -159,7 +157,11 @@ class Player:
             self._mark(at_s, "start", head)
             head.started, self._next_position_s = True, at_s + POSITION_S
         head.running = True
-        piece = bytes(head.pcm[:size])
+        if self._was_silent and head.played:
+            self._rises = RAMP_SAMPLES
+        self._was_silent, self._ramp = False, array("h")
+        piece = self._risen(bytes(head.pcm[:size]))
+        self._level = int.from_bytes(piece[-2:], "little", signed=True)
         del head.pcm[:size]
         head.played += len(piece)
         at_s += len(piece) / 2 / self._rate
@@ -168,6 +170,7 @@ class Player:
                 self._next_position_s = at_s + POSITION_S
                 self._mark(at_s, "position", head)
         elif head.ended:
+            self._level = 0
             self._mark(at_s, "done", head)
         else:
             head.running, head.waits_since_s = False, None
@@ -178,17 +181,22 @@ class Player:
         played_ms = utterance.played / 2 / self._rate * 1000
         self._marks.append(Mark(at_s, kind, utterance.number, played_ms))
 
-    def _fade(self) -> None:
-        level = self._level
-        steps = range(RAMP_SAMPLES, 0, -1)
-        self._ramp = array("h", (level * step // (RAMP_SAMPLES + 1) for step in steps))
-        self._level = 0
-
-    def _with_ramp(self, pcm: bytes, sounding: int) -> bytes:
-        """Let what was cut fall to nothing in the silence that follows it."""
-        if not self._ramp or sounding:
-            self._ramp = array("h")
+    def _risen(self, pcm: bytes) -> bytes:
+        """Let the first samples of what goes on rise from nothing."""
+        if not self._rises:
             return pcm
-        ramp = self._ramp.tobytes()[: len(pcm)]
+        samples = array("h", pcm)
+        for n in range(min(self._rises, len(samples))):
+            samples[n] = samples[n] * (RAMP_SAMPLES + 1 - self._rises) // (RAMP_SAMPLES + 1)
+            self._rises -= 1
+        return samples.tobytes()
+
+    def _fall(self, size: int) -> bytes:
+        """Return silence, into which what broke off falls."""
+        if size and self._level:
+            steps = range(RAMP_SAMPLES, 0, -1)
+            self._ramp = array("h", (self._level * step // (RAMP_SAMPLES + 1) for step in steps))
+            self._level = 0
+        ramp = self._ramp.tobytes()[:size]
         del self._ramp[: len(ramp) // 2]
-        return ramp + pcm[len(ramp) :]
+        return ramp + bytes(size - len(ramp))

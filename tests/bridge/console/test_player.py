@@ -1,6 +1,7 @@
 """What the loudspeaker gets, to the sample, and what is told of it."""
 
 from array import array
+from itertools import pairwise
 
 import pytest
 
@@ -69,7 +70,8 @@ def test_it_waits_for_some_audio(speaker):
     speaker.player.add(1, ramp(100).tobytes(), 0.0)
     assert not any(speaker.play(2))
     speaker.play(3)
-    assert list(speaker.heard).count(1) == 1
+    start = list(speaker.heard).index(1)
+    assert speaker.heard[start : start + 100] == ramp(100)
     assert ("underrun", 1, round(100 / 24, 3)) in speaker.told()
     speaker.player.add(1, ramp(5 * FRAME).tobytes(), speaker.now_s)
     assert any(speaker.play(1))
@@ -87,7 +89,7 @@ def test_latency(speaker):
 
 
 def test_a_hold_loses_nothing(speaker):
-    """Held, it is silent within 4 ms, and goes on with the very sample."""
+    """Held, it is silent within 4 ms, and goes on with the very sample, which rises for 4 ms."""
     sound = ramp(10 * FRAME)
     speaker.player.add(1, sound.tobytes(), 0.0)
     before = speaker.play(3)
@@ -97,7 +99,12 @@ def test_a_hold_loses_nothing(speaker):
     assert held[0] != 0
     assert not any(held[RAMP_SAMPLES:])
     speaker.player.hold(False, speaker.now_s)
-    assert before + speaker.play(7) == sound
+    after = speaker.play(7)
+    assert before + after[RAMP_SAMPLES:] == sound[: 3 * FRAME] + sound[3 * FRAME + RAMP_SAMPLES :]
+    assert list(after[:RAMP_SAMPLES]) == [
+        value * (n + 1) // (RAMP_SAMPLES + 1)
+        for n, value in enumerate(sound[3 * FRAME : 3 * FRAME + RAMP_SAMPLES])
+    ]
     assert ("position", 1, 60.0) in speaker.told()
 
 
@@ -114,3 +121,37 @@ def test_a_cut_is_final(speaker):
     assert speaker.play(5) == ramp(5 * FRAME, first=5_000)
     speaker.player.clear(3, speaker.now_s)
     assert not any(speaker.play(2)[RAMP_SAMPLES:])
+
+
+def largest_step(samples: array) -> int:
+    """Return the largest change from one sample to the next."""
+    return max(abs(one - other) for one, other in pairwise(samples))
+
+
+def test_nothing_clicks(speaker):
+    """A hold, its end, a gap without audio, and a cut have no step of more than a 97th."""
+    loud = array("h", [9_700]) * (3 * FRAME + 100)
+    fade_in = array("h", range(0, 9_700, 100))
+    speaker.player.add(1, (fade_in + loud).tobytes(), 0.0)
+    speaker.play(4)
+    speaker.player.hold(True, speaker.now_s)
+    speaker.play(2)
+    speaker.player.hold(False, speaker.now_s)
+    speaker.play(6)  # runs dry
+    assert speaker.told()[-1][0] == "underrun"
+    speaker.player.add(1, (loud + loud).tobytes(), speaker.now_s)
+    speaker.play(5)
+    speaker.player.clear(1, speaker.now_s)
+    speaker.play(2)
+    assert max(speaker.heard) == 9_700
+    assert not any(speaker.heard[-FRAME:])
+    assert largest_step(speaker.heard) <= 101
+
+
+def test_what_was_said_to_its_end_is_left_as_it_is(speaker):
+    """An utterance that is over does not fall, and the next one does not rise."""
+    sound = array("h", [500]) * FRAME
+    for number in (1, 2):
+        speaker.player.add(number, sound.tobytes(), speaker.now_s)
+        speaker.player.end(number)
+        assert speaker.play(2) == sound + array("h", bytes(2 * FRAME))
