@@ -376,6 +376,7 @@ class Call:
                 PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments))
                 for q in self.permissions.pending
             ),
+            listening_error=keeper.listening_error,
         )
 
     def watch(self) -> Subscription:

@@ -15,6 +15,8 @@ from .events import (
     AgentStoppedSpeaking,
     CallEnded,
     CallState,
+    ListeningFailed,
+    ListeningResumed,
     StateChanged,
     ToolCall,
     ToolResult,
@@ -45,6 +47,8 @@ class StateKeeper:
         self.number = 0
         self.since_s = trio.current_time()
         self.illegal_steps = 0
+        self.listening_error = ""
+        """Why the caller cannot be heard; empty while it can."""
         self._user_speaks = False
         self._tools: list[Message] = []
         self._closed = False
@@ -53,6 +57,7 @@ class StateKeeper:
         router.add_sink(self._user, about_user)
         router.add_sink(self._tool, [ToolCall, ToolResult])
         router.add_sink(self._agent, [AgentStartedSpeaking, AgentStoppedSpeaking])
+        router.add_sink(self._listening, [ListeningFailed, ListeningResumed])
         router.add_sink(self._over, CallEnded)
 
     def _user(self, message: Message) -> None:
@@ -68,6 +73,11 @@ class StateKeeper:
         self._call.touch_state()
 
     def _agent(self, _: Message) -> None:
+        self._call.touch_state()
+
+    def _listening(self, message: Message) -> None:
+        failed = isinstance(message.event, ListeningFailed)
+        self.listening_error = message.event.error if failed else ""
         self._call.touch_state()
 
     def _over(self, _: Message) -> None:

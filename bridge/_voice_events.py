@@ -104,6 +104,26 @@ class TranscriptionFailed(Event):
     """Whether the agent was interrupted for it."""
 
 
+class ListeningFailed(Event):
+    """An ear fails on the caller's audio: what is said from now on is not heard.
+
+    Ears publish it once, and ``ListeningResumed`` when they hear again; the snapshot shows it
+    meanwhile.
+    """
+
+    type: Literal["voice.listening_failed"] = "voice.listening_failed"
+    error: str
+    """The name of the error's class."""
+
+
+class ListeningResumed(Event):
+    """An ear that failed hears the caller again."""
+
+    type: Literal["voice.listening_resumed"] = "voice.listening_resumed"
+    failed_s: float = Field(default=0.0, ge=0)
+    """For how long it heard nothing, in seconds."""
+
+
 class TurnDecided(Event):
     """A decision about turns, with the rule that made it and what it saw."""
 

@@ -18,6 +18,8 @@ from ._voice_events import AgentIdle as AgentIdle
 from ._voice_events import AgentSpeechHeld as AgentSpeechHeld
 from ._voice_events import AgentSpeechReleased as AgentSpeechReleased
 from ._voice_events import DecisionValue as DecisionValue
+from ._voice_events import ListeningFailed as ListeningFailed
+from ._voice_events import ListeningResumed as ListeningResumed
 from ._voice_events import TranscriptionFailed as TranscriptionFailed
 from ._voice_events import TurnDecided as TurnDecided
 from ._voice_events import TurnLikelyOver as TurnLikelyOver

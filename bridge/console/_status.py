@@ -40,6 +40,8 @@ def status_line(now: Snapshot, note: str = "") -> str:
         for which, (used, limit) in now.caps.items()
         if limit and used >= NEAR_ITS_END * limit
     ]
+    if now.listening_error:
+        parts.append(f"cannot hear you: {now.listening_error}")
     if now.backgrounded:
         parts.append(f"{now.backgrounded} in the background")
     return " · ".join([*parts, *([note] if note else [])])

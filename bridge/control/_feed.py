@@ -65,6 +65,8 @@ class Snapshot:
     """How many jobs go on in the background."""
     permissions: tuple[PermissionRequested, ...] = ()
     """The questions that wait for an answer."""
+    listening_error: str = ""
+    """The class of the error for which the caller cannot be heard; empty while it can."""
 
 
 class Subscription:

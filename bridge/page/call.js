@@ -4,6 +4,7 @@ import { CallAudio } from "./audio.js";
 import { Handle } from "./handle.js";
 import {
   callEnded,
+  DEAF,
   LOST,
   MICROPHONE_ENDED,
   microphoneProblem,
@@ -36,6 +37,7 @@ export class Call {
   #newest = -1; // the highest number of an utterance of which audio came
   #audible = new Set(); // utterances that are being played
   #wasHot = false;
+  #isHeard = true; // the agent's ears work
 
   /**
    * `parts` has ui, transcript, journal, permissions, settings and view, which shows the handle.
@@ -239,6 +241,14 @@ export class Call {
     if (!this.#over) this.#ui.showNotice(MICROPHONE_ENDED);
   }
 
+  /** The agent's ears work, or have failed: told at each change, so that a notice can be closed. */
+  #hears(isHeard) {
+    if (isHeard === this.#isHeard || this.#over) return;
+    this.#isHeard = isHeard;
+    if (isHeard) this.#ui.hideNotice(DEAF.id);
+    else this.#ui.showNotice(DEAF);
+  }
+
   #sendFrame({ pcm, level, at }) {
     const hot = level > MIC_HOT;
     if (hot !== this.#wasHot) this.#journal.note(hot ? "mic_hot" : "mic_silent", { at });
@@ -306,7 +316,10 @@ export class Call {
     spoken: ({ utterance, text }) => this.#transcript.spoken(utterance, text),
     cut: (message) => this.#transcript.cut(message.utterance, message),
     state: ({ state, number }) => this.#setState(state, number),
-    snapshot: (message) => this.#handle.snapshot(message),
+    snapshot: (message) => {
+      this.#handle.snapshot(message);
+      this.#hears(!message.listening_error);
+    },
     receipt: (message) => this.#handle.receipt(message),
     settled: (message) => this.#handle.settled(message),
     event: ({ name, data }) => this.#event(name, data ?? {}),

@@ -31,6 +31,12 @@ export const MICROPHONE_ENDED = {
   action: TRY_MICROPHONE,
 };
 
+export const DEAF = {
+  id: "deaf",
+  title: "The agent cannot hear you",
+  text: `What it listens with has failed; its log says why. ${TYPE_INSTEAD}`,
+};
+
 export const NO_SOUND = {
   id: "no-sound",
   title: "The sound could not be started",

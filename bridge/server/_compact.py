@@ -29,6 +29,7 @@ _WORDLESS: dict[type, frozenset[str]] = {
     e.CapWarning: frozenset({"which"}),
     e.EmergencyStop: frozenset({"reason"}),
     e.JobFinished: frozenset({"id", "name"}),
+    e.ListeningFailed: frozenset({"error"}),
     e.LogMetric: frozenset({"name", "unit"}),
     e.PermissionAnswered: frozenset({"id", "name"}),
     e.PermissionRequested: frozenset({"id", "name"}),

@@ -205,3 +205,5 @@ class SnapshotMessage(Wire):
     permissions: tuple[OpenQuestion, ...] = Field(default=(), strict=False)
     verbs: dict[Verb, VerbNow]
     """What each verb would do; ``shutdown`` is not among them."""
+    listening_error: str = ""
+    """The class of the error for which the caller cannot be heard; empty while it can."""

@@ -213,6 +213,7 @@ def snapshot_of(call: Call, request: Request) -> SnapshotMessage:
             for one in now.permissions
         ),
         verbs={verb: _verb_now(call, verb) for verb in SHOWN},
+        listening_error=now.listening_error,
     )
 
 

@@ -26,6 +26,8 @@ import structlog
 import trio
 
 from bridge.events import (
+    ListeningFailed,
+    ListeningResumed,
     LogMetric,
     TurnScored,
     UserAudio,
@@ -64,6 +66,9 @@ words that come later are still a turn; but what is recorded behind them must no
 
 MICROPHONE_LOST_S = 1.0
 """How long frames may stay away in mid-speech before the voice is taken to have stopped."""
+
+HEARS_S = 1.0
+"""For how long detectors that failed must not have failed to count as hearing again."""
 
 ECHO_ABOVE = 0.5
 """A window is the agent's own voice from this probability on."""
@@ -185,6 +190,8 @@ class Ear:
         self._owes_words = self._settles = False  # words are awaited; and then all is settled
         self._voiced = self._silent = 0  # windows in a row
         self._last_voice_s = self._last_frame_s = 0.0
+        self._failed_since_s: float | None = None  # when the detectors began to fail
+        self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
         bridge.on(SpeechBegan, overlap="restart").map(self._guard)
@@ -200,12 +207,34 @@ class Ear:
         Args:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
         """
-        self._last_frame_s = message.at_s
         self._waiting += message.event.pcm
-        while len(self._waiting) >= self._window_bytes:
-            window = bytes(self._waiting[: self._window_bytes])
-            del self._waiting[: self._window_bytes]
-            self._hear_window(window)
+        try:
+            while len(self._waiting) >= self._window_bytes:
+                window = bytes(self._waiting[: self._window_bytes])
+                del self._waiting[: self._window_bytes]
+                self._hear_window(window)
+        except Exception as error:
+            self._fail(error)
+            raise
+        # What the detectors failed on does not count: they stop a voice as a lost microphone does.
+        self._last_frame_s = message.at_s
+        if self._failed_since_s is not None:
+            self._resume(self._failed_since_s)
+
+    def _fail(self, error: Exception) -> None:
+        """Tell, once, that nothing is heard; what waited is lost, so that it cannot pile up."""
+        self._waiting.clear()
+        self._failed_s = trio.current_time()
+        if self._failed_since_s is None:
+            self._failed_since_s = self._failed_s
+            self._publish(ListeningFailed(error=type(error).__name__))
+
+    def _resume(self, since_s: float) -> None:
+        """Tell that the caller is heard again, unless the detectors still fail now and then."""
+        now_s = trio.current_time()
+        if now_s >= self._failed_s + HEARS_S:
+            self._failed_since_s = None
+            self._publish(ListeningResumed(failed_s=round(now_s - since_s, 3)))
 
     def _hear_window(self, window: bytes) -> None:
         probability = self._vad.probability(window)

@@ -39,6 +39,7 @@ SAMPLES: dict[str, object] = {
     "outcome": "completed",
     "target": "desk",
     "message": "KeyError in .map()",
+    "error": "RuntimeError",
     "name": "look",
     "call_id": "c",
     "target_phone_number": "+15550100",
@@ -86,6 +87,7 @@ def test_there_are_the_events_of_a_call():
         "AgentGenerationComplete", "AgentHandoff", "AgentError", "ToolCall", "ToolResult",
         "DTMFInput", "DTMFOutput", "EndCall", "TransferCall", "CallStarted", "CallEnded",
         "CustomReceived", "LogMetric", "EmergencyStop", "StateChanged", "TranscriptionFailed",
+        "ListeningFailed", "ListeningResumed",
     }  # fmt: skip
 
 

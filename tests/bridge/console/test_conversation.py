@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 import trio
@@ -210,6 +211,8 @@ async def test_what_is_under_way_is_shown(autojump_clock):
         await trio.sleep(1.5)
         now = call.snapshot()
         assert status_line(now) == "waiting permission · step 2 · delete · 1.5 s"
+        deaf = replace(now, listening_error="RuntimeError")
+        assert status_line(deaf).endswith(" · cannot hear you: RuntimeError")
         assert [line.text for line in tool_lines(now, {})] == ["delete() · asks first"]
         asked, how = question_lines(now.permissions)
         assert asked.text == r'May delete(name="\u001b[2Jit") run?'

@@ -4,8 +4,9 @@ Run as a program it prints its port, then serves until it is killed; given the w
 app asks for the whole handle at all times.  What the caller types names
 the scene: a text with "story" has the agent talk for long, "ponder" think for long, "archive" use a
 tool that takes a while, "close" use two tools of which one may finish, "deposit" ask for
-permission, "table" do several steps, and anything else is answered in a few words.  The voice is a
-tone, as loud as a person and with a length by the text.
+permission, "table" do several steps, and anything else is answered in a few words; "go deaf" lets
+its ears fail until "hear again".  The voice is a tone, as loud as a person and with a length by the
+text.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from bridge.events import (
     AgentAudioComplete,
     AgentResponse,
     AgentTextComplete,
+    ListeningFailed,
+    ListeningResumed,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    UserTranscriptionReceived,
 )
 from bridge.server import open_server
 from nodes import ChatNode
@@ -164,6 +168,13 @@ def _tone(characters: int) -> bytes:
     return array.array("h", _PERIOD * periods).tobytes()
 
 
+def ears(message: Message) -> ListeningFailed | ListeningResumed | None:
+    """Fails or hears again, as the caller types."""
+    if "go deaf" in message.event.content:
+        return ListeningFailed(error="RuntimeError")
+    return ListeningResumed() if "hear again" in message.event.content else None
+
+
 async def answer(call: Call) -> None:
     """Answers a call."""
     node = ChatNode(
@@ -171,6 +182,7 @@ async def answer(call: Call) -> None:
         tools=[search_archive, find_table, book_table, send_invoice, pay_deposit],
         caps=Caps(steps=12, wall_s=120, tool_calls=8),
     )
+    call.bridge(name="ears", is_agent=False).on(UserTranscriptionReceived).map(ears).broadcast()
     agent = call.bridge(node, name="desk")
     agent.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking).stream(
         node.generate

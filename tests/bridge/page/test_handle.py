@@ -341,6 +341,19 @@ def test_steps_of_a_cut_turn_stay_until_it_is_over(bare_page: Any) -> None:
     assert run(bare_page, *cut, ended, ["state", "idle"])["steps"] == []
 
 
+def test_an_agent_that_cannot_hear_says_so(meet: Meet) -> None:
+    """A notice says that its ears have failed, and goes when they hear again."""
+    call = meet()
+    call.type("Please go deaf")
+    call.wait("document.querySelector('#notice').dataset.id === 'deaf'")
+    assert "The agent cannot hear you" in call.page.inner_text("#notice")
+    assert "typing" in call.page.inner_text("#notice")
+    answered(call, "Are you there?")
+    assert call.page.is_visible("#notice")
+    call.type("Now hear again")
+    call.wait("document.querySelector('#notice').hidden")
+
+
 def test_a_call_that_is_over_takes_no_verb(bare_page: Any) -> None:
     """Nothing is sent any more, and nothing is shown."""
     seen = run(bare_page, ["state", "tool"], ["close"], ["use", "cancel"], ["escape"])

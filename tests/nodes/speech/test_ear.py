@@ -4,11 +4,14 @@ import math
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog.testing
 import trio
 import trio.testing
 
 from bridge.events import (
     AgentError,
+    ListeningFailed,
+    ListeningResumed,
     LogMetric,
     TurnScored,
     UserAudio,
@@ -566,3 +569,81 @@ async def test_a_voice_that_passed_for_an_echo_gets_its_hint_in_time(
         (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
         assert hinted - started == pytest.approx(hinted_after_s)
     assert len(sound.heard[0]) / 32_000 == pytest.approx(0.352)
+
+
+class DiesSometimes(LoudIsSpeech):
+    """A detector whose model is gone for a while."""
+
+    def __init__(self):
+        self.is_dead = False
+
+    def probability(self, frame):
+        if self.is_dead:
+            raise RuntimeError("the model is gone")
+        return super().probability(frame)
+
+
+@asynccontextmanager
+async def listening_by(vad, engines):
+    async def answer(call):
+        bridge = call.bridge(name="ears", is_agent=False)
+        Ear(bridge, vad, engines, engines, ListeningSettings())
+
+    async with open_call(answer, expect_errors=RuntimeError) as caller:
+        await trio.testing.wait_all_tasks_blocked()
+        yield caller
+
+
+async def test_an_ear_that_is_dead_says_so(autojump_clock):
+    """One event, one line and one AgentError in ten seconds of audio; the snapshot shows it."""
+    vad = DiesSometimes()
+    with structlog.testing.capture_logs() as logs:
+        async with listening_by(vad, Engines()) as caller:
+            assert caller.call.snapshot().listening_error == ""
+            vad.is_dead = True
+            await send(caller, VOICE, 10)
+            assert [e.error for e in caller.events(ListeningFailed)] == ["RuntimeError"]
+            assert len(caller.events(AgentError)) == 1
+            assert caller.call.snapshot().listening_error == "RuntimeError"
+            vad.is_dead = False
+            await send(caller, SILENCE, 2)
+            (resumed,) = caller.events(ListeningResumed)
+            assert resumed.failed_s == pytest.approx(11, abs=0.1), "sure after a second"
+            assert caller.call.snapshot().listening_error == ""
+            vad.is_dead = True
+            await send(caller, VOICE, 1)
+            assert len(caller.events(ListeningFailed)) == 2
+    failed = [line for line in logs if line["event"] == "stage_failed"]
+    assert len(failed) == 2
+    (again,) = [line for line in logs if line["event"] == "works_again"]
+    assert again["withheld"] == pytest.approx(312, abs=2)
+
+
+async def test_an_ear_that_dies_in_mid_word_stops_the_voice(autojump_clock):
+    """The voice stops as with a microphone that is lost, and what was heard becomes words."""
+    vad = DiesSometimes()
+    async with listening_by(vad, Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        vad.is_dead = True
+        await send(caller, VOICE, 5)
+        assert times(caller, VoiceStopped) == [pytest.approx(0.64 - FRAME_S + 1.0)]
+        assert len(caller.events(VoiceWords)) == 1
+        vad.is_dead = False
+        await send(caller, SILENCE, 2)
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1)
+        assert len(caller.events(VoiceStopped)) == len(caller.events(VoiceWords)) == 2
+
+
+async def test_a_dead_ear_keeps_no_audio(autojump_clock):
+    """Long frames fail window by window, and leave nothing that piles up."""
+    vad = DiesSometimes()
+    engines = Engines()
+    async with listening_by(vad, engines) as caller:
+        vad.is_dead = True
+        await send(caller, VOICE * 10, 10)
+        vad.is_dead = False
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1)
+        (heard,) = engines.heard
+        assert len(heard) / 32_000 < 0.64 + 0.35 + 0.25, "the voice, with its pre-roll and pause"
