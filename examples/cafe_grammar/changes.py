@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from .ellipsis import absolute, is_fragment, merged
-from .menu import DRINKS, KINDS, MOST, Line, kind_of, listed
+from .menu import DRINKS, KINDS, MOST, NUMBERS, Line, kind_of, listed
 from .phrases import Thing
 from .references import References, unique
 
@@ -34,7 +34,11 @@ class Changes(References):
             )
         elif thing.more and not thing.size:
             self.more(thing)
-        elif thing.item and (thing.just or thing.definite) and self.has(thing):
+        elif (
+            thing.item
+            and self.has(thing)
+            and (thing.just or thing.definite or sized in ("larger", "smaller"))
+        ):
             self.mention(thing, lines)
         elif thing.item and thing.is_bare and self.has(thing) and not more and not thing.after:
             self.asked = [thing.item]  # said once more: heard twice, or wanted twice?
@@ -52,7 +56,7 @@ class Changes(References):
                 Thing(ref="it"), lambda line: self.order_new(replace(thing, item=line.item)), thing
             )
         elif more or thing.after == "and":
-            self.ask(f"{str(thing.count or 'One').capitalize()} of what?")
+            self.ask(f"{NUMBERS[min(thing.count or 1, MOST)].capitalize()} of what?")
         elif self.order.lines:
             self.which(Thing(ref="it"), lambda line: self.put(line, thing), thing)
         else:
@@ -68,21 +72,28 @@ class Changes(References):
         if thing.kind:
             self.pending = lambda other: bool(other.item) and self.order_new(merged(thing, other))
             self.ask(f"Which one would you like, {listed(KINDS[thing.kind], 'or')}?")
+        elif not thing.item:
+            self.incomplete(thing)
         elif thing.unclear or (thing.count is None and (thing.plural or thing.some)):
-            self.pending = lambda other: (
-                other.count is not None
-                and other.item in ("", thing.item)
-                and self.order_new(merged(thing, other))
-            )
-            self.ask(f"How many {thing.item}s?")
-        elif (count := 1 if thing.count is None else thing.count) > MOST:
-            self.ask(f"We make {MOST} of one kind at most. How many {thing.item}s would you like?")
+            self.ask_how_many(thing, f"How many {thing.item}s?")
+        elif (count := 1 if thing.count is None else thing.count) + self.ordered(thing) > MOST:
+            most = f"We make {MOST} of one kind at most. "
+            self.ask_how_many(thing, f"{most}How many {thing.item}s would you like?")
         elif count == 0:
             self.each_named(thing, lambda line: self.remove(line, None))
         else:
             size = absolute(thing.size or thing.new_size)
             self.done(self.order.add(thing.item, count, size if thing.item in DRINKS else ""))
         return True
+
+    def ask_how_many(self, thing: Thing, question: str) -> None:
+        """Ask for the number of things, and order them once it is told."""
+        self.pending = lambda other: (
+            other.count is not None
+            and other.item in ("", thing.item)
+            and self.order_new(merged(replace(thing, unclear=False), other))
+        )
+        self.ask(question)
 
     def order_asked(self, thing: Thing) -> None:
         """Order what the guest has just asked about."""
@@ -133,8 +144,8 @@ class Changes(References):
         for thing in named_now or asked:
             self.order_new(Thing(item=thing.item, size=thing.size or thing.new_size, count=count))
         if not (named_now or asked):
-            for line in self.focus or self.order.lines:
-                self.put(line, Thing(count=count))
+            for line in [*(self.focus or self.order.lines)]:
+                self.put(line, Thing(count=count + each.more * line.count))
         if not self.reading.changed:
             self.ask("One of each of what?")
 
@@ -144,11 +155,12 @@ class Changes(References):
         if last.item and last.count is not None and all(map(is_fragment, things[:-1])):
             self.order_new(replace(last, count=None, some=True))  # "two or three cookies"
             return
+        named = [thing for thing in things if thing.item] or [Thing()]
         self.pending = lambda other: (
             bool(other.item or other.size)
-            and self.order_new(merged(last, other) if other.item else merged(things[0], other))
+            and self.order_new(merged(last if other.item else named[0], other))
         )
-        names = [f"{thing.size} {thing.item}".strip() for thing in things]
+        names = [f"{thing.size} {thing.item}".strip() for thing in named]
         self.ask(f"Which one would you like, {listed(names, 'or')}?")
 
     def correct(self, thing: Thing, taken: list[Line], *, strict: bool) -> None:
@@ -174,6 +186,18 @@ class Changes(References):
         else:
             self.add(thing, True)
 
+    def ask_what_to_put(self, line: Line, new: Thing, source: Thing | None) -> None:
+        """Ask which thing, or how many, a line is to be changed to."""
+        clear = replace(new, kind="", unclear=False, count=None)
+        self.pending = lambda other: (
+            bool(other.item if new.kind else other.count is not None and not other.item)
+            and self.put(line, merged(clear, other), source)
+        )
+        if new.kind:
+            self.ask(f"Which one would you like, {listed(KINDS[new.kind], 'or')}?")
+        else:
+            self.ask(f"How many {new.item or line.item}s? We make {MOST} of one kind at most.")
+
     def put(self, line: Line, new: Thing, source: Thing | None = None) -> bool:
         """Change a line, or a part of it, to what was said; returns whether anything was."""
         item = new.item or line.item
@@ -184,8 +208,9 @@ class Changes(References):
         count = new.count if new.count is not None else line.count
         if new.count is None and new.article and new.item:
             count = 1
-        if count > MOST or new.unclear or new.kind:
-            self.order_new(replace(new, item=item))
+        twins = self.ordered(Thing(item=item)) - (line.count if line.item == item else 0)
+        if count + twins > MOST or new.unclear or new.kind:
+            self.ask_what_to_put(line, new, source)
             return True
         size = absolute(new.size or new.new_size, line.size)
         if kind_of(item) == kind_of(line.item):

@@ -170,6 +170,7 @@ class Reader:
         if clause.mode == "change":
             if (
                 not clause.said
+                and thing.after != "from"
                 and thing.size
                 and not (thing.item or thing.kind or thing.one or thing.new_size)
             ):
@@ -181,7 +182,7 @@ class Reader:
 
     def goes_on(self, thing: Thing) -> bool:
         """Return whether a thing belongs to what is refused, or changed, as those before it."""
-        if thing.after in ("or", "no", "not", "remove", "no more", "instead of"):
+        if thing.after in ("or", "no", "not", "remove", "no more", "instead of", "from"):
             return True
         if thing.after == "and":
             return thing.definite or (self.clause.mode == "remove" and self.has(thing))

@@ -14,7 +14,7 @@ SIGNS = {
         no worries, no rush, not bad, who, worth, after all, anymore, any more, any longer, thing,
         sir, quantity, number, as, any, when, order to, to order, people, orders, kind of, sort of,
         put, leave, use, yourself, how are you, nice to meet you, change of plan, change of plans,
-        not only, in total, total of, total, myself, nearly
+        not only, in total, total of, total, myself, nearly, what else
     """,
     "want": """
         want, wants, need, needs, order, take, give, bring, get, grab, gimme, lemme, wanna, how
@@ -23,7 +23,8 @@ SIGNS = {
     "add": "add, plus, put in, throw in",
     "also": "also, too, as well, on top, in addition",
     "and": "and, with, &",
-    "for": "for, by, at, on, from, in",
+    "for": "for, by, at, on, in",
+    "from": "from",
     "or": "or",
     "but": "but",
     "just": "just, only",
@@ -35,12 +36,13 @@ SIGNS = {
         off, do not drop
     """,
     "remove": """
-        leave out, leave off, take off, take out, take away, remove, drop, skip, delete, lose,
-        minus, without, hold, cancel, scratch, strike, forget, forget about, get rid of, cut,
-        changed my mind about, no longer want, no need for, minus the, do not bother with
+        no to, forget what i said about, leave out, leave off, take off, take out, take away,
+        remove, drop, skip, delete, lose, minus, without, hold, cancel, scratch, strike, forget,
+        forget about, get rid of, cut, changed my mind about, no longer want, no need for, minus
+        the, do not bother with
     """,
     "no more": "no more",
-    "out": "out, off, away",
+    "out": "out, off, away, removed, left out, taken off, cancelled, can go",
     "instead": "instead, rather, prefer",
     "mean": """
         i mean, i meant, i said, said, i asked for, asked for, i ordered, ordered, on second
@@ -64,8 +66,8 @@ SIGNS = {
         strike that, delete that, take that back, scratch it
     """,
     "clear": """
-        start over, start again, start from scratch, from scratch, new order, nothing at all, do not
-        want anything, clear, from the beginning, do not want anything anymore
+        forget it all, start over, start again, start from scratch, from scratch, new order, nothing
+        at all, do not want anything, clear, from the beginning, do not want anything anymore
     """,
     "except": """
         everything but, everything except, everything but for, all but, all except, anything but,

@@ -42,6 +42,10 @@ class References:
         names = [thing.item] if thing.item else KINDS[thing.kind]
         return any(line.item in names for line in self.order.lines)
 
+    def ordered(self, thing: Thing) -> int:
+        """Return how many of a thing are ordered, of all sizes."""
+        return sum(line.count for line in self.order.lines if line.item == thing.item)
+
     def same(self, thing: Thing) -> list[Line]:
         """Return the lines that are what a thing says."""
         size = thing.size or thing.new_size

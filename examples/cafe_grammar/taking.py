@@ -139,7 +139,7 @@ class OrderTaker(Changes):
             case "clear":
                 self.clear()
             case "ask":
-                if clause.said and "repeat" not in signs:
+                if clause.said and not ("repeat" in signs and any(map(self.has, clause.said))):
                     self.tell(clause.said)
             case "keep":
                 self.reading.changed |= bool(clause.said)
@@ -214,7 +214,7 @@ class OrderTaker(Changes):
         named = [thing for thing in clause.said if thing.ref not in ("it", "that")]
         said = named or clause.said[:1]
         lines = self.named(clause.denied[0])
-        if len(said) > 1 and len(lines) == 1 and all(map(is_fragment, said)):
+        if len(clause.denied) == 1 < len(said) and len(lines) == 1 and all(map(is_fragment, said)):
             said = completed([replace(said[0], item=lines[0].item), *said[1:]])
             if len(said) > 1:  # "make that two, one large, one small"
                 self.order.lines.remove(lines[0])

@@ -7,6 +7,7 @@ A recogniser writes "2 lattes", "cappucino" or "thats all", with and without pun
 import difflib
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from .lexicon import DISFLUENCIES, ENDINGS, EXTRAS, LONG_NAMES, NAMES, SIGNS, SPELT
@@ -83,6 +84,7 @@ def longest(words: list[str]) -> tuple[Word, int]:
     return Word("word", words[0]), 1
 
 
+@lru_cache(maxsize=1000)
 def corrected(word: str) -> str:
     """Return the long name that a word is a misspelling of, or the word."""
     near = difflib.get_close_matches(word.removesuffix("s"), LONG_NAMES, 1, 0.82)

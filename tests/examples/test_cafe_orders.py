@@ -1,6 +1,8 @@
 """What people say to the café of the examples, and what it makes of it."""
 
 import importlib.util
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,19 @@ async def test_the_cafe_understands(cafe, before, said, order, reply, autojump_c
         if reply == "asked":
             last = await say(caller, "What did I order?")
             assert last.startswith(f"You have {order or 'nothing yet'}."), last
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_words_leave_an_order_that_can_be_made(cafe, seed):
+    """Whatever is said there is a reply, at most twenty of a kind, and no size of a cake."""
+    dice = random.Random(seed)
+    words = re.findall(r"[a-z]+|,", " ".join(part for row in SENTENCES for part in row[:2]).lower())
+    for _ in range(50):
+        taker = cafe.OrderTaker()
+        for _ in range(3):
+            heard = taker.hear(" ".join(dice.choices(words, k=dice.randint(1, 9))))
+            assert heard.changed or heard.finished or heard.question
+            lines = taker.order.lines
+            assert all(0 < line.count <= 20 for line in lines)
+            assert not any(line.size for line in lines if "cookie" in line.item)
+            assert len({line.name for line in lines}) == len(lines)
