@@ -36,11 +36,12 @@ WORDS = rf"(?:{'|'.join(TENS)})(?:[ -](?:{ONE}))?|{'|'.join(reversed(UNITS))}"
 NUMBER = rf"(?:\d+(?!\d)|(?:{WORDS})\b)"
 DAY = rf"(?:the )?(?:(\d\d?)(?:st|nd|rd|th)?|({'|'.join(reversed(ORDINALS))}))\b"
 MONTH = rf"({'|'.join(MONTHS)}|{'|'.join(m[:3] for m in MONTHS)})\b"
-HALF = r"(?:\s*(a\.?m\b|p\.?m\b|o'?clock|in the evening|in the morning|at night)\.?)"
+HALF = r"(?:\s*(a\.?m\b|p\.?m\b|o'? ?clock|in the evening|in the morning|at night)\.?)"
 TIME = re.compile(
     rf"\b(?P<cue>(?:at|by|from|around|until)\s+(?:about\s+|around\s+)?)?"
     rf"(?:(?P<part>half|(?:a )?quarter|{NUMBER})\s+(?P<way>past|to|after|before)\s+)?"
-    rf"(?P<hour>{NUMBER})(?:(?P<colon>[:.h])?\s?(?P<minutes>\d\d\b|fifteen|thirty|forty[ -]?five))?"
+    rf"(?P<hour>{NUMBER})"
+    rf"(?:(?P<colon>[:.h])?\s?(?P<minutes>\d\d(?!\d)|fifteen|thirty|forty[ -]?five))?"
     rf"{HALF}*(?!\s*(?:people|persons?|guests|of us))",
     re.I,
 )
@@ -57,7 +58,7 @@ DENIED = (
 
 # "Under miller", but "for Miller" only with a capital: "for dinner" is no name.
 NAMES = (
-    r"(?i:\bname(?:'s| is)|\bcall me|\bunder(?: the name(?: of)?)?|^it's) (\w.*)",
+    r"(?i:\bname(?:'s| is|:)|\bcall me|\bunder(?: the name(?: of)?)?|^it's) (\w.*)",
     r"(?i:\bi am|\bi'm|\bfor|\bthis is) ([A-Z].*)",
 )
 NO_NAME = re.compile(
@@ -107,7 +108,7 @@ def value_of(number: str) -> int:
 def number_in(text: str) -> int | None:
     """Return the first number that is neither a time nor a day."""
     rest = without_days(without_times(plain(text)))
-    found = re.search(rf"\b{NUMBER}", rest)
+    found = re.search(rf"(?<!half )\b{NUMBER}", rest)  # "half eight" is a time, but which?
     return value_of(found[0]) if found else None
 
 
@@ -163,7 +164,10 @@ def days(text: str, today: date) -> Iterator[tuple[str, date | None]]:
     if found := re.search(rf"\b(?=the ){DAY}", text):
         yield found[0], coming(today, day_number(found[1], found[2]))
     if named:
-        yield named[0], today + timedelta((WEEKDAYS.index(named[1]) - today.weekday() - 1) % 7 + 1)
+        ahead = (WEEKDAYS.index(named[1]) - today.weekday() - 1) % 7 + 1
+        if "next week" in text:
+            ahead = 7 - today.weekday() + WEEKDAYS.index(named[1])
+        yield named[0], today + timedelta(ahead)
 
 
 def day_in(text: str, today: date) -> date | None:
