@@ -152,7 +152,7 @@ class Steps:
         self._steps = (*self._steps[:index], step, *self._steps[index + 1 :])
 
 
-_PLAIN = (Shape.PLAIN, Shape.LISTED)
+_PLAIN = (Shape.PLAIN, Shape.LISTED, Shape.CHANNEL)
 
 
 class Passed:

@@ -33,6 +33,7 @@ from ._rules import Interrupt
 from ._run import Run, _current
 from ._runtime import RouteRuntime
 from ._sinks import SINK_LIMIT, QueuedSink
+from ._values import Shape, shape_of
 
 log = structlog.get_logger()
 
@@ -272,10 +273,7 @@ class Router:
         if type(event) not in publishable:  # the usual case is known to be one
             event = value.event if type(value) is Message else value
             if type(event) not in publishable and not is_event(event):
-                raise TypeError(
-                    f"broadcast() publishes events, not {type(event).__name__}: {event!r:.80}; "
-                    "make an event of it, such as AgentResponse(content=...)"
-                )
+                raise TypeError(_no_event(event))
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
 
@@ -546,6 +544,13 @@ class Router:
     def forget(self, key: object) -> None:
         """Take an alarm away, if there is one."""
         self._alarms.take_away(key)
+
+
+def _no_event(value: object) -> str:
+    fix = "make an event of it, such as AgentResponse(content=...)"
+    if shape_of(value) is Shape.CHANNEL:
+        fix = "give the function that it comes from to .stream(), which reads it"
+    return f"broadcast() publishes events, not {type(value).__name__}: {value!r:.80}; {fix}"
 
 
 @asynccontextmanager

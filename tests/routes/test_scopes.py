@@ -368,6 +368,18 @@ async def test_a_through_may_look_for_a_value_under_a_deadline(autojump_clock):
     assert len(waits) > 5
 
 
+async def test_a_map_takes_no_safe_channel(autojump_clock):
+    """What a map gives is a value, and publishing a safe channel says who takes it apart."""
+    scene = await play("plain", lambda route: route.map(give_channel).broadcast())
+    ((_, stage, error),) = scene.failures
+    assert stage == ".broadcast()"
+    assert str(error).endswith("give the function that it comes from to .stream(), which reads it")
+
+
+def give_channel(_):
+    return trio.as_safe_channel(Node().plain)(None)
+
+
 async def leaves_early(values):
     async for value in values:
         yield value

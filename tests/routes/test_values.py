@@ -57,13 +57,14 @@ async def taken(value, lists=False):
         (stream(1), Shape.ITERATOR),
         (astream(1), Shape.ASYNC_ITERATOR),
         (Iterable(), Shape.ASYNC_ITERATOR),
+        (trio.as_safe_channel(astream)(1), Shape.CHANNEL),
     ],
 )
 def test_shapes(value, shape):
     """Each kind of value is known by its class."""
     assert shape_of(value) is shape
     assert shape_of(value) is shape
-    assert is_iterator(value) is (shape is not Shape.PLAIN)
+    assert is_iterator(value) is (shape not in (Shape.PLAIN, Shape.CHANNEL))
 
 
 def test_an_awaitable_generator_does_not_change_what_generators_are():
