@@ -110,6 +110,9 @@ addEventListener("beforeunload", (event) => {
   if (call?.isLive) event.preventDefault(); // the browser asks whether to leave
 });
 addEventListener("pagehide", () => keepCall(call?.keepsake()));
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) takeKeptCall(); // the very page is back, and its line comes back by itself
+});
 
 if (textOnly || !canPlay()) ui.setMode("text");
 if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_WORKLET : INSECURE);
