@@ -17,7 +17,7 @@ from time import process_time_ns
 import trio
 
 from bridge import App, Call, History
-from bridge.events import AgentResponse, UserStoppedSpeaking
+from bridge.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 from bridge.thread import SqliteThreads
 
 from ._measure import Row, Size, compare
@@ -62,7 +62,8 @@ async def _answers(folder: str, tokens: int) -> list[float]:
         samples.append((process_time_ns() - began) / 1000 / tokens)
 
     async def answer(call: Call) -> None:
-        call.bridge(name="agent").on(UserStoppedSpeaking).stream(generate).broadcast()
+        chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        chain.stream(generate).broadcast()
 
     app = App(answer, threads=SqliteThreads(Path(folder) / "calls.db"))
     async with app.open_call(_Reader(), thread="bench") as call:
