@@ -72,6 +72,8 @@ wheel: $(VENV)/dev-installed
 	build/wheel-check/bin/python -m pip install --quiet dist/*.whl
 	mkdir -p build/wheel-check/empty
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
+	build/wheel-check/bin/python -m pip install --quiet "$$(echo dist/*.whl)[testing]"
+	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/readme_check.py $(CURDIR)/README.md
 
 clean:
 	rm -rf $(VENV) build dist demo-out eval-out nightly-out

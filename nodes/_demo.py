@@ -25,5 +25,11 @@ def command(argv: Sequence[str]) -> int:
         places_tried = " nor ".join(str(place) for place in places)
         sys.stderr.write(f"error: the example cafe.py is neither at {places_tried}\n")
         return 1
-    code: int = runpy.run_path(str(cafe), run_name="cafe")["command"](argv)
+    try:
+        code: int = runpy.run_path(str(cafe), run_name="cafe")["command"](argv)
+    except ImportError as error:
+        # An engine's error names the extra of that engine; the demo needs more than one.
+        missing = str(error).partition(" Run: ")[0].rstrip(".")
+        sys.stderr.write(f'error: {missing}. Run: pip install "bargein[demo]"\n')
+        return 1
     return code

@@ -55,9 +55,11 @@ def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, match.start(2)) + 1, match[2]
 
 
-def run_page(page: Path, module: ModuleType) -> int:
+def run_page(page: Path, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run the Python blocks of a page in a module; return how many tests of theirs ran."""
     tests = 0
+    for file in files_of_reader(page):  # blocks import one another as the reader's files do
+        monkeypatch.setitem(sys.modules, Path(file).stem, module)
     for line, source in blocks(page, "python"):
         known = set(vars(module))
         # Lines of a traceback are those of the page.
@@ -213,7 +215,7 @@ def test_every_python_block_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     shown = sum(
         len(re.findall(r"^(?:async )?def test_", b, re.M)) for _, b in blocks(page, "python")
     )
-    assert run_page(page, module) == shown
+    assert run_page(page, module, monkeypatch) == shown
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -63,6 +63,12 @@ def check() -> None:
     ).stdout
     assert "serve" in help_text, help_text
     assert "models" in help_text, help_text
+    demo = subprocess.run(
+        [sys.executable, "-m", "bridge", "demo"], capture_output=True, text=True, check=False
+    )
+    assert demo.returncode == 1, demo
+    assert len(demo.stderr.splitlines()) == 1, demo.stderr
+    assert "bargein[demo]" in demo.stderr, demo.stderr
     trio.run(main, clock=MockClock(autojump_threshold=0))
     print("the wheel works on its own, with its four dependencies")
 

@@ -1,0 +1,58 @@
+"""A pytest plug-in: says what a project lacks whose async tests pytest cannot run.
+
+Without ``trio_mode`` pytest refuses an async test before anything of bargein is asked, and names
+five plug-ins of which four are of no use here.  pytest imports this module in each project of the
+environment, so it imports nothing of bargein, and says nothing unless tests have imported
+``bridge.testing``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+_REFUSALS = (
+    "async def functions are not natively supported",
+    "no async plugin installed",  # pytest before 8.4 skips them
+    "fixture 'autojump_clock' not found",
+)
+"""What pytest says of an async test that no plug-in takes."""
+
+_MARK = "bargein_cannot_run"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Mark what pytest could not run, in its report: workers of pytest-xdist send these."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result; -> Generator
+    if "bridge.testing" in sys.modules and not report.passed:
+        said = str(report.longrepr)
+        setattr(report, _MARK, any(refusal in said for refusal in _REFUSALS))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say once, below the failures, what is missing."""
+    stats = terminalreporter.stats.values()
+    refused = sum(getattr(report, _MARK, False) for reports in stats for report in reports)
+    if refused:
+        terminalreporter.section("bargein", yellow=True)
+        tests = "1 test was not run" if refused == 1 else f"{refused} tests were not run"
+        terminalreporter.write_line(f"{tests}: bargein's tests are async and run on trio.")
+        if "pytest_trio" not in sys.modules:
+            terminalreporter.write_line('  python -m pip install "bargein[testing]"')
+        for line in _setting(config):
+            terminalreporter.write_line(line)
+
+
+def _setting(config: pytest.Config) -> list[str]:
+    """Return what to write into which file, unless it stands there."""
+    if "pytest_trio" in sys.modules and config.getini("trio_mode"):
+        return []
+    name = config.inipath.name if config.inipath is not None else "pyproject.toml"
+    section = {"pyproject.toml": "tool.pytest.ini_options", "setup.cfg": "tool:pytest"}
+    return [f"  {name}:", f"    [{section.get(name, 'pytest')}]", "    trio_mode = true"]

@@ -1,0 +1,115 @@
+"""The plug-in that says what a project lacks whose async tests pytest cannot run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+OURS = """
+from bridge.testing import open_call
+
+async def answer(call):
+    call.say("Hello")
+
+async def test_it_greets(autojump_clock):
+    async with open_call(answer) as caller:
+        await caller.quiet()
+    assert caller.heard == "Hello"
+"""
+
+OTHERS = """
+async def test_something():
+    pass
+"""
+
+
+@pytest.fixture
+def run_pytest(tmp_path):
+    """Run pytest in a folder of its own, with the plug-in; a checkout need not be installed."""
+
+    def run(source, *options, settings=""):
+        (tmp_path / "test_agent.py").write_text(source)
+        if settings:
+            (tmp_path / "pytest.ini").write_text(settings)
+        installed = any(point.name == "bargein" for point in entry_points(group="pytest11"))
+        plugin = [] if installed else ["-p", "pytest_bargein"]
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *options],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return ran.returncode, ran.stdout + ran.stderr
+
+    return run
+
+
+def test_a_missing_trio_mode_is_answered(run_pytest):
+    """It says how many tests were not run, and what to write into which file."""
+    code, said = run_pytest(OURS)
+    assert code == 1
+    assert "1 test was not run" in said
+    assert "  pyproject.toml:\n    [tool.pytest.ini_options]\n    trio_mode = true\n" in said
+    assert "pip install" not in said
+
+
+def test_it_names_the_file_that_there_is(run_pytest):
+    """A project with a pytest.ini has its own section for the setting."""
+    _, said = run_pytest(OURS, settings="[pytest]\naddopts = -ra\n")
+    assert "  pytest.ini:\n    [pytest]\n    trio_mode = true\n" in said
+
+
+def test_it_hears_of_the_tests_of_workers(run_pytest):
+    """With pytest-xdist other processes run the tests, and one tells what is missing."""
+    code, said = run_pytest(OURS, "-n", "1")
+    assert code == 1
+    assert said.count("trio_mode = true") == 1
+
+
+def test_a_missing_pytest_trio_is_answered(run_pytest):
+    """Without the plug-in that runs async tests, the extra that brings it is named."""
+    code, said = run_pytest(OURS, "-p", "no:trio")
+    assert code == 1
+    assert 'pip install "bargein[testing]"' in said
+    assert "trio_mode = true" in said
+
+
+def test_it_is_silent_where_tests_run(run_pytest):
+    """Nothing is said of tests that pass, and nothing of those that fail for another reason."""
+    code, said = run_pytest(OURS, "-o", "trio_mode=true")
+    assert code == 0, said
+    assert "=== bargein" not in said
+    failing = OURS.replace('== "Hello"', '== "Goodbye"')
+    code, said = run_pytest(failing, "-o", "trio_mode=true")
+    assert code == 1
+    assert "=== bargein" not in said
+
+
+def test_it_is_silent_in_projects_of_others(run_pytest):
+    """Where no test imports bridge.testing, async tests are nobody's business here."""
+    code, said = run_pytest(OTHERS)
+    assert code == 1
+    assert "bargein" not in said.replace("plugins: ", "").replace("bargein-", "")
+
+
+def test_it_imports_nothing_of_bargein():
+    """pytest loads it in every project of the environment, which must not cost anything."""
+    code = "import sys, pytest_bargein; print({'trio', 'bridge', 'pydantic'} & set(sys.modules))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.strip() == "set()"
