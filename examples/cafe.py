@@ -31,7 +31,10 @@ from nodes.llm import ChatModel, LocalChat, OpenAIChat
 from nodes.models import ProgressPrinter, fetch_models
 from nodes.speech import EspeakVoice, LocalSpeech
 
-HINT = "Welcome to the café. Latte, cappuccino, espresso, mocha, tea, blueberry muffin, croissant."
+HINT = (  # as it is said: of a bare list the recogniser makes "a large watt A"
+    "Welcome to the café. A small latte, a large latte, a cappuccino, an espresso, a mocha, a tea, "
+    "a blueberry muffin, a croissant, a cookie."
+)
 
 
 class Barista(ReasoningNode):

@@ -64,8 +64,8 @@ class LocalSpeech:
             sounds: Tell by its sound what a voice is that has just begun; None means an ear for
                 hums of assent, an empty sequence none at all.
             turns: Decides what interrupts and when a turn ends; None means ``TurnTaking()``.
-            hint: Words that callers are likely to use, as a list: "Latte, cappuccino, muffin.";
-                for the Whisper that is made here.
+            hint: Words that callers are likely to use, as they are said: "A large latte, a
+                cappuccino, a muffin."; for the Whisper that is made here.
             settings: When a voice begins and stops.
             fetch: Whether models that are missing are downloaded when it opens; otherwise a
                 missing one is an error.

@@ -45,6 +45,8 @@ _MANY_LANGUAGES_PROMPT = (
     *("<|startoftranscript|>", "<|en|>"),
     *("<|transcribe|>", "<|notimestamps|>"),
 )
+_STEM = 3
+"""Letters that a word has at least to have longer forms: "a" begins too many others."""
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
@@ -148,7 +150,10 @@ class WhisperTiny:
 
         Of "mocha" Whisper makes "mochas" and, where it has no token left, "moch".
         """
-        return any(word.startswith(one) or one.startswith(word) for one in self._hint_words)
+        return any(
+            one.startswith(word) or (len(one) >= _STEM and word.startswith(one))
+            for one in self._hint_words
+        )
 
     def _transcribe(self, model: Whisper, pcm: bytes) -> Transcript:
         import numpy as np

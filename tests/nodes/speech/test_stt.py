@@ -132,3 +132,20 @@ async def test_a_hint_needs_the_tokenizer(tmp_path: Path) -> None:
 def test_loops_of_the_decoder_are_cut(text: str, seconds: float, kept: str) -> None:
     """Sentences that begin again are cut if they stop short, or come too fast to be said."""
     assert without_repetition(text, seconds) == kept
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("latte", True),
+        ("lattes", True),
+        ("cappucc", True),
+        ("m", True),
+        ("a", True),
+        ("actually", False),
+        ("no", False),
+    ],
+)
+def test_words_of_the_hint_have_longer_and_shorter_forms(word: str, expected: bool) -> None:
+    """What Whisper makes of a word of its hint counts, but not all that begins with an "a"."""
+    assert WhisperTiny(hint="A latte, a cappuccino, a mocha.")._is_of_hint(word) is expected
