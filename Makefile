@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 # what makes publishing cheap).
 ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
-.PHONY: demo test proofs processors nightly talk lint bench eval models wheel clean
+.PHONY: demo test oldest proofs processors nightly talk lint bench eval models wheel clean
 
 # CALLER=piper lets another voice ring, which pauses in mid-sentence.
 CALLER ?= espeak
@@ -40,6 +40,13 @@ processors: $(VENV)/dev-installed
 	    CT2_FORCE_CPU_ISA=$$isa $(BIN)/python -m pytest tests/nodes/speech -m "whisper and not proof" \
 	        || exit 1; \
 	done
+
+# The oldest websockets that may be installed beside us; `make test` has the newest.
+oldest: $(VENV)/dev-installed
+	rm -rf build/oldest
+	$(BIN)/python -m pip install --quiet --no-deps --target build/oldest websockets==13.1
+	PYTHONPATH=$(CURDIR)/build/oldest $(BIN)/python -m pytest tests/bridge/websocket \
+	    tests/bridge/server tests/bridge/test_client.py -m "not proof" -n 2 --dist loadfile
 
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
 import trio
-from websockets.exceptions import ConnectionClosed
 
 from ._caller_line import CallerLine
 from ._caller_records import Arrival as Arrival
@@ -41,8 +40,9 @@ from .server._native import (
     decode_server,
     encode,
 )
-from .server._socket import Outbox, SafeClient
+from .server._outbox import Outbox
 from .server._watch_messages import Watch
+from .websocket import ConnectionClosed, WebSocket
 
 FRAME_S = 0.02
 FRAME_BYTES = 640
@@ -298,16 +298,16 @@ class Caller:
         """Tear the connection, as a network does; the call goes on over the next one."""
         self._listening.cancel(reason="the line was dropped")
 
-    async def listen(self, connection: SafeClient) -> bool:
+    async def listen(self, websocket: WebSocket) -> bool:
         """Take messages until the connection closes; returns whether it was lost."""
         with trio.CancelScope() as self._listening:
-            await self._listen(connection)
+            await self._listen(websocket)
         return self._ending is None
 
-    async def _listen(self, connection: SafeClient) -> None:
+    async def _listen(self, websocket: WebSocket) -> None:
         try:
             while True:
-                message = decode_server(await connection.recv())
+                message = decode_server(await websocket.receive())
                 self._take(message)
                 if isinstance(message, Ended):
                     self._ending = message.reason

@@ -10,7 +10,8 @@ from ._loudspeaker import Report
 from .server._backlog import Backlog
 from .server._line_messages import Greeting, Resume, Resumed
 from .server._native import AgentFrame, ServerMessage
-from .server._socket import Data, Outbox
+from .server._outbox import Outbox
+from .websocket import Data
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 2.0
@@ -41,7 +42,7 @@ class CallerLine:
         self.is_up = True
         self.resume_s = greeting.resume_s
         self._token = greeting.resume
-        self._backlog = Backlog(_outbox_between, keeps_audio=False)
+        self._backlog = Backlog(Outbox, keeps_audio=False)
         self._backlog.begin(outbox)
         self._received = 0
         self._utterance: int | None = None
@@ -116,12 +117,3 @@ def pauses() -> Iterator[float]:
     while True:
         yield pause_s * random.uniform(0.5, 1.0)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-
-
-class _Nowhere:
-    async def send(self, message: Data) -> None:
-        raise AssertionError("an outbox between two lines is not run")
-
-
-def _outbox_between() -> Outbox:
-    return Outbox(_Nowhere())

@@ -15,9 +15,6 @@ from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import trio
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
-from websockets.trio.client import connect
-from websockets.typing import Origin
 
 from ._caller import FRAME_S as FRAME_S
 from ._caller import Arrival as Arrival
@@ -49,10 +46,11 @@ from .server._native import State as State
 from .server._native import Transcript as Transcript
 from .server._native import UtteranceEnd as UtteranceEnd
 from .server._native import decode_server, encode
-from .server._socket import Outbox, SafeClient
+from .server._outbox import Outbox
 from .server._watch_messages import Seen as Seen
 from .server._watch_messages import Watching as Watching
 from .server._wire import ProtocolViolation
+from .websocket import ConnectionClosed, HandshakeRefused, WebSocket, open_websocket
 
 __all__ = [
     "AgentFrame",
@@ -192,30 +190,26 @@ class _Way:
         return self.reconnect and (self.stream is None or callable(self.stream))
 
     @asynccontextmanager
-    async def dial(self, *, resume: bool = False) -> AsyncIterator[SafeClient]:
-        """Open a connection; leaving the block closes it."""
+    async def dial(self, outbox: Outbox, *, resume: bool = False) -> AsyncIterator[WebSocket]:
+        """Open a connection that sends what an outbox has; leaving the block closes it."""
         query = {"mode": self.mode, "thread": self.thread, "resume": "1" if resume else None}
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         stream = await self.stream() if callable(self.stream) else self.stream
         try:
-            async with connect(
+            async with open_websocket(
                 _call_url(self.url, query),
-                stream=stream,
+                headers=headers,
+                origin=self.origin,
                 ssl=self.ssl,
-                origin=None if self.origin is None else Origin(self.origin),
-                additional_headers=headers,
-                compression=None,
                 proxy=None,
                 max_size=None,
-                close_timeout=GOODBYE_S,
-                create_connection=SafeClient,
-            ) as connection:
-                assert isinstance(connection, SafeClient)  # by create_connection
-                yield connection
-        except InvalidStatus as refused:
+                close_s=GOODBYE_S,
+                stream=stream,
+                source=outbox,
+            ) as websocket:
+                yield websocket
+        except HandshakeRefused as refused:
             raise _refusal(refused) from refused
-        except InvalidHandshake as failed:
-            raise ConnectionError(f"no call: {failed}") from failed
 
 
 async def _hold_call(
@@ -227,9 +221,9 @@ async def _hold_call(
     task_status: trio.TaskStatus[Caller],
 ) -> None:
     with scope:
-        async with way.dial() as connection:
-            hello = await _greeting(connection)
-            outbox = Outbox(connection)
+        outbox = Outbox()
+        async with way.dial(outbox) as websocket:
+            hello = await _greeting(websocket)
             caller = Caller(
                 CallerLine(outbox, hello),
                 hello,
@@ -245,21 +239,17 @@ async def _hold_call(
                 # The line outlives the owner's cancellation, so that a goodbye can be said.
                 scope.shield = True
                 task_status.started(caller)
-                await _carry(caller, connection, outbox)
+                await _carry(caller, websocket)
                 while caller.reason is None:
                     await _redial(way, caller)
                 nursery.cancel_scope.cancel()
 
 
-async def _carry(caller: Caller, connection: SafeClient, outbox: Outbox) -> None:
-    """Send and receive until the connection closes."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(outbox.run)
-        lost = await caller.listen(connection)
-        nursery.cancel_scope.cancel()
-    if lost:
-        await trio.aclose_forcefully(connection.stream)  # it may have been dropped on purpose
-        caller.lose_line(connection.close_code)
+async def _carry(caller: Caller, websocket: WebSocket) -> None:
+    """Receive until the connection closes."""
+    if await caller.listen(websocket):
+        websocket.connection.cut()  # it may have been dropped on purpose
+        caller.lose_line(websocket.connection.close_code)
 
 
 async def _redial(way: _Way, caller: Caller) -> None:
@@ -283,29 +273,29 @@ async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
     """
     try:
         with trio.move_on_at(until_s) as patience:
-            async with way.dial(resume=True) as connection:
-                await connection.send(encode(caller.asks()))
-                answer = decode_server(await connection.recv())
+            outbox = Outbox()
+            async with way.dial(outbox, resume=True) as websocket:
+                outbox.put(encode(caller.asks()))
+                answer = decode_server(await websocket.receive())
                 if not isinstance(answer, Resumed):
                     caller.end(answer.code if isinstance(answer, ErrorMessage) else "disconnected")
                     return True
                 patience.deadline = math.inf
-                outbox = Outbox(connection)
                 caller.go_on(outbox, answer)
-                await _carry(caller, connection, outbox)
+                await _carry(caller, websocket)
                 return True
     except CallRefused as refused:
         if refused.code in FINAL:
             caller.end(refused.code)
             return True
-    except (OSError, ConnectionClosed):
+    except OSError:
         pass  # nobody there, or gone again: the next try is due soon
     return False
 
 
-async def _greeting(connection: SafeClient) -> Hello:
+async def _greeting(websocket: WebSocket) -> Hello:
     try:
-        message = decode_server(await connection.recv())
+        message = decode_server(await websocket.receive())
     except ConnectionClosed as closed:
         raise ConnectionError("the server closed the call before its hello") from closed
     if isinstance(message, ErrorMessage):
@@ -315,15 +305,14 @@ async def _greeting(connection: SafeClient) -> Hello:
     return message
 
 
-def _refusal(refused: InvalidStatus) -> CallRefused:
-    status = refused.response.status_code
-    body = bytes(refused.response.body).decode(errors="replace").strip()
+def _refusal(refused: HandshakeRefused) -> CallRefused:
+    body = refused.body.decode(errors="replace").strip()
     try:
         error = decode_server(body)
     except ProtocolViolation:
         error = None
     code = error.code if isinstance(error, ErrorMessage) else None
-    return CallRefused(code, f"the server refused the call with status {status}: {body}")
+    return CallRefused(code, f"the server refused the call with status {refused.status}: {body}")
 
 
 def _call_url(url: str, query: Mapping[str, str | None]) -> str:

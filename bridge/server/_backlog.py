@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+from ..websocket import Data
 from ._line_messages import Resume
-from ._socket import Data, Outbox
+from ._outbox import Outbox
 
 KEPT_BYTES = 500_000
 """How much of what was sent is kept to be sent again: 10 s of audio.  A line that takes nothing

@@ -1,7 +1,6 @@
 """Plain HTTP on the server's port: the page, health, metrics, and who may open a call.
 
-``websockets`` answers one request per connection and closes a request with a body unanswered, so
-nothing here takes one.
+One request per connection is answered, and none with a body is taken.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from types import MappingProxyType
 from typing import final
 from urllib.parse import parse_qs, urlsplit
 
+import trio
 from websockets.datastructures import Headers
-from websockets.http11 import Request, Response
-from websockets.trio.server import ServerConnection
+from websockets.http11 import Response
 
 from .._call_request import CallRequest
+from ..websocket import HttpRequest, http_response
 from ._metrics import CONTENT_TYPE, Metrics
 from ._native import ErrorCode, ErrorMessage, encode
 
@@ -129,18 +129,8 @@ class Gate:
         self._origins = origins
         self._page = load_page() if page is None else page
 
-    def __call__(self, connection: object, request: Request) -> Response | None:
-        """Return the answer, or None to go on with the WebSocket handshake."""
-        response = self._answer(request)
-        if response is None:
-            return None
-        if request.method == "HEAD":
-            response.body = b""  # its Content-Length stays: RFC 9110, section 9.3.2
-        self.secure(connection, request, response)
-        return response
-
     @staticmethod
-    def secure(connection: object, request: Request, response: Response) -> None:
+    def secure(request: HttpRequest, response: Response) -> None:
         """Add the security headers to a response, also to one that comes of the handshake."""
         calls = " ".join(_calls_of(_one(request.headers, "Host")))
         policy = CONTENT_POLICY.format(calls=calls)
@@ -148,7 +138,8 @@ class Gate:
             if name not in response.headers:
                 response.headers[name] = value
 
-    def _answer(self, request: Request) -> Response | None:
+    def answer(self, request: HttpRequest) -> Response | None:
+        """Return the answer, or None to go on with the WebSocket handshake."""
         path = request.path.partition("?")[0]
         if path not in (CALL_PATH, "/healthz", "/metrics") and path not in self._page:
             return _text(HTTPStatus.NOT_FOUND, "not found")
@@ -161,13 +152,13 @@ class Gate:
         if not self._known_host(request.headers):
             return self._reject(HTTPStatus.FORBIDDEN, "forbidden", "unknown Host")
         if path in self._page:
-            return respond(HTTPStatus.OK, *self._page[path])
+            return http_response(HTTPStatus.OK, *self._page[path])
         if not self._has_token(request):
             response = self._reject(HTTPStatus.UNAUTHORIZED, "unauthorized", "wrong or no token")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
         if path == "/metrics":
-            return respond(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
+            return http_response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
         return self._admit(request)
 
     def _health(self) -> Response:
@@ -175,7 +166,7 @@ class Gate:
             return _text(HTTPStatus.SERVICE_UNAVAILABLE, "draining")
         return _text(HTTPStatus.OK, "ok")
 
-    def _admit(self, request: Request) -> Response | None:
+    def _admit(self, request: HttpRequest) -> Response | None:
         if not self._known_origin(request.headers):
             return self._reject(
                 HTTPStatus.FORBIDDEN, "forbidden", "this Origin may not call; see origins="
@@ -201,9 +192,9 @@ class Gate:
         self._metrics.rejected[code] += 1
         body = encode(ErrorMessage(code=code, message=text))
         assert isinstance(body, str)  # only audio is bytes
-        return respond(status, "application/json", body.encode())
+        return http_response(status, "application/json", body.encode())
 
-    def _has_token(self, request: Request) -> bool:
+    def _has_token(self, request: HttpRequest) -> bool:
         if self._token is None:
             return True
         scheme, _, given = _one(request.headers, "Authorization").partition(" ")
@@ -242,12 +233,12 @@ class Gate:
         )
 
 
-def wants_resume(request: Request) -> bool:
+def wants_resume(request: HttpRequest) -> bool:
     """Whether a client wants to go on with a call."""
     return "resume" in _query(request)
 
 
-def call_request(request: Request, peer: str) -> CallRequest:
+def call_request(request: HttpRequest, peer: str) -> CallRequest:
     """Return how a client asked for a call, in the words of the app.
 
     Args:
@@ -268,16 +259,20 @@ def call_request(request: Request, peer: str) -> CallRequest:
     )
 
 
-def peer_of(connection: ServerConnection) -> str:
+def peer_of(stream: trio.abc.AsyncResource) -> str:
     """Return the address of the other end; empty where there is none."""
+    if isinstance(stream, trio.SSLStream):
+        stream = stream.transport_stream
+    if not isinstance(stream, trio.SocketStream):
+        return ""
     try:
-        name = connection.remote_address
-    except (AttributeError, NotImplementedError, OSError):
-        return ""  # no socket, or one whose other end is gone
+        name = stream.socket.getpeername()
+    except OSError:
+        return ""  # the other end is gone
     return str(name[0]) if isinstance(name, tuple) else str(name or "")
 
 
-def _query(request: Request) -> dict[str, str]:
+def _query(request: HttpRequest) -> dict[str, str]:
     found = parse_qs(request.path.partition("?")[2], keep_blank_values=True)
     return {name: values[0] for name, values in found.items()}
 
@@ -291,20 +286,8 @@ def _calls_of(host: str) -> Iterator[str]:
         yield f"wss://{host}"
 
 
-def respond(status: HTTPStatus, content_type: str, body: bytes) -> Response:
-    """Return a response that ends its connection."""
-    headers = Headers(
-        [
-            ("Content-Type", content_type),
-            ("Content-Length", str(len(body))),
-            ("Connection", "close"),
-        ]
-    )
-    return Response(status.value, status.phrase, headers, body)
-
-
 def _text(status: HTTPStatus, text: str) -> Response:
-    return respond(status, "text/plain; charset=utf-8", text.encode() + b"\n")
+    return http_response(status, "text/plain; charset=utf-8", text.encode() + b"\n")
 
 
 def is_loopback(host: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from ..websocket import Data
 from ._limits import Limits, RateLimit
 from ._metrics import Metrics
 from ._native import HangUp, ProtocolViolation, Stop, decode_client
-from ._socket import Data
 from ._transport import NativeTransport
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""One connection that carries a call: its reader and its writer.
+"""One connection that carries a call.
 
 Rule 1. The line ends when its peer is lost, when all is said, or when another line has taken over.
-Rule 2. However it ends, the connection is closed when ``run`` returns, or torn if that takes long.
+Rule 2. However it ends, the connection is closed when ``run`` returns.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Literal, final
 
 import trio
-from websockets.exceptions import ConnectionClosed
 
+from ..websocket import Connection, Data
 from ._limits import Limits
-from ._socket import Data, Outbox, SafeServer
+from ._outbox import Outbox
 
 Fate = Literal["lost", "left", "said"]
 """How a line ended: the peer is lost, or has closed it; or all was said that was to be said, and
@@ -31,16 +31,6 @@ REFUSED = 1008
 """Close code of a line whose call was refused (RFC 6455, 7.4.1: policy violation)."""
 
 
-class _Nowhere:
-    """What an outbox between two lines has for a connection; nothing is ever sent to it."""
-
-    async def send(self, message: Data) -> None:
-        raise AssertionError("an outbox between two lines is not run")
-
-
-NOWHERE = _Nowhere()
-
-
 @final
 class Line:
     """A connection with its outbox.
@@ -52,29 +42,23 @@ class Line:
     """
 
     def __init__(
-        self, connection: SafeServer, limits: Limits, on_broken: Callable[[Line, str], None]
+        self, connection: Connection, limits: Limits, on_overflow: Callable[[Line], None]
     ) -> None:
         """Keep the connection; nothing happens before ``run``.
 
         Args:
             connection: Open.
             limits: Of the server.
-            on_broken: Told of this line and ``overflow``, ``stalled`` or ``closed`` when nothing
-                can be sent any more.
+            on_overflow: Told of this line when the peer reads too slowly for what it is sent.
         """
         self.connection = connection
         self.outbox = Outbox(
-            connection,
-            max_bytes=limits.max_waiting_bytes,
-            stall_s=limits.stall_s,
-            on_broken=lambda why: on_broken(self, why),
+            max_bytes=limits.max_waiting_bytes, on_broken=lambda: on_overflow(self)
         )
         self.over = trio.Event()
-        self._limits = limits
-        self._scope = trio.CancelScope()
-        self._close = (NORMAL_CLOSE, "")
-        self._fate: Fate = "lost"
-        self._closing = False
+        self._silence_s = math.inf if limits.silence_s is None else limits.silence_s
+        self._heard_at_s = trio.current_time()
+        self._on_silent: Callable[[], None] = lambda: None
 
     async def run(
         self, take: Callable[[Data], None], ready: trio.Event, on_silent: Callable[[], None]
@@ -82,52 +66,41 @@ class Line:
         """Carry messages until the line is over.
 
         Args:
-            take: Gets each message that comes; must not wait.
+            take: Gets each message that comes; must neither wait nor raise.
             ready: Messages are read from then on.
             on_silent: Called when the peer has sent nothing for too long; the line goes on.
         """
-        with self._scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._write)
+        self._on_silent = on_silent
+
+        def hear(data: Data) -> None:
+            self._heard_at_s = trio.current_time()
+            take(data)
+
+        async def may_read() -> None:
+            if not ready.is_set():
                 await ready.wait()
-                await self._read(take, on_silent)
-                nursery.cancel_scope.cancel()
-        return self._fate
+
+        await self.connection.run(self.outbox, hear, may_read)
+        if self.connection.close_sent == NORMAL_CLOSE and self.outbox.is_closed:
+            return "said" if self.connection.close_code != 1006 else "lost"
+        has_left = self.connection.was_closed_by_peer
+        return "left" if has_left and self.connection.close_code == NORMAL_CLOSE else "lost"
+
+    def check(self, now_s: float) -> None:
+        """Look whether the peer is still there; to be called about once a second.
+
+        Args:
+            now_s: trio's clock.
+        """
+        self.connection.check(now_s)
+        if now_s - self._heard_at_s >= self._silence_s:
+            self._heard_at_s = math.inf  # told once
+            self._on_silent()
 
     def cut(self) -> None:
         """Tear the connection, now."""
-        self._scope.cancel(reason="the line was cut")
+        self.connection.cut()
 
     def give_up(self, code: int = TAKEN_OVER, reason: str = "another line has taken over") -> None:
         """Close the connection once its outbox is done."""
-        self._close = (code, reason)
-
-    async def _write(self) -> None:
-        await self.outbox.run()
-        self._closing = True
-        with trio.move_on_after(self._limits.close_s):
-            await self.connection.aclose(*self._close)
-        if self.connection.protocol.close_rcvd is not None and self._close[0] == NORMAL_CLOSE:
-            self._fate = "said"
-        self.cut()
-
-    async def _read(self, take: Callable[[Data], None], on_silent: Callable[[], None]) -> None:
-        silence_s = math.inf if self._limits.silence_s is None else self._limits.silence_s
-        try:
-            with trio.move_on_after(silence_s) as patience:
-                while True:
-                    data = await self.connection.recv()
-                    patience.deadline = trio.current_time() + silence_s
-                    take(data)
-        except ConnectionClosed as closed:
-            if self._closing:
-                await trio.sleep_forever()  # whoever closes it says what that means
-            if closed.rcvd_then_sent and _has_left(closed):
-                self._fate = "left"
-        if patience.cancelled_caught:
-            on_silent()
-            await trio.sleep_forever()  # what there is to say about it is said before
-
-
-def _has_left(closed: ConnectionClosed) -> bool:
-    return closed.rcvd is not None and closed.rcvd.code == NORMAL_CLOSE
+        self.connection.end_with(code, reason)

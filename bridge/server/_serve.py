@@ -6,20 +6,16 @@ import logging
 import re
 import signal
 import ssl as ssl_module
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, final
 
 import structlog
 import trio
 from structlog.contextvars import bound_contextvars
-from websockets.exceptions import ConnectionClosed
-from websockets.trio.server import Server as WebSocketServer
-from websockets.trio.server import ServerConnection
-from websockets.trio.server import serve as serve_websockets
 
+from ..websocket import Connection, Data, HttpRequest, accept, check_all
 from ._greeting import about, call_of
 from ._http import (
     ABOUT_PATH,
@@ -36,11 +32,12 @@ from ._line import REFUSED, Line
 from ._line_messages import Resume
 from ._metrics import Metrics
 from ._native import ErrorCode, ErrorMessage, ProtocolViolation, decode_client, encode
+from ._outbox import Outbox
 from ._session import Session
-from ._socket import SafeServer
 
 if TYPE_CHECKING:
     from .. import App
+    from .._call_request import CallRequest
 
 TRY_AGAIN_LATER = 1013
 """Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
@@ -50,6 +47,7 @@ PING_S = 10.0
 word is found out after 20 s at the latest.  Phones answer from sleep within a few seconds."""
 
 log = structlog.get_logger()
+_websockets_log = logging.getLogger("bridge.server.websockets")
 
 
 @final
@@ -63,22 +61,43 @@ class Server:
     """
 
     def __init__(
-        self, app: App, listeners: Sequence[trio.SocketListener], limits: Limits, *, tls: bool
+        self,
+        app: App,
+        listeners: Sequence[trio.SocketListener],
+        limits: Limits,
+        *,
+        ssl: ssl_module.SSLContext | None,
+        token: str | None,
+        origins: Sequence[str | re.Pattern[str]] | None,
     ) -> None:
         """Keep what calls need; use ``open_server``."""
         self.metrics = Metrics()
         host, self.port = _address_of(listeners)
-        self.url = f"http{'s' * tls}://{host}:{self.port}/"
+        self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/"
         self._app = app
         self._limits = limits
         self._sessions: dict[str, Session] = {}
+        self._lines: set[Line] = set()
         self._calls: trio.Nursery | None = None
         self._asking = 0
         self._idle = trio.Event()
         self._draining = False
         self._service = trio.CancelScope()
         self._grace = trio.CancelScope()
-        self._websockets: WebSocketServer | None = None
+        self._listening = trio.CancelScope()
+        self._gate = Gate(
+            self.metrics,
+            self.room,
+            loopback=_all_loopback(listeners),
+            token=token,
+            origins=origins,
+            page=load_page()
+            | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=token is None))},
+        )
+        self._listeners: list[Any] = [
+            one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
+            for one in listeners
+        ]
 
     @property
     def calls(self) -> int:
@@ -108,28 +127,52 @@ class Server:
         while self._sessions:
             self._idle = trio.Event()
             await self._idle.wait()
-        if self._websockets is not None:
-            await self._websockets.aclose()
+        self._listening.cancel(reason="drained")
 
-    async def handle(self, connection: ServerConnection) -> None:
-        """Hold one connection whose handshake was let through."""
-        assert isinstance(connection, SafeServer)  # made by create_connection
-        assert connection.request is not None  # the handshake is over
-        if wants_resume(connection.request):
+    async def _serve_stream(self, stream: trio.abc.Stream) -> None:
+        limits = self._limits
+        try:
+            opened = await accept(
+                stream,
+                self._gate.answer,
+                finish=self._gate.secure,
+                handshake_s=limits.handshake_s,
+                max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
+                stall_s=limits.stall_s,
+                ping_s=PING_S,
+                close_s=limits.close_s,
+                logger=_websockets_log,
+            )
+            if opened is not None:
+                await self._serve_connection(*opened)
+        except Exception:
+            # A fault of the server, and no other connection's.
+            log.exception("connection_failed")
+
+    async def _serve_connection(self, request: HttpRequest, connection: Connection) -> None:
+        if wants_resume(request):
             await self._resume(connection)
             return
         why_not = self.room()
         if why_not is not None:  # others came while the handshake was answered
             await self._refuse(connection, why_not, "no room")
             return
-        session = self._open(connection)
-        with bound_contextvars(call_id=session.call_id):
-            await session.begin(Line(connection, self._limits, session.line_broken))
+        session = self._open(call_request(request, peer_of(connection.stream)))
+        with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
+            await session.begin(line)
 
-    def _open(self, connection: SafeServer) -> Session:
-        assert connection.request is not None  # the handshake is over
+    @contextmanager
+    def _line(self, connection: Connection, session: Session) -> Iterator[Line]:
+        """Have a line looked at about once a second while the block runs."""
+        line = Line(connection, self._limits, session.line_overflows)
+        self._lines.add(line)
+        try:
+            yield line
+        finally:
+            self._lines.remove(line)
+
+    def _open(self, request: CallRequest) -> Session:
         assert self._calls is not None  # nobody can connect before run()
-        request = call_request(connection.request, peer_of(connection))
         session = Session(self._app, request, self._limits, self.metrics, token_hex(8))
         self._sessions[session.call_id] = session
         self._calls.start_soon(self._hold, session, name=f"call {session.call_id}")
@@ -147,7 +190,7 @@ class Server:
             if not self._sessions:
                 self._idle.set()
 
-    async def _resume(self, connection: SafeServer) -> None:
+    async def _resume(self, connection: Connection) -> None:
         """Let a client go on with its call over another connection."""
         if self._asking >= self._limits.max_calls:
             await self._refuse(connection, "server_full", "too many clients ask at once")
@@ -161,40 +204,49 @@ class Server:
         if asked is None or session is None or not session.can_resume(asked):
             await self._refuse(connection, "resume_expired", "there is no such call any more")
             return
-        with bound_contextvars(call_id=session.call_id):
-            await session.resume(Line(connection, self._limits, session.line_broken), asked)
+        with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
+            await session.resume(line, asked)
 
-    async def _asked(self, connection: SafeServer) -> Resume | None:
+    async def _asked(self, connection: Connection) -> Resume | None:
         """Return what a client has to go on with; None if it does not tell."""
+        data: Data | None = None
         with trio.move_on_after(self._limits.handshake_s):
-            try:
-                message = decode_client(await connection.recv())
-            except (ConnectionClosed, ProtocolViolation):
-                return None
-            return message if isinstance(message, Resume) else None
-        return None
+            data = await connection.first()
+        try:
+            message = None if data is None else decode_client(data)
+        except ProtocolViolation:
+            return None
+        return message if isinstance(message, Resume) else None
 
-    async def _refuse(self, connection: SafeServer, code: ErrorCode, text: str) -> None:
+    async def _refuse(self, connection: Connection, code: ErrorCode, text: str) -> None:
         self.metrics.rejected[code] += 1
+        last_words = Outbox()
+        last_words.put(encode(ErrorMessage(code=code, message=text)))
+        last_words.close()
+        connection.end_with(TRY_AGAIN_LATER if code != "resume_expired" else REFUSED, code)
         with trio.move_on_after(self._limits.close_s):
-            try:
-                await connection.send(encode(ErrorMessage(code=code, message=text)))
-            except ConnectionClosed:
-                return  # it has gone meanwhile
-            await connection.aclose(TRY_AGAIN_LATER if code != "resume_expired" else REFUSED, code)
+            await connection.run(last_words, lambda data: None)
 
-    async def run(
-        self, serve_listeners: Callable[..., Any], task_status: trio.TaskStatus[None]
-    ) -> None:
+    async def run(self, task_status: trio.TaskStatus[None]) -> None:
         """Serve until ``force``; an outer cancellation counts only until the server is ready."""
         with self._service:
             async with self._app.open(), trio.open_nursery() as nursery:
                 self._calls = nursery
-                self._websockets = await nursery.start(serve_listeners)
+                nursery.start_soon(check_all, lambda: self._lines)
+                await nursery.start(self._listen, nursery)
                 # Calls outlive the owner's cancellation, so that they can be told why they end.
                 self._service.shield = True
                 log.info("server_started", url=self.url)
                 task_status.started()
+
+    async def _listen(self, nursery: trio.Nursery, task_status: trio.TaskStatus[Any]) -> None:
+        with self._listening:
+            await trio.serve_listeners(
+                self._serve_stream,
+                self._listeners,
+                handler_nursery=nursery,
+                task_status=task_status,
+            )
 
     async def stop(self, grace: trio.CancelScope) -> None:
         """Drain while ``grace`` lasts, which ``force`` ends, then close what is left."""
@@ -244,35 +296,10 @@ async def open_server(
     limits = limits or Limits()
     if listeners is None:
         listeners = await _open_listeners(host, port)
-    server = Server(app, listeners, limits, tls=ssl is not None)
-    gate = Gate(
-        server.metrics,
-        server.room,
-        loopback=_all_loopback(listeners),
-        token=token,
-        origins=origins,
-        page=load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=token is None))},
-    )
-    serve_listeners = partial(
-        serve_websockets,
-        server.handle,
-        listeners=list(listeners),
-        ssl=ssl,
-        compression=None,  # speech does not compress, and deflate costs 33 KB and a third of CPU
-        process_request=gate,
-        process_response=gate.secure,
-        server_header=None,
-        open_timeout=limits.handshake_s,
-        ping_interval=PING_S,
-        ping_timeout=PING_S,
-        close_timeout=limits.close_s,
-        max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
-        logger=logging.getLogger("bridge.server.websockets"),
-        create_connection=SafeServer,
-    )
+    server = Server(app, listeners, limits, ssl=ssl, token=token, origins=origins)
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(server.run, serve_listeners)
+            await nursery.start(server.run)
             try:
                 yield server
             finally:

@@ -15,15 +15,16 @@ import trio
 from structlog.contextvars import bound_contextvars
 
 from ..thread import ThreadBusyError
+from ..websocket import Data
 from ._backlog import Backlog
 from ._greeting import Tokens, hello, resumed
 from ._intake import Intake
 from ._limits import Limits
-from ._line import NOWHERE, REFUSED, Line
+from ._line import REFUSED, Line
 from ._line_messages import Resume
 from ._metrics import KNOWN_REASONS, Metrics
 from ._native import ErrorMessage, encode
-from ._socket import Data, Outbox
+from ._outbox import Outbox
 from ._transport import NativeTransport
 from ._wire import MAX_UTTERANCE, ErrorCode
 
@@ -235,9 +236,7 @@ class Session:
     def _open_outbox(self) -> Outbox:
         """Return an outbox for the time between two lines, which nobody runs."""
         return Outbox(
-            NOWHERE,
-            max_bytes=self._limits.max_waiting_bytes,
-            on_broken=lambda _: self.end("disconnected"),
+            max_bytes=self._limits.max_waiting_bytes, on_broken=lambda: self.end("disconnected")
         )
 
     def _greet(self, call: Call) -> None:
@@ -304,19 +303,14 @@ class Session:
             if self._line is line:
                 self._lose_line(line)
 
-    def line_broken(self, line: Line, why: str) -> None:
-        """Take note that nothing can be sent over a line any more.
+    def line_overflows(self, line: Line) -> None:
+        """End the call of a client that reads too slowly: another line would only flow over again.
 
         Args:
-            line: The line.
-            why: ``overflow``, ``stalled`` or ``closed``.
+            line: Its line.
         """
-        if line is not self._line:
-            return
-        if why == "overflow":
-            self.end("disconnected")  # it would only flow over again
-        else:
-            self._lose_line(line)
+        if line is self._line:
+            self.end("disconnected")
 
     def _lose_line(self, line: Line) -> None:
         """Keep what was not sent, and wait for the client, or end with its line."""

@@ -64,8 +64,8 @@ from ._native import (
     UtteranceEnd,
     encode,
 )
+from ._outbox import Outbox
 from ._remote import RemoteHandle
-from ._socket import Outbox
 from ._watch import Watcher
 from ._watch_messages import Watch, WatchLevel
 

@@ -11,7 +11,7 @@ from ._measure import Row, Size, quantile, row_of
 from ._process import run_python
 
 FOUR = (
-    "import trio, structlog, websockets.trio.server\n"
+    "import trio, structlog, websockets.server, websockets.client\n"
     "from pydantic import BaseModel, ConfigDict, Field, TypeAdapter\n"
 )
 FOUR_AT_LEAST = "import trio, structlog, websockets\nfrom pydantic import BaseModel\n"

@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 import trio
 import trio.testing
-from websockets.trio.server import serve
 
 from bridge.client import Arrival, CallOver, Clear, State, open_caller
 from bridge.server._handle_messages import (
@@ -28,6 +27,7 @@ from bridge.server._native import (
     decode_client,
     encode,
 )
+from bridge.websocket import ConnectionClosed, accept, using
 
 HELLO = Hello(call="c1", agent="a", audio=True)
 
@@ -40,19 +40,23 @@ class Script:
         self.requests = []
         self.out, self._mail = trio.open_memory_channel(100)
 
-    async def handle(self, connection):
-        self.requests.append(connection.request)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read, connection)
+    async def handle(self, stream):
+        request, connection = await accept(stream, lambda request: None)
+        self.requests.append(request)
+        async with using(connection) as websocket, trio.open_nursery() as nursery:
+            nursery.start_soon(self._read, websocket)
             async for message in self._mail:
-                await connection.send(message if isinstance(message, str) else encode(message))
+                await websocket.send(message if isinstance(message, str) else encode(message))
                 if isinstance(message, Ended):
                     break
             nursery.cancel_scope.cancel()
 
-    async def _read(self, connection):
-        async for data in connection:
-            message = decode_client(data)
+    async def _read(self, websocket):
+        while True:
+            try:
+                message = decode_client(await websocket.receive())
+            except ConnectionClosed:
+                return
             self.got.append((trio.current_time(), message))
             if getattr(message, "type", "") == "hangup":
                 await self.out.send(Ended(reason="hangup"))
@@ -67,30 +71,12 @@ class Script:
         return [(at, m.pcm) for at, m in self.got if isinstance(m, CallerAudio)]
 
 
-class _OneStream(trio.abc.Listener):
-    socket = type("Socket", (), {"family": 1, "getsockname": lambda self: "memory"})()
-
-    def __init__(self, stream):
-        self._stream = stream
-
-    async def accept(self):
-        if self._stream is None:
-            await trio.sleep_forever()
-        stream, self._stream = self._stream, None
-        return stream
-
-    async def aclose(self):
-        await trio.lowlevel.checkpoint()
-
-
 @asynccontextmanager
 async def ringing(script, *, hello=HELLO, url="ws://localhost/", **options):
     """Open a caller to a scripted server in memory."""
     mine, yours = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
-        await nursery.start(
-            partial(serve, script.handle, listeners=[_OneStream(yours)], compression=None)
-        )
+        nursery.start_soon(script.handle, yours)
         if hello is not None:
             await script.out.send(hello)
         async with open_caller(url, stream=mine, **options) as caller:
@@ -341,7 +327,7 @@ async def test_leaving_by_cancellation_hangs_up_too(autojump_clock):
     mine, yours = trio.testing.memory_stream_pair()
     await script.out.send(HELLO)
     async with trio.open_nursery() as nursery:
-        await nursery.start(partial(serve, script.handle, listeners=[_OneStream(yours)]))
+        nursery.start_soon(script.handle, yours)
         with trio.move_on_after(1):
             async with open_caller("ws://localhost/", stream=mine, mode="text"):
                 await trio.sleep_forever()
@@ -355,7 +341,7 @@ async def test_an_error_inside_the_block_leaves_it_unwrapped(autojump_clock):
     script = Script()
     await script.out.send(HELLO)
     async with trio.open_nursery() as nursery:
-        await nursery.start(partial(serve, script.handle, listeners=[_OneStream(yours)]))
+        nursery.start_soon(script.handle, yours)
         with pytest.raises(KeyError, match="mine"):
             async with open_caller("ws://localhost/", stream=mine, mode="text"):
                 raise KeyError("mine")

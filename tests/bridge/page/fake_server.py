@@ -16,18 +16,17 @@ import math
 import struct
 import sys
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import drawer_scripts
 import trio
-from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
-from websockets.trio.server import ServerConnection, serve
+from websockets.http11 import Response
 
 from bridge.server._http import Gate
+from bridge.websocket import ConnectionClosed, HttpRequest, WebSocket, accept, http_response, using
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -55,14 +54,7 @@ STORY = (
 
 def reply(status: int, kind: str, body: bytes) -> Response:
     """An HTTP answer."""
-    headers = Headers(
-        [
-            ("Content-Type", kind),
-            ("Content-Length", str(len(body))),
-            ("Connection", "close"),
-        ]
-    )
-    return Response(status, "OK" if status == 200 else "Refused", headers, body)
+    return http_response(HTTPStatus(status), kind, body)
 
 
 def refuse(status: int, code: str) -> Response:
@@ -71,15 +63,7 @@ def refuse(status: int, code: str) -> Response:
     return reply(status, "application/json", body.encode())
 
 
-def serve_file(folder: Path, connection: ServerConnection, request: Request) -> Response | None:
-    """Answers requests under the policy of the real server; calls go on to the WebSocket."""
-    response = answer(folder, request)
-    if response is not None:
-        Gate.secure(connection, request, response)
-    return response
-
-
-def answer(folder: Path, request: Request) -> Response | None:
+def answer(folder: Path, request: HttpRequest) -> Response | None:
     """The answer to a request for one of the page's files; none for a call."""
     url = urlsplit(request.path)
     script, _, rest = url.path.removeprefix("/").partition("/")
@@ -125,9 +109,8 @@ def rms(pcm: bytes) -> float:
 class FakeCall:
     """One scripted call."""
 
-    def __init__(self, connection: ServerConnection, nursery: trio.Nursery, script: str) -> None:
-        assert connection.request is not None
-        query = parse_qs(urlsplit(connection.request.path).query)
+    def __init__(self, path: str, nursery: trio.Nursery, script: str) -> None:
+        query = parse_qs(urlsplit(path).query)
         self.audio = query.get("mode") != ["text"] and script != "voiceless"
         self.script = script
         self.nursery = nursery
@@ -321,42 +304,45 @@ SCRIPTS: dict[str, Callable[[FakeCall], None]] = {
 }
 
 
-async def write(call: FakeCall, connection: ServerConnection) -> None:
+async def write(call: FakeCall, websocket: WebSocket) -> None:
     async for message in call.out_receive:
-        await connection.send(message)
+        await websocket.send(message)
 
 
-async def handle(connection: ServerConnection) -> None:
+async def converse(path: str, websocket: WebSocket) -> None:
     """Runs one call by the script that its path names."""
-    assert connection.request is not None
-    script = connection.request.path.split("/")[1]
-    try:
-        async with trio.open_nursery() as nursery:
-            call = FakeCall(connection, nursery, script)
-            call.hello()
-            if script == "lost":
-                await connection.send(call.out_receive.receive_nowait())
-                await connection.aclose(1011, "the agent is gone")
-                return
-            nursery.start_soon(write, call, connection)
-            SCRIPTS[script](call)
-            async for message in connection:
-                call.receive(message)
-            nursery.cancel_scope.cancel()
-    except* ConnectionClosed:
-        pass  # the page left: its tests say what it should have done before
+    script = path.split("/")[1]
+    async with trio.open_nursery() as nursery:
+        call = FakeCall(path, nursery, script)
+        call.hello()
+        if script == "lost":
+            await websocket.send(call.out_receive.receive_nowait())
+            websocket.close(1011, "the agent is gone")
+            return
+        nursery.start_soon(write, call, websocket)
+        SCRIPTS[script](call)
+        while True:
+            call.receive(await websocket.receive())
+
+
+async def handle(folder: Path, stream: trio.SocketStream) -> None:
+    """Answers one request under the policy of the real server, or runs one call."""
+    opened = await accept(stream, functools.partial(answer, folder), finish=Gate.secure)
+    if opened is not None:
+        request, connection = opened
+        try:
+            async with using(connection) as websocket:
+                await converse(request.path, websocket)
+        except* ConnectionClosed:
+            pass  # the page left: its tests say what it should have done before
 
 
 async def main(folder: Path) -> None:
     """Serves the page in `folder` on a free port of the loopback interface and prints that port."""
-    async with trio.open_nursery() as nursery:
-        files = functools.partial(serve_file, folder)
-        start = functools.partial(
-            serve, handle, 0, host="127.0.0.1", process_request=files, compression=None
-        )
-        server = await nursery.start(start)
-        sys.stdout.write(f"{server.listeners[0].socket.getsockname()[1]}\n")
-        sys.stdout.flush()
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    sys.stdout.write(f"{listeners[0].socket.getsockname()[1]}\n")
+    sys.stdout.flush()
+    await trio.serve_listeners(functools.partial(handle, folder), listeners)
 
 
 if __name__ == "__main__":

@@ -133,6 +133,30 @@ class Place:
         return answer.decode()
 
 
+async def _carry(outbox: Any, send: Callable[[str | bytes], Any]) -> None:
+    news = trio.Event()
+
+    def wake() -> None:
+        news.set()
+
+    outbox.on_news = wake
+    while True:
+        data = outbox.next()
+        if data is not None:
+            await send(data)
+        elif outbox.is_closed:
+            return
+        else:
+            news = trio.Event()
+            await news.wait()
+
+
+@pytest.fixture
+def carry() -> Callable[[Any, Callable[[str | bytes], Any]], Any]:
+    """Do with an outbox what a connection does: hand each message on, until it is closed."""
+    return _carry
+
+
 Serving = Callable[..., AbstractAsyncContextManager[Place]]
 
 

@@ -7,7 +7,7 @@ import trio.testing
 
 from bridge.server._backlog import KEPT_BYTES, Backlog
 from bridge.server._line_messages import Resume
-from bridge.server._socket import Outbox
+from bridge.server._outbox import Outbox
 
 
 class Wire:
@@ -34,18 +34,19 @@ def asks(received, utterance=None, audio_bytes=0):
 class Bench:
     """A backlog whose outboxes are run by a nursery."""
 
-    def __init__(self, nursery, **options):
+    def __init__(self, nursery, carry, **options):
+        self.carry = carry
         self.nursery = nursery
         self.overflowed = []
         self.backlog = Backlog(self.between, **options)
 
     def between(self):
-        return Outbox(Wire(), max_bytes=2000, on_broken=self.overflowed.append)
+        return Outbox(max_bytes=2000, on_broken=lambda: self.overflowed.append("overflow"))
 
     async def run(self, wire, begin):
-        outbox = Outbox(wire)
+        outbox = Outbox()
         begin(outbox)
-        self.nursery.start_soon(outbox.run)
+        self.nursery.start_soon(self.carry, outbox, wire.send)
         await trio.testing.wait_all_tasks_blocked()
         return wire
 
@@ -58,9 +59,9 @@ class Bench:
         )
 
 
-async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery):
+async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery, carry):
     """JSON from the first that is missing, audio from the very sample, then what waits."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     put = bench.backlog.put
     put("1")
@@ -86,9 +87,9 @@ async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery):
     ]
 
 
-async def test_it_can_drop_again_and_again(nursery):
+async def test_it_can_drop_again_and_again(nursery, carry):
     """Counts and places hold over any number of connections."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     for n in range(1, 6):
         bench.backlog.put(str(n))
@@ -104,9 +105,9 @@ async def test_it_can_drop_again_and_again(nursery):
         assert pcm == b"1122334455"[2 * got :]
 
 
-async def test_a_message_that_was_torn_comes_again(nursery):
+async def test_a_message_that_was_torn_comes_again(nursery, carry):
     """What was handed to a connection that never got rid of it is not lost."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first(stuck=True)
     bench.backlog.put("1")
     bench.backlog.put("2")
@@ -116,9 +117,9 @@ async def test_a_message_that_was_torn_comes_again(nursery):
     assert wire.got == ["the greeting", "1", "2"]
 
 
-async def test_the_greeting_is_first_also_before_what_is_urgent(nursery):
+async def test_the_greeting_is_first_also_before_what_is_urgent(nursery, carry):
     """Urgent messages of the gap come behind it, and in front of the rest."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.leave()
     bench.backlog.put("1")
@@ -127,9 +128,9 @@ async def test_the_greeting_is_first_also_before_what_is_urgent(nursery):
     assert wire.got == ["the greeting", "clear", "1"]
 
 
-async def test_audio_that_was_cut_does_not_come_again(nursery):
+async def test_audio_that_was_cut_does_not_come_again(nursery, carry):
     """A fence takes away what waits and what was sent."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.put(audio(1, b"aa"), utterance=1)
     bench.backlog.put(audio(2, b"bb"), utterance=2)
@@ -141,9 +142,9 @@ async def test_audio_that_was_cut_does_not_come_again(nursery):
     assert wire.got == ["the greeting", audio(2, b"bb")]
 
 
-async def test_a_greeting_does_not_count(nursery):
+async def test_a_greeting_does_not_count(nursery, carry):
     """The first message of a connection is sent once, and is not sent again."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.greet("hello")
     bench.backlog.put("1")
@@ -154,9 +155,9 @@ async def test_a_greeting_does_not_count(nursery):
     assert wire.got == ["the greeting"]
 
 
-async def test_what_is_kept_is_bounded(nursery):
+async def test_what_is_kept_is_bounded(nursery, carry):
     """Of very much that was sent the last is kept; who has missed more cannot go on."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     for n in range(8):
         bench.backlog.put(str(n) * (KEPT_BYTES // 6))
@@ -168,9 +169,9 @@ async def test_what_is_kept_is_bounded(nursery):
     assert [message[0] for message in wire.got[1:]] == list("234567")
 
 
-async def test_what_waits_in_a_gap_is_bounded(nursery):
+async def test_what_waits_in_a_gap_is_bounded(nursery, carry):
     """Too much for the gap is told, and nothing more is taken."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.leave()
     for _ in range(3):
@@ -178,9 +179,9 @@ async def test_what_waits_in_a_gap_is_bounded(nursery):
     assert bench.overflowed == ["overflow"]
 
 
-async def test_a_client_keeps_no_audio(nursery):
+async def test_a_client_keeps_no_audio(nursery, carry):
     """Where late audio is worth nothing only JSON is sent again."""
-    bench = Bench(nursery, keeps_audio=False)
+    bench = Bench(nursery, carry, keeps_audio=False)
     await bench.first()
     bench.backlog.put(b"frame")
     bench.backlog.put("1")
@@ -190,9 +191,9 @@ async def test_a_client_keeps_no_audio(nursery):
     assert wire.got == ["1"]
 
 
-async def test_what_is_forgotten_is_gone(nursery):
+async def test_what_is_forgotten_is_gone(nursery, carry):
     """What would end the next connection, too, is not sent again."""
-    bench = Bench(nursery)
+    bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.put("too big")
     await trio.testing.wait_all_tasks_blocked()

@@ -7,7 +7,6 @@ import pytest
 import structlog
 import trio
 from structlog.testing import capture_logs
-from websockets.trio.client import connect
 
 from bridge import Call
 from bridge.client import (
@@ -38,7 +37,7 @@ from bridge.server._greeting import Tokens
 from bridge.server._line_messages import Resume
 from bridge.server._native import Ended, TextInput, decode_server, encode
 from bridge.server._session import STALLED_S
-from bridge.server._socket import SafeClient
+from bridge.websocket import ConnectionClosed, open_websocket
 
 STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."
 SAMPLES = [1 + n % 30_000 for n in range(len(STORY) * 60 * 24)]
@@ -321,6 +320,7 @@ async def test_without_time_to_come_back_the_line_is_the_call(serving, autojump_
         place.cut()
         await caller.ended.wait()
         assert caller.reason == "disconnected"
+        await trio.testing.wait_all_tasks_blocked()
         assert place.server.calls == 0
 
 
@@ -356,9 +356,9 @@ async def test_who_closes_the_line_has_left(serving, autojump_clock):
     """A client that closes its line as one does that is done ends the call at once."""
     async with serving(echo) as place:
         async with dialed(place) as connection:
-            await connection.recv()
+            await connection.receive()
             assert place.server.calls == 1
-            await connection.aclose(1000, "good bye")
+            connection.close(1000, "good bye")
         await trio.testing.wait_all_tasks_blocked()
         assert place.server.calls == 0
         assert place.server.metrics.calls["disconnected"] == 1
@@ -368,15 +368,15 @@ async def test_a_page_that_goes_away_may_come_back(serving, autojump_clock):
     """A browser closes with 1001 when its page is loaded anew: the call waits for it."""
     async with serving(echo, limits=Limits(resume_s=20)) as place:
         async with dialed(place) as connection:
-            hello = decode_server(await connection.recv())
-            await connection.aclose(1001, "the page is loaded anew")
+            hello = decode_server(await connection.receive())
+            connection.close(1001, "the page is loaded anew")
         await trio.sleep(19)
         assert place.server.calls == 1
         async with dialed(place, "?mode=text&resume=1") as connection:
             await connection.send(encode(Resume(token=hello.resume, received=0)))
-            resumed = decode_server(await connection.recv())
+            resumed = decode_server(await connection.receive())
             assert (resumed.type, resumed.call) == ("resumed", hello.call)
-            await connection.aclose(1001, "the tab is closed")
+            connection.close(1001, "the tab is closed")
         await trio.sleep(21)
         assert place.server.calls == 0
         assert place.server.metrics.calls["disconnected"] == 1
@@ -386,13 +386,7 @@ async def test_a_page_that_goes_away_may_come_back(serving, autojump_clock):
 async def dialed(place, path="?mode=text"):
     """Open a bare connection."""
     stream = await place.listener.dial()
-    async with connect(
-        f"ws://localhost/ws{path}",
-        stream=stream,
-        compression=None,
-        proxy=None,
-        create_connection=SafeClient,
-    ) as connection:
+    async with open_websocket(f"ws://localhost/ws{path}", stream=stream) as connection:
         yield connection
 
 
@@ -400,10 +394,12 @@ async def asked(place, message):
     """Ask to go on over a new connection; returns the answer and how the line was closed."""
     async with dialed(place, "?mode=text&resume=1") as connection:
         await connection.send(message if isinstance(message, str) else encode(message))
-        answer = decode_server(await connection.recv())
-        if isinstance(answer, ErrorMessage):
-            await connection.wait_closed()
-        return answer, connection.close_code
+        answer = decode_server(await connection.receive())
+        if not isinstance(answer, ErrorMessage):
+            return answer, None
+        with pytest.raises(ConnectionClosed) as closed:
+            await connection.receive()
+        return answer, closed.value.code
 
 
 async def test_the_end_is_told_to_who_comes_back_in_time(serving, autojump_clock):
@@ -428,11 +424,10 @@ async def test_the_end_is_told_to_nobody_after_the_time(serving, autojump_clock)
     """The token of an ended call holds for the time of a gap, then for nothing."""
     async with serving(echo) as place:
         async with dialed(place) as connection:
-            hello = decode_server(await connection.recv())
+            hello = decode_server(await connection.receive())
             place.freeze()
             await connection.send('{"type":"hangup"}')
-            with trio.move_on_after(0.1):
-                await connection.recv()
+            await trio.testing.wait_all_tasks_blocked()
             await place.thaw()
             place.freeze(to_server=False)
             place.cut()
@@ -494,7 +489,7 @@ async def test_who_asks_for_a_resume_and_says_nothing_is_let_go(serving, autojum
         await trio.testing.wait_all_tasks_blocked()
         answer, _ = await asked(place, Resume(token="a.b", received=0))
         assert answer.code == "server_full"
-        error = decode_server(await silent.recv())
+        error = decode_server(await silent.receive())
         assert error.code == "resume_expired"
         assert trio.current_time() == pytest.approx(5, abs=0.1)
 
@@ -502,26 +497,28 @@ async def test_who_asks_for_a_resume_and_says_nothing_is_let_go(serving, autojum
 async def test_a_second_line_takes_over_from_a_half_open_one(serving, autojump_clock):
     """The old line is closed with a reason, and the call goes on over the new one."""
     async with serving(echo) as place, dialed(place) as old:
-        hello = decode_server(await old.recv())
+        hello = decode_server(await old.receive())
         await old.send(encode(TextInput(text="one")))
         count = 0
         while True:
             count += 1
-            if getattr(decode_server(await old.recv()), "type", "") == "spoken":
+            if getattr(decode_server(await old.receive()), "type", "") == "spoken":
                 break
         async with dialed(place, "?mode=text&resume=1") as new:
             await new.send(encode(Resume(token=hello.resume, received=count)))
-            resumed = decode_server(await new.recv())
+            resumed = decode_server(await new.receive())
             assert isinstance(resumed, Resumed)
             assert resumed.received == 1
             await new.send(encode(TextInput(text="two")))
             while True:
-                message = decode_server(await new.recv())
+                message = decode_server(await new.receive())
                 if getattr(message, "type", "") == "spoken":
                     break
             assert message.text == "you said two"
-            await old.wait_closed()
-            assert (old.close_code, old.close_reason) == (4001, "another line has taken over")
+            while old.connection.is_open:  # noqa: ASYNC110  # it tells nobody of its end
+                await trio.sleep(0.1)
+            ended = old.connection.close_code, old.connection.close_reason
+            assert ended == (4001, "another line has taken over")
             assert place.server.calls == 1
             # The old token is worth nothing once the client has shown that it has the new one.
             answer, _ = await asked(place, Resume(token=hello.resume, received=count))
@@ -639,17 +636,17 @@ async def test_a_verb_can_end_a_call_that_waits(serving, autojump_clock):
 async def test_a_client_with_an_empty_player_gets_the_rest(serving, autojump_clock):
     """Who tells of no audio is given all that was not heard, under another number."""
     async with serving(storyteller, voice=True) as place, dialed(place, "?mode=audio") as old:
-        hello = decode_server(await old.recv())
+        hello = decode_server(await old.receive())
         await old.send(encode(TextInput(text="tell")))
         with trio.move_on_after(1.5):
             while True:
-                await old.recv()
+                await old.receive()
         async with dialed(place, "?mode=audio&resume=1") as new:
             await new.send(encode(Resume(token=hello.resume, received=0)))
             frames, ends = [], []
             with trio.move_on_after(10):
                 while True:
-                    message = decode_server(await new.recv())
+                    message = decode_server(await new.receive())
                     if isinstance(message, AgentFrame):
                         frames.append(message)
                     elif isinstance(message, UtteranceEnd):

@@ -39,7 +39,7 @@ from bridge.server._native import (
     TextInput,
     decode_server,
 )
-from bridge.server._socket import Outbox
+from bridge.server._outbox import Outbox
 from bridge.server._transport import NativeTransport
 from routes import Event
 
@@ -63,15 +63,12 @@ class Line:
     def __init__(self, *, audio=True, watch="events"):
         self.sent = []
         self.metrics = Metrics()
-        self.outbox = Outbox(self)
+        self.outbox = Outbox()
         self.transport = NativeTransport(self.outbox, self.metrics, audio=audio, watch=watch)
 
-    async def send(self, data):
-        self.sent.append(decode_server(data))
-
-    async def flush(self):
-        self.outbox.close()
-        await self.outbox.run()
+    def flush(self):
+        while (data := self.outbox.next()) is not None:
+            self.sent.append(decode_server(data))
         return [getattr(m, "type", "audio") for m in self.sent]
 
 
@@ -144,15 +141,8 @@ async def test_an_event_has_its_message(event, message):
     """Each event is told in the protocol's words."""
     line = Line()
     line.transport.send(Message(event))
-    line.outbox.close()
-    texts = []
-
-    async def keep(data):
-        texts.append(json.loads(data))
-
-    line.send = keep
-    await line.outbox.run()
-    assert texts == [message]
+    assert json.loads(line.outbox.next()) == message
+    assert line.outbox.next() is None
 
 
 async def test_what_an_agent_says_carries_its_utterance():
@@ -171,7 +161,7 @@ async def test_what_an_agent_says_carries_its_utterance():
     async with App(answer).open_call(line.transport) as call:
         call.publish(UserStoppedSpeaking())
         await trio.testing.wait_all_tasks_blocked()
-    await line.flush()
+    line.flush()
     said = [m for m in line.sent if m.type in ("transcript", "spoken")]
     assert [(m.type, m.utterance, m.text) for m in said] == [
         ("transcript", 1, "hello"), ("spoken", 1, "hello"),
@@ -197,7 +187,7 @@ async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_
         await trio.sleep(0.1)
         call.speaking.resend()
         await trio.sleep(1)
-    await line.flush()
+    line.flush()
     told = [(getattr(m, "type", "audio"), getattr(m, "utterance", None)) for m in line.sent]
     assert [number for kind, number in told if kind == "audio"] == [2] * 13
     assert [about for about in told if about[0] in ("clear", "utterance.end", "spoken")] == [
@@ -222,7 +212,7 @@ async def test_what_is_not_for_the_caller_is_not_told(event):
     """Audio, and what the call, its ears and its voice tell each other, stays inside."""
     line = Line()
     line.transport.send(Message(event))
-    assert await line.flush() == []
+    assert line.flush() == []
 
 
 async def test_an_event_that_json_cannot_carry_is_left_out():
@@ -236,7 +226,7 @@ async def test_an_event_that_json_cannot_carry_is_left_out():
     line.transport.send(Message(Odd(what=object())))
     line.transport.send(Message(AgentResponse(content="\ud800")))
     line.transport.send(Message(StateChanged(state="idle", number=1)))
-    assert await line.flush() == ["state"]
+    assert line.flush() == ["state"]
 
 
 async def test_clear_goes_out_before_anything_and_leaves_no_audio_behind():
@@ -247,7 +237,7 @@ async def test_clear_goes_out_before_anything_and_leaves_no_audio_behind():
     line.transport.clear(2, "barge-in")
     line.transport.play(2, b"\2\0")
     line.transport.play(3, b"\3\0")
-    assert await line.flush() == ["clear", "audio", "audio"]
+    assert line.flush() == ["clear", "audio", "audio"]
     assert [m.utterance for m in line.sent[1:]] == [3, 3]
     assert line.metrics.frames_dropped == 3
     assert line.metrics.barge_ins == 1
@@ -261,7 +251,7 @@ async def test_a_hold_overtakes_what_waits_but_no_clear():
     line.transport.hold(True)
     line.transport.clear(1, "cancel")
     line.transport.hold(False)
-    assert await line.flush() == ["hold", "clear", "hold", "audio"]
+    assert line.flush() == ["hold", "clear", "hold", "audio"]
     assert [m.on for m in line.sent if getattr(m, "type", "") == "hold"] == [True, False]
 
 
@@ -269,7 +259,7 @@ async def test_a_caller_who_reads_is_told_of_no_hold():
     """There is no player to hold where only text travels."""
     line = Line(audio=False)
     line.transport.hold(True)
-    assert await line.flush() == []
+    assert line.flush() == []
 
 
 async def test_nothing_follows_ended():
@@ -280,7 +270,7 @@ async def test_nothing_follows_ended():
     line.transport.send(Message(StateChanged(state="closed", number=1)))
     line.transport.play(1, b"12")
     line.transport.hold(True)
-    assert await line.flush() == ["ended"]
+    assert line.flush() == ["ended"]
     assert line.sent[0].reason == "hangup"
 
 
@@ -312,7 +302,7 @@ async def test_reports_of_unknown_utterances_are_refused():
     line.transport.play(1, b"12")
     line.transport.receive(report, call)
     assert call.told == [(1, 20.0, "position")]
-    await line.flush()
+    line.flush()
 
 
 @pytest.mark.parametrize("watch", ["off", "events", "words"])
@@ -322,7 +312,7 @@ async def test_only_who_may_see_words_gets_the_text_of_an_error(watch):
     error = AgentError(message="KeyError in map", detail="'my number'")
     line.transport.send(Message(error))
     line.transport.send(Message(ToolResult(name="t", detail="my number")))
-    await line.flush()
+    line.flush()
     assert line.sent[0].message == "KeyError in map"
     assert line.sent[0].detail == ("'my number'" if watch == "words" else None)
     assert "detail" not in line.sent[1].data

@@ -21,7 +21,7 @@ from bridge.events import (
     UserTranscriptionReceived,
 )
 from bridge.server import Limits, Metrics
-from bridge.server._socket import Outbox
+from bridge.server._outbox import Outbox
 from bridge.server._transport import NativeTransport
 from bridge.server._watch import LAST_LIMIT, QUEUE_LIMIT
 from bridge.server._watch_messages import Watch
@@ -252,24 +252,22 @@ class Clogged:
 
 
 @pytest.fixture
-async def watched(autojump_clock):
+async def watched(autojump_clock, carry):
     """A call over a connection that takes nothing yet, with its transport and a watcher."""
     line = Clogged()
-    outbox = Outbox(line, stall_s=None)
+    outbox = Outbox()
     transport = NativeTransport(outbox, Metrics(), audio=False, watch="words")
 
     async def answer(call: Call) -> None:
         """Says nothing."""
 
     async with trio.open_nursery() as nursery, App(answer).open_call(transport) as call:
-        nursery.start_soon(outbox.run)
+        nursery.start_soon(carry, outbox, line.send)
         await trio.testing.wait_all_tasks_blocked()
         transport.receive(Watch(on=True), call)
         yield call, transport, outbox, line
         line.may_send.set()
         outbox.close()
-        await outbox.finished.wait()
-        nursery.cancel_scope.cancel()
 
 
 async def test_a_slow_client_loses_the_oldest(watched):

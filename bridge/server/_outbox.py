@@ -1,0 +1,158 @@
+"""What waits to be sent to one client: a bounded queue whose audio can be dropped."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import final
+
+from ..websocket import Data
+
+
+@final
+class Outbox:
+    """The source of a connection: messages in the order of the wire.
+
+    Queueing is synchronous, so whoever queues may be cancelled at will.  When the peer reads too
+    slowly for the bound, the outbox breaks: it calls ``on_broken`` once, drops what it has and
+    takes nothing more.
+
+    Attributes:
+        dropped: Messages that were queued or offered and never sent.
+        sent: Messages that the connection has taken.
+        is_closed: Whether nothing more is taken.
+        on_news: Called when there may be something to take; set by the connection.
+        on_next: Told of each message as it is taken, in order.
+        spare: Asked for a message whenever none waits to be sent; it may give none.
+    """
+
+    def __init__(
+        self, *, max_bytes: int = 1_000_000, on_broken: Callable[[], None] = lambda: None
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            max_bytes: Bytes (characters of text) that may wait; more breaks the outbox.
+                1 MB is 20 s of 24 kHz audio.
+            on_broken: Called when more would wait; must not raise.
+        """
+        self.dropped = 0
+        self.sent = 0
+        self.is_closed = False
+        self.on_news: Callable[[], None] = lambda: None
+        self.on_next: Callable[[Data], None] = lambda data: None
+        self.spare: Callable[[], Data | None] = lambda: None
+        self._max_bytes = max_bytes
+        self._on_broken = on_broken
+        self._urgent: deque[Data] = deque()
+        self._queue: deque[tuple[int | None, Data]] = deque()
+        self._waiting_bytes = 0
+        self._is_broken = False
+
+    @property
+    def waiting(self) -> int:
+        """Messages that wait to be sent."""
+        return len(self._urgent) + len(self._queue)
+
+    def put(self, data: Data, *, utterance: int | None = None) -> None:
+        """Queue a message behind those that wait.
+
+        Args:
+            data: The message.
+            utterance: The utterance whose audio this is; None for what ``drop_audio`` must keep.
+        """
+        if self._admit(data):
+            self._queue.append((utterance, data))
+            self.on_news()
+
+    def put_first(self, data: Data) -> None:
+        """Queue a message in front of all that wait, behind earlier ones queued like this."""
+        if self._admit(data):
+            self._urgent.append(data)
+            self.on_news()
+
+    def drop_audio(self, fence: int) -> int:
+        """Drop the audio that waits, of all utterances up to and including ``fence``.
+
+        Args:
+            fence: The number of an utterance.
+
+        Returns:
+            How many messages were dropped.
+        """
+        kept: deque[tuple[int | None, Data]] = deque()
+        for utterance, data in self._queue:
+            if utterance is not None and utterance <= fence:
+                self._waiting_bytes -= len(data)
+            else:
+                kept.append((utterance, data))
+        dropped = len(self._queue) - len(kept)
+        self._queue = kept
+        self.dropped += dropped
+        return dropped
+
+    def wake(self) -> None:
+        """Have the connection look for something to send; for who has it in `spare`."""
+        self.on_news()
+
+    def take_over(self, other: Outbox, before: Iterable[tuple[int | None, Data]] = ()) -> None:
+        """Queue what waits in another outbox, which breaks without telling anybody.
+
+        Args:
+            other: The outbox of a connection that is lost or given up; its counts go over too.
+            before: Messages to queue in front of those, each behind its utterance or None.
+        """
+        for utterance, data in before:
+            self._queue.append((utterance, data))
+            self._waiting_bytes += len(data)
+        self._urgent.extend(other._urgent)
+        self._queue.extend(other._queue)
+        self._waiting_bytes += other._waiting_bytes
+        self.dropped += other.dropped
+        self.sent += other.sent
+        other._clear()
+        other.close()
+        other._is_broken = True
+        self.on_news()
+
+    def close(self) -> None:
+        """Take nothing more; the connection is closed once all that waits is sent."""
+        self.is_closed = True
+        self.on_news()
+
+    def next(self) -> Data | None:
+        """Take the message that is due; ``None`` if there is none."""
+        if self._urgent:
+            data = self._urgent.popleft()
+            self._waiting_bytes -= len(data)
+        elif self._queue:
+            _, data = self._queue.popleft()
+            self._waiting_bytes -= len(data)
+        else:
+            given = None if self.is_closed else self.spare()
+            if given is None:
+                return None
+            data = given
+        self.sent += 1
+        self.on_next(data)
+        return data
+
+    def _admit(self, data: Data) -> bool:
+        if self._is_broken or self.is_closed:
+            self.dropped += 1
+            return False
+        if self._waiting_bytes + len(data) > self._max_bytes:
+            self.dropped += 1
+            self._is_broken = True
+            self._on_broken()  # who hears of it may take over what waits
+            self.dropped += self.waiting
+            self._clear()
+            self.close()
+            return False
+        self._waiting_bytes += len(data)
+        return True
+
+    def _clear(self) -> None:
+        self._urgent.clear()
+        self._queue.clear()
+        self._waiting_bytes = 0

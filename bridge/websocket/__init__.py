@@ -1,0 +1,37 @@
+"""WebSockets over trio: the Sans-I/O protocol of ``websockets``, and who reads and writes for it.
+
+``open_websocket`` is the client's way in, ``accept`` the server's; both give a connection that is
+closed in good order and bounded time.
+"""
+
+from ._accept import Answer as Answer
+from ._accept import HttpRequest as HttpRequest
+from ._accept import accept as accept
+from ._accept import http_response as http_response
+from ._connect import ENVIRONMENT as ENVIRONMENT
+from ._connect import HandshakeRefused as HandshakeRefused
+from ._connect import open_websocket as open_websocket
+from ._connection import Connection as Connection
+from ._connection import Data as Data
+from ._connection import Source as Source
+from ._websocket import ConnectionClosed as ConnectionClosed
+from ._websocket import WebSocket as WebSocket
+from ._websocket import check_all as check_all
+from ._websocket import using as using
+
+__all__ = [
+    "Answer",
+    "Connection",
+    "ConnectionClosed",
+    "Data",
+    "ENVIRONMENT",
+    "HandshakeRefused",
+    "HttpRequest",
+    "Source",
+    "WebSocket",
+    "accept",
+    "check_all",
+    "http_response",
+    "open_websocket",
+    "using",
+]

@@ -1,0 +1,224 @@
+"""The server's end of an opening: one HTTP request, and its answer or a WebSocket.
+
+Rule 1. One request a connection; its body is never read, and its head has limits.
+Rule 2. No extension is agreed on: speech does not compress, and deflate costs 33 KB a connection
+and a third more CPU.
+Rule 3. Every request is answered: one that is no HTTP by 400, one that is too large by 431.
+Rule 4. The peer may read its answer at leisure: what it still sends is read and thrown away until
+it closes, for a short while.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from logging import Logger
+from typing import final
+
+import trio
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from ._connection import READ_BYTES, Connection, torn_on_error
+
+MAX_HEAD_BYTES = 16_384
+"""Largest head of a request, as nginx and uvicorn have it (4 x 8 KiB, 64 KiB) or less."""
+
+MAX_HEADERS = 100
+"""Most headers of a request; browsers send about 20, Apache takes 100."""
+
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TARGET = re.compile(rb"[\x21-\x7e]+")
+_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+"""Names, targets and values as RFC 9110, section 5, and RFC 9112, section 3, have them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """The head of a request."""
+
+    method: str
+    path: str
+    """With its query."""
+    headers: Headers
+
+
+Answer = Callable[[HttpRequest], Response | None]
+"""Answers a request; ``None`` goes on with the handshake of a WebSocket."""
+
+Finish = Callable[[HttpRequest, Response], None]
+"""Adds to a response, to that of a handshake too, before it is sent."""
+
+
+class BadHeadError(ValueError):
+    """The head of a request or a response that is none.
+
+    Attributes:
+        status: What a server answers.
+    """
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+async def accept(
+    stream: trio.abc.Stream,
+    answer: Answer,
+    *,
+    finish: Finish = lambda request, response: None,
+    handshake_s: float = 10.0,
+    max_size: int | None = 1_048_576,
+    stall_s: float | None = 10.0,
+    ping_s: float | None = 10.0,
+    close_s: float = 2.0,
+    logger: Logger | None = None,
+) -> tuple[HttpRequest, Connection] | None:
+    """Read a request from a new stream, and answer it or open a WebSocket.
+
+    When it is cancelled, the stream is closed.
+
+    Args:
+        stream: A stream that nothing was read from.
+        answer: Answers the request, or lets it open a WebSocket; must neither wait nor raise.
+        finish: Adds to every response, also to that of a handshake.
+        handshake_s: Seconds for the request to come and its answer to go.
+        max_size: Largest message that is read, in bytes; a larger one ends the connection with
+            code 1009.  None: no limit.
+        stall_s: See ``Connection``.
+        ping_s: See ``Connection``.
+        close_s: See ``Connection``; also how long a peer that got an answer may take to close.
+        logger: Where the protocol logs; None: ``websockets.server``.
+
+    Returns:
+        The request and the open connection, which is not run yet; ``None`` if the request was
+        answered otherwise, or never came: the stream is closed then.
+    """
+    async with torn_on_error(stream):
+        try:
+            with trio.move_on_after(handshake_s):
+                request, response, rest = await _exchange(stream, answer, logger)
+                finish(request, response)
+                block = response.serialize()
+                if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+                    protocol = ServerProtocol(state=State.OPEN, max_size=max_size, logger=logger)
+                    if rest:
+                        protocol.receive_data(rest)
+                    await stream.send_all(block)
+                    return request, Connection(
+                        stream, protocol, stall_s=stall_s, ping_s=ping_s, close_s=close_s
+                    )
+                if request.method == "HEAD" and response.body:  # RFC 9110, section 9.3.2
+                    block = block[: -len(response.body)]
+                await stream.send_all(block)
+                await _let_read(stream, close_s)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # nobody is there to be answered
+        with trio.move_on_after(close_s):
+            await stream.aclose()
+    return None
+
+
+async def _exchange(
+    stream: trio.abc.Stream, answer: Answer, logger: Logger | None
+) -> tuple[HttpRequest, Response, bytes]:
+    """Return a request, what answers it, and what came behind it."""
+    try:
+        head, rest = await read_head(stream)
+        request = parse_request(head)
+    except BadHeadError as error:
+        nothing = HttpRequest("GET", "/", Headers())
+        return nothing, plain_response(error.status, str(error)), b""
+    response = answer(request)
+    if response is None:
+        # Its own parser is not used: that of old releases takes no method but GET.
+        handshake = ServerProtocol(logger=logger)
+        response = handshake.accept(Request(request.path, request.headers))
+    return request, response, rest
+
+
+async def read_head(stream: trio.abc.Stream) -> tuple[bytes, bytes]:
+    """Read the head of a request or a response.
+
+    Returns:
+        All up to the empty line, with it, and what came behind it.
+
+    Raises:
+        BadHeadError: It is too large, or ends before the empty line; a ValueError.
+        trio.BrokenResourceError: The line is lost, or was closed before anything came.
+    """
+    data = b""
+    while (end := data.find(b"\r\n\r\n")) < 0:
+        if len(data) > MAX_HEAD_BYTES:
+            break
+        more = await stream.receive_some(READ_BYTES)
+        if not more:
+            if not data:
+                raise trio.BrokenResourceError("the peer has left without a word")
+            raise BadHeadError(HTTPStatus.BAD_REQUEST, "the request ends in its head")
+        data += more
+    if not 0 <= end <= MAX_HEAD_BYTES:
+        raise BadHeadError(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"a head has {MAX_HEAD_BYTES} bytes at most"
+        )
+    return data[: end + 4], data[end + 4 :]
+
+
+def parse_request(head: bytes) -> HttpRequest:
+    """Return the request of a head.
+
+    Args:
+        head: Request line, headers and the empty line behind them.
+
+    Raises:
+        BadHeadError: It is none.
+    """
+    line, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    parts = line.split(b" ")
+    if len(parts) != 3 or not _TOKEN.fullmatch(parts[0]) or not _TARGET.fullmatch(parts[1]):
+        raise BadHeadError(HTTPStatus.BAD_REQUEST, "no request line of HTTP/1.1")
+    if parts[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
+        raise BadHeadError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1")
+    if len(fields) > MAX_HEADERS:
+        raise BadHeadError(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"{MAX_HEADERS} headers at most"
+        )
+    headers = Headers()
+    for number, field in enumerate(fields, 1):
+        name, colon, value = field.partition(b":")
+        value = value.strip(b" \t")
+        if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise BadHeadError(HTTPStatus.BAD_REQUEST, f"header {number} is none")
+        headers[name.decode()] = value.decode("iso-8859-1")
+    return HttpRequest(parts[0].decode(), parts[1].decode(), headers)
+
+
+async def _let_read(stream: trio.abc.Stream, grace_s: float) -> None:
+    """Let a peer read its answer, which closing a stream with unread input would take away."""
+    with trio.move_on_after(grace_s):
+        if isinstance(stream, trio.abc.HalfCloseableStream):
+            await stream.send_eof()
+        while await stream.receive_some(READ_BYTES):
+            pass
+
+
+def plain_response(status: HTTPStatus, text: str) -> Response:
+    """Return a response of a line of text, which ends its connection."""
+    return http_response(status, "text/plain; charset=utf-8", text.encode() + b"\n")
+
+
+def http_response(status: HTTPStatus, content_type: str, body: bytes) -> Response:
+    """Return a response that ends its connection."""
+    headers = Headers(
+        [
+            ("Content-Type", content_type),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+    )
+    return Response(status.value, status.phrase, headers, body)

@@ -1,0 +1,406 @@
+"""One WebSocket: the Sans-I/O protocol of ``websockets``, driven over a trio stream.
+
+Rule 1. While ``run`` runs, one task reads and one task writes; nobody else touches the stream.
+Rule 2. The writer writes whole frames.  Senders queue and never wait for the network, so cancelling
+a sender tears no frame; the only cancellation that reaches a write ends the connection.
+Rule 3. Nothing waits for ever.  ``check`` ends a connection whose peer takes nothing or answers no
+ping, and from the first close frame on, a deadline runs.
+Rule 4. Memory is bounded in bytes: the writer takes messages from its source a block at a time, and
+the reader stops reading while answers (pongs) or messages that it has read wait for too long.
+Rule 5. However the connection ends, ``run`` returns, and its stream is closed.
+
+The protocol is that of RFC 6455; section numbers below are its own.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol, final
+
+import trio
+from websockets.frames import Frame, Opcode
+from websockets.protocol import Protocol as SansIO
+from websockets.protocol import State
+
+Data = str | bytes
+"""One WebSocket message: text or binary."""
+
+READ_BYTES = 16_384
+"""How much is read at once: 25 frames of a microphone, a third of a second of a voice."""
+
+WRITE_BYTES = 16_384
+"""How much is handed to the kernel at once.  More would be out of reach of a ``clear``."""
+
+MAX_ANSWER_BYTES = 16_384
+"""How many bytes of pongs may wait before nothing more is read: 120 of the longest."""
+
+MAX_FRAGMENTS = 4_096
+"""Fragments of one message, as ``websockets`` 17 has it; empty ones count for no limit of size."""
+
+NORMAL_CLOSE = 1000
+NO_STATUS = 1005
+ABNORMAL_CLOSE = 1006
+NOT_UTF8 = 1007
+TOO_BIG = 1009
+"""Close codes of RFC 6455, section 7.4.1."""
+
+
+class Source(Protocol):
+    """Where the writer of a connection takes messages from.
+
+    Attributes:
+        on_news: Set by the connection; to be called whenever there is something to take.
+        is_closed: Whether nothing more will come: the connection is closed once all is taken.
+    """
+
+    on_news: Callable[[], None]
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    def next(self) -> Data | None:
+        """Take the next message; ``None`` if none waits."""
+
+
+@final
+class Connection:
+    """A connection whose opening handshake is over.
+
+    Attributes:
+        stream: What carries it; closed when ``run`` has returned.
+        close_s: Seconds that the closing handshake may take.
+        lost_by: Why it was cut from this side (``stalled``, ``silent``, or what ``cut`` was given);
+            None if it was not.
+    """
+
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        protocol: SansIO,
+        *,
+        stall_s: float | None = 10.0,
+        ping_s: float | None = 10.0,
+        close_s: float = 2.0,
+    ) -> None:
+        """Keep the stream; nothing is read or written before ``run``.
+
+        Args:
+            stream: An open stream.
+            protocol: Open, with its limit of size, and all that came behind the handshake fed in.
+            stall_s: Seconds that the peer may take nothing of what is written; None: no limit.
+            ping_s: After how many seconds of silence the peer is pinged, and how long its answer
+                may take; None: it is never pinged.
+            close_s: Seconds that the closing handshake may take.
+        """
+        self.stream = stream
+        self.lost_by: str | None = None
+        self._protocol = protocol
+        self._stall_s = math.inf if stall_s is None else stall_s
+        self._ping_s = math.inf if ping_s is None else ping_s
+        self.close_s = close_s
+        self._close = (NORMAL_CLOSE, "")
+        self._scope = trio.CancelScope()
+        self._wake = trio.Event()
+        self._answers: list[bytes] = []
+        self._answer_bytes = 0
+        self._answered = trio.Event()
+        self._has_read_all = False
+        self._is_waiting_for_room = False
+        self._heard_at_s = trio.current_time()
+        self._pinged_at_s = -math.inf
+        self._writing_since_s = math.inf
+        self._early: list[Data] = []
+        self._fragments: list[str] | list[bytes] | None = None
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages can be sent: no close frame went either way, and the line is there."""
+        return self._protocol.state is State.OPEN and self.lost_by is None
+
+    @property
+    def close_code(self) -> int:
+        """The code of the peer's close frame: 1005 if that had none, 1006 without such a frame."""
+        received = self._protocol.close_rcvd
+        return ABNORMAL_CLOSE if received is None else int(received.code)
+
+    @property
+    def close_reason(self) -> str:
+        """The reason in the peer's close frame; empty if there is none."""
+        received = self._protocol.close_rcvd
+        return "" if received is None else received.reason
+
+    @property
+    def close_sent(self) -> int | None:
+        """The code of the close frame that was sent; ``None`` if none was."""
+        sent = self._protocol.close_sent
+        return None if sent is None else int(sent.code)
+
+    @property
+    def was_closed_by_peer(self) -> bool:
+        """Whether the first close frame was the peer's."""
+        return bool(self._protocol.close_rcvd_then_sent)
+
+    # --- doing ----------------------------------------------------------------------------------
+
+    def end_with(self, code: int, reason: str = "") -> None:
+        """Say what the close frame will say that is sent once the source is closed and empty."""
+        self._close = (code, reason)
+
+    def cut(self, why: str = "cut") -> None:
+        """Tear the connection now; ``run`` returns at its next step.
+
+        Args:
+            why: Kept as ``lost_by``, if nothing was before.
+        """
+        if self.lost_by is None:
+            self.lost_by = why
+        self._scope.cancel(reason=why)
+
+    def check(self, now_s: float) -> None:
+        """End the connection if its peer is gone, or ping it; to be called about once a second.
+
+        Args:
+            now_s: trio's clock.
+        """
+        if now_s - self._writing_since_s >= self._stall_s:
+            self.cut("stalled")
+        elif now_s - self._heard_at_s >= self._ping_s and not self._is_waiting_for_room:
+            if self._pinged_at_s <= self._heard_at_s:
+                if self._protocol.state is State.OPEN:
+                    self._protocol.send_ping(b"")
+                    self._pinged_at_s = now_s
+                    self._wake.set()
+            elif now_s - self._pinged_at_s >= self._ping_s:
+                self.cut("silent")
+
+    async def first(self) -> Data | None:
+        """Return the first message; to be called before ``run``, which goes on behind it.
+
+        Cancelling it is safe where the connection is given up then.
+
+        Returns:
+            The message; ``None`` if the peer is gone, or sends too much that is none.
+        """
+        got: list[Data] = []
+        self._take_frames(got.append)
+        while not got and self.is_open and self._answer_bytes <= MAX_ANSWER_BYTES:
+            try:
+                data = await self.stream.receive_some(READ_BYTES)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return None
+            if not data:
+                self._protocol.receive_eof()
+                return None
+            self._protocol.receive_data(data)
+            self._take_frames(got.append)
+        self._early.extend(got[1:])
+        return got[0] if got else None
+
+    async def run(
+        self,
+        source: Source,
+        take: Callable[[Data], None],
+        may_read: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Carry messages until the connection is over; its stream is closed then.
+
+        Cancelling it tears the connection.
+
+        Args:
+            source: Gives what is sent.
+            take: Gets each message that comes; it must neither wait nor raise.
+            may_read: Awaited before each block that is read; None: there always is room for it.
+        """
+        source.on_news = self._look
+        try:
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._write, source, nursery.cancel_scope)
+                    await self._read(take, may_read)
+                    # What is due still goes out: a peer may have closed its half only.
+                    self._has_read_all = True
+                    self._start_deadline()
+                    self._wake.set()
+        finally:
+            with trio.move_on_after(self.close_s, shield=True):
+                if self._scope.cancel_called:
+                    await trio.aclose_forcefully(self.stream)
+                else:
+                    await self.stream.aclose()  # TLS says goodbye
+
+    def _look(self) -> None:
+        self._wake.set()
+
+    def _start_deadline(self) -> None:
+        if self._scope.deadline == math.inf:
+            self._scope.deadline = trio.current_time() + self.close_s
+
+    # --- the writer -----------------------------------------------------------------------------
+
+    async def _write(self, source: Source, both: trio.CancelScope) -> None:
+        while True:
+            block, is_last = self._due(source)
+            if block:
+                self._writing_since_s = trio.current_time()
+                try:
+                    await self.stream.send_all(block)
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    return self._lose()
+                finally:
+                    self._writing_since_s = math.inf
+                    self._answered.set()
+            if is_last:
+                return await self._send_eof(both)
+            if not block:
+                if self._has_read_all:
+                    return None
+                self._wake = trio.Event()
+                await self._wake.wait()
+
+    def _due(self, source: Source) -> tuple[bytes, bool]:
+        """Return what is written next, in whole frames, and whether it is the last."""
+        protocol = self._protocol
+        size = 0
+        while size < WRITE_BYTES and protocol.state is State.OPEN:
+            data = source.next()
+            if data is not None:
+                # A lone surrogate has no UTF-8; a mark in its place does not cost the connection.
+                raw = data.encode(errors="replace") if isinstance(data, str) else data
+                (protocol.send_text if isinstance(data, str) else protocol.send_binary)(raw)
+                size += len(raw)
+            elif source.is_closed:
+                protocol.send_close(*self._close)
+                self._start_deadline()
+            else:
+                break
+        self._queue_answers()
+        blocks, self._answers, self._answer_bytes = self._answers, [], 0
+        is_last = bool(blocks) and blocks[-1] == b""  # the protocol's sign for the end of a stream
+        return b"".join(blocks), is_last
+
+    async def _send_eof(self, both: trio.CancelScope) -> None:
+        if not isinstance(self.stream, trio.abc.HalfCloseableStream):
+            # TLS has no half to close, and the peer waits for the end of the stream.
+            return both.cancel(reason="all is said")
+        try:
+            await self.stream.send_eof()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self._lose()
+
+    def _lose(self) -> None:
+        """Write nothing more, but read what the peer has sent before it left."""
+        if self.lost_by is None:
+            self.lost_by = "broken"
+        self._start_deadline()
+
+    # --- the reader -----------------------------------------------------------------------------
+
+    async def _read(
+        self, take: Callable[[Data], None], may_read: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        protocol = self._protocol
+        is_first = True
+        while True:
+            if may_read is not None:
+                self._is_waiting_for_room = True
+                await may_read()
+                self._is_waiting_for_room = False
+            if is_first:
+                is_first = False
+                for data in self._early:
+                    take(data)
+                self._take_frames(take)  # some may have come with the handshake
+            while self._answer_bytes > MAX_ANSWER_BYTES and self.lost_by is None:
+                self._answered = trio.Event()
+                await self._answered.wait()
+            try:
+                block = await self.stream.receive_some(READ_BYTES)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return self.cut("broken")
+            self._heard_at_s = trio.current_time()
+            if not block:
+                protocol.receive_eof()
+                return None
+            protocol.receive_data(block)
+            self._take_frames(take)
+
+    def _take_frames(self, take: Callable[[Data], None]) -> None:
+        protocol = self._protocol
+        try:
+            for frame in protocol.events_received():
+                message = self._message(frame) if isinstance(frame, Frame) else None
+                if message is not None:
+                    take(message)
+        except UnicodeDecodeError:
+            protocol.fail(NOT_UTF8, "a text is not UTF-8")  # section 8.1
+        except _TooManyFragmentsError:
+            protocol.fail(TOO_BIG, f"a message has at most {MAX_FRAGMENTS} fragments")
+        self._queue_answers()
+        if self._answers:
+            self._wake.set()
+        if protocol.state is not State.OPEN:
+            self._start_deadline()
+
+    def _queue_answers(self) -> None:
+        for block in self._protocol.data_to_send():
+            self._answers.append(block)
+            self._answer_bytes += len(block)
+
+    def _message(self, frame: Frame) -> Data | None:
+        """Return the message that a frame completes; ``None`` if it completes none.
+
+        Raises:
+            UnicodeDecodeError: A text is not UTF-8, as soon as that shows.
+            _TooManyFragmentsError: A message has too many.
+        """
+        if frame.fin and frame.opcode is Opcode.BINARY:
+            return bytes(frame.data)
+        if frame.fin and frame.opcode is Opcode.TEXT:
+            return str(frame.data, "utf-8")
+        if frame.opcode is Opcode.TEXT:
+            self._decoder = codecs.getincrementaldecoder("utf-8")()
+            self._fragments = []
+        elif frame.opcode is Opcode.BINARY:
+            self._fragments = []
+        elif frame.opcode is not Opcode.CONT:
+            return None  # the protocol has answered it
+        return self._add_fragment(frame)
+
+    def _add_fragment(self, frame: Frame) -> Data | None:
+        fragments = self._fragments
+        assert fragments is not None  # the protocol lets no continuation of nothing pass
+        decoder = self._decoder
+        fragments.append(
+            bytes(frame.data) if decoder is None else decoder.decode(frame.data, frame.fin)  # type: ignore[arg-type]  # one kind a message
+        )
+        if not frame.fin:
+            if len(fragments) > MAX_FRAGMENTS:
+                raise _TooManyFragmentsError
+            return None
+        self._fragments = self._decoder = None
+        return b"".join(fragments) if decoder is None else "".join(fragments)  # type: ignore[arg-type]  # one kind a message
+
+
+class _TooManyFragmentsError(Exception):
+    """A message has more fragments than anybody needs."""
+
+
+TEAR_S = 1.0
+"""How long closing by force may take; a socket takes no time."""
+
+
+@asynccontextmanager
+async def torn_on_error(stream: trio.abc.AsyncResource) -> AsyncIterator[None]:
+    """Close a stream by force if the block raises, also when it is cancelled."""
+    try:
+        yield
+    except BaseException:
+        with trio.move_on_after(TEAR_S, shield=True):
+            await trio.aclose_forcefully(stream)
+        raise

@@ -1,0 +1,235 @@
+"""A WebSocket to send to and receive from: the client's end, and the server's for small servers.
+
+Rule 1. ``send`` queues whole messages and waits while too much waits; cancelled, it has queued its
+message or has not.
+Rule 2. ``receive`` takes messages in order; what is not taken stops the reading at a limit.
+Rule 3. Leaving the block closes the connection in good order, in bounded time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import NoReturn, Protocol, final
+
+import trio
+
+from ._connection import NORMAL_CLOSE, Connection, Data, Source
+
+MAX_WAITING_BYTES = 1_048_576
+"""How much may wait on either side, unless told otherwise: 20 s of an agent's voice at 24 kHz."""
+
+CHECK_S = 1.0
+"""How often a connection is looked at; it ends that much later than its limits say, at most."""
+
+
+class ConnectionClosed(ConnectionError):
+    """The WebSocket is closed, by whichever side.
+
+    Attributes:
+        code: Of the peer's close frame; 1006 if the line was lost without one (RFC 6455, 7.1.5).
+        reason: Of the peer's close frame, or why this side cut the line; may be empty.
+    """
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"the WebSocket is closed: {code}" + (f", {reason}" if reason else ""))
+        self.code = code
+        self.reason = reason
+
+
+@final
+class Outgoing:
+    """A plain queue of messages: the source of a ``WebSocket`` that is given no other."""
+
+    def __init__(self) -> None:
+        self.on_news: Callable[[], None] = lambda: None
+        self.is_closed = False
+        self.waiting_bytes = 0
+        self.room = trio.Event()
+        self._queue: deque[Data] = deque()
+
+    def put(self, data: Data) -> None:
+        """Queue a message."""
+        self._queue.append(data)
+        self.waiting_bytes += len(data)
+        self.on_news()
+
+    def next(self) -> Data | None:
+        """Take the oldest message; ``None`` if none waits."""
+        if not self._queue:
+            return None
+        data = self._queue.popleft()
+        self.waiting_bytes -= len(data)
+        self.room.set()
+        return data
+
+
+@final
+class WebSocket:
+    """An open WebSocket, made by ``open_websocket`` or ``using``."""
+
+    def __init__(self, connection: Connection, source: Source, max_waiting_bytes: int) -> None:
+        """Keep the connection, which others run."""
+        self.connection = connection
+        self._source = source
+        self._max_bytes = max_waiting_bytes
+        self._inbox: deque[Data] = deque()
+        self._inbox_bytes = 0
+        self._news = trio.Event()
+        self._taken = trio.Event()
+        self._is_closing = False
+        self._is_over = False
+
+    async def send(self, data: Data) -> None:
+        """Queue a message behind all that wait.
+
+        Cancelling it is safe: the message is sent whole or not at all.
+
+        Args:
+            data: Text, or bytes for a binary message.
+
+        Raises:
+            ConnectionClosed: Nothing can be sent any more.
+        """
+        source = self._source
+        assert isinstance(source, Outgoing)  # whoever gave another puts messages there
+        while source.waiting_bytes > self._max_bytes and self.connection.is_open:
+            source.room = trio.Event()
+            await source.room.wait()
+        if self._is_over or not self.connection.is_open:
+            raise self._closed()
+        source.put(data)
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    async def receive(self) -> Data:
+        """Return the next message, waiting for it if need be.
+
+        Cancelling it is safe: nothing is lost.
+
+        Raises:
+            ConnectionClosed: The connection is closed, and all that came was taken.
+        """
+        await trio.lowlevel.checkpoint()
+        while not self._inbox:
+            if self._is_over:
+                raise self._closed()
+            self._news = trio.Event()
+            await self._news.wait()
+        data = self._inbox.popleft()
+        self._inbox_bytes -= len(data)
+        self._taken.set()
+        return data
+
+    def close(self, code: int = NORMAL_CLOSE, reason: str = "") -> None:
+        """Have the connection closed once all that waits is sent; ``receive`` goes on until then.
+
+        The first call counts.
+
+        Args:
+            code: Of the close frame, as RFC 6455, section 7.4, allows it.
+            reason: At most 123 bytes of UTF-8.
+        """
+        if self._is_closing:
+            return
+        self._is_closing = True
+        self.connection.end_with(code, reason)
+        if isinstance(self._source, Outgoing):
+            self._source.is_closed = True
+            self._source.on_news()
+
+    def _closed(self) -> ConnectionClosed:
+        connection = self.connection
+        return ConnectionClosed(
+            connection.close_code, connection.close_reason or connection.lost_by or ""
+        )
+
+    # --- for whoever runs it --------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Carry messages until the connection is over."""
+        try:
+            await self.connection.run(self._source, self._take, self._may_read)
+        finally:
+            self._is_over = True
+            self._news.set()
+            if isinstance(self._source, Outgoing):
+                self._source.room.set()
+
+    def _take(self, data: Data) -> None:
+        self._inbox.append(data)
+        self._inbox_bytes += len(data)
+        self._news.set()
+
+    async def _may_read(self) -> None:
+        while self._inbox_bytes > self._max_bytes:
+            self._taken = trio.Event()
+            await self._taken.wait()
+
+
+@asynccontextmanager
+async def using(
+    connection: Connection,
+    source: Source | None = None,
+    *,
+    max_waiting_bytes: int = MAX_WAITING_BYTES,
+) -> AsyncIterator[WebSocket]:
+    """Run a connection while the block runs; leaving the block closes it in good order.
+
+    Leaving takes as long as the closing handshake at most, also when it is cancelled.
+
+    Args:
+        connection: Open, and not run yet.
+        source: What gives the messages that are sent; None: what ``WebSocket.send`` is given.
+        max_waiting_bytes: How many bytes may wait to be sent before ``send`` waits, and to be
+            received before nothing more is read.
+    """
+    websocket = WebSocket(connection, source or Outgoing(), max_waiting_bytes)
+    over = trio.Event()
+    error: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_serve, websocket, over)
+        try:
+            yield websocket
+        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+            error = caught
+        finally:
+            websocket.close()
+            with trio.CancelScope(shield=True):  # no deadline: both waits have theirs
+                with trio.move_on_after(connection.close_s):
+                    await over.wait()
+                connection.cut("left")
+                await over.wait()
+    if error is not None:
+        raise error
+
+
+async def _serve(websocket: WebSocket, over: trio.Event) -> None:
+    # Shielded, so that a goodbye can be said when the owner is cancelled; it ends with the block.
+    with trio.CancelScope(shield=True):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(check_all, lambda: (websocket.connection,))
+            await websocket.run()
+            nursery.cancel_scope.cancel(reason="the connection is over")
+    # In the step in which this task ends, so that who waits for it finds the nursery empty.
+    over.set()
+
+
+class Checked(Protocol):
+    """What has to be looked at from time to time."""
+
+    def check(self, now_s: float) -> None:
+        """See ``Connection.check``."""
+
+
+async def check_all(connections: Callable[[], Iterable[Checked]]) -> NoReturn:
+    """Look at connections about once a second, for ever; see ``Connection.check``.
+
+    Args:
+        connections: Gives those that are there now.
+    """
+    while True:
+        await trio.sleep(CHECK_S)
+        now_s = trio.current_time()
+        for connection in tuple(connections()):
+            connection.check(now_s)
