@@ -204,6 +204,9 @@ class FakeCall:
             self.send("utterance.end", utterance=self.spoken)
         elif text == "cut":
             self.clear(self.spoken, "cancel")
+        elif text in ("fail", "fail in words"):
+            detail = {"detail": "'tea'\n<b>agent.py</b>"} if text != "fail" else {}
+            self.send("error", code="agent_error", message="KeyError in map", **detail)
         elif text.startswith("state "):
             self.state(text.removeprefix("state "))
         else:

@@ -422,3 +422,16 @@ def test_hang_up_and_call_again(visit: Open) -> None:
     call.page.click("#notice-action")
     call.wait("document.body.dataset.phase === 'live'")
     assert call.page.is_hidden("#notice")
+
+
+def test_an_error_of_the_agent_is_shown_as_far_as_the_server_tells_it(visit: Open) -> None:
+    """A caller reads that something failed; the developer reads what, line by line, as text."""
+    call = visit("echo", mic="none")
+    call.start()
+    call.type("fail")
+    call.wait("document.querySelectorAll('.note').length === 1")
+    assert call.page.inner_text(".note") == "Something failed on the agent's side."
+    call.type("fail in words")
+    call.wait("document.querySelectorAll('.note').length === 2")
+    told = call.page.locator(".note").nth(1).inner_text()
+    assert told == "KeyError in map\n'tea'\n<b>agent.py</b>"
