@@ -14,7 +14,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing._caller import Caller, _Line
+from bridge.testing._caller import Caller, new_line
 from nodes.speech import SpeechPiece
 from nodes.speech._mouth import Mouth
 
@@ -68,7 +68,7 @@ async def speaking(voice, words):
         on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         on_stop.stream(generate).broadcast()
 
-    line = _Line(audio=True)
+    line = new_line(audio=True, holds=True, expect_errors=True)
     async with App(answer, speech=Speech(voice)).open_call(line, call_id="test") as call:
         yield Caller(call, line, 15.0)
 
