@@ -44,6 +44,9 @@ class closing:
         traceback: TracebackType | None,
     ) -> None:
         scope = self._scope
+        if self.iterator is self.items and getattr(self.items, "ag_frame", self) is None:
+            scope.__exit__(None, None, None)  # the usual case: a generator that is at its end
+            return
         # Shielded, as the iterator's own `finally` may have to say goodbye to a server.
         scope.shield = True
         scope.deadline = trio.current_time() + CLOSE_S

@@ -206,7 +206,9 @@ class Run:
         now_s = trio.current_time() if cause is None else cause.at_s
         self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)
         if runs:
-            self.end(reason)
+            self.scope.cancel(reason=reason)  # as end() does, without a call in between
+            if self._waits:
+                self._wake(reason)
         if self._token is not None:
             self._token.request()
         self.route.was_cut(self, now_s)
@@ -245,6 +247,9 @@ class Run:
             reason: Why, for people.
         """
         self.scope.cancel(reason=reason)
+        self._wake(reason)
+
+    def _wake(self, reason: str) -> None:
         for wait in self._waits or ():
             wait.cancel(reason=reason)
 
