@@ -49,7 +49,7 @@ MUTATIONS = {
     ),
     "no_sweep": Mutation(
         "what a process has started is killed with it",
-        "nodes.tools._processes._ladder",
+        "nodes.processes._ladder",
         "        if self._any_alive:\n",
         "        if self._process.poll() is None:\n",
         f"{_PROCESSES}/test_ladder.py::test_what_it_has_started_is_swept",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from ._processes import Ladder, stop_process
+from nodes.processes import Ladder, stop_process
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -47,7 +47,7 @@ async def run_in_worker(
 
 def unwind_s() -> float:
     """Return how long an interrupted function may take until its process was replaced."""
-    from ._processes._ladder import DEFAULT_LADDER, SPARE_S
+    from nodes.processes import DEFAULT_LADDER, SPARE_S
 
     ladder = DEFAULT_LADDER
     return ladder.int_s + ladder.term_s + ladder.kill_s + 2 * SPARE_S

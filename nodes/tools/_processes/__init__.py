@@ -1,5 +1,7 @@
 """Tools that run in processes of their own: commands, and Python functions in workers."""
 
+from nodes.processes import Ladder, StopReport, stop_process
+
 from ._command import CommandTool, command_tool
 from ._errors import (
     CommandError,
@@ -10,7 +12,6 @@ from ._errors import (
     WorkerInterruptedError,
     WorkerStartError,
 )
-from ._ladder import Ladder, StopReport, stop_process
 from ._run import CommandResult, OutputLimits, run_command
 from ._worker import CallReport, PythonWorker, WorkerState
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
+
 from .._context import ToolContext
 from .._errors import ToolDefinitionError
 from .._schema import read_signature
 from .._tool import Tool
-from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder
 from ._run import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
 
 Command = Sequence[str] | str

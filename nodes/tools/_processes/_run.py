@@ -15,10 +15,22 @@ from pathlib import Path
 import structlog
 import trio
 
-from ._capture import Excerpt, OnOutput, Stream, Tap
+from nodes.processes import (
+    DEFAULT_LADDER,
+    SPARE_S,
+    TERM,
+    Excerpt,
+    Ladder,
+    OnOutput,
+    StopReport,
+    Stream,
+    Tap,
+    never,
+    open_terminal,
+    stop_process,
+)
+
 from ._errors import CommandError
-from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder, StopReport, never, stop_process
-from ._terminal import TERM, open_terminal
 
 _log = structlog.get_logger()
 _LAUNCHER = Path(__file__).with_name("_launch_child.py")

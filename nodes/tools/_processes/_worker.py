@@ -21,16 +21,25 @@ from typing import Any, Literal, Self
 import structlog
 import trio
 
-from ._capture import OnOutput, Stream
+from nodes.processes import (
+    DEFAULT_LADDER,
+    SPARE_S,
+    Ladder,
+    OnOutput,
+    Stream,
+    boot_clock_s,
+    interrupt_younger,
+    never,
+    stop_younger,
+)
+
 from ._errors import (
     WorkerCallError,
     WorkerDiedError,
     WorkerError,
     WorkerInterruptedError,
 )
-from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder, interrupt_younger, never, stop_younger
 from ._reference import reference_of
-from ._session import boot_clock_s
 from ._worker_process import WorkerProcess, load_answer, start_worker
 
 _log = structlog.get_logger()

@@ -16,11 +16,20 @@ from typing import Any
 import structlog
 import trio
 
-from ._capture import Stream, Tap
+from nodes.processes import (
+    DEFAULT_LADDER,
+    SPARE_S,
+    TERM,
+    Ladder,
+    StopReport,
+    Stream,
+    Tap,
+    open_terminal,
+    stop_process,
+)
+
 from ._errors import WorkerDiedError, WorkerStartError
-from ._ladder import DEFAULT_LADDER, SPARE_S, Ladder, StopReport, stop_process
 from ._reference import main_script
-from ._terminal import TERM, open_terminal
 from ._worker_child import HEADER, NUMBER, frame
 
 _log = structlog.get_logger()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from nodes.tools._processes._ladder import Ladder, StopReport, stop_process
+from nodes.processes import Ladder, StopReport, stop_process
 
 pytestmark = pytest.mark.proof
 

@@ -1,0 +1,38 @@
+"""What can go wrong with a child process.
+
+ChildError
+├── EngineLoadError    the engine in the process cannot load
+├── JobError           the engine refuses a job; the process lives on
+├── PoolClosedError    the pool is not open
+└── ProcessLostError   the process died, hangs, or breaks the protocol
+"""
+
+from __future__ import annotations
+
+
+class ChildError(Exception):
+    """A child process did not do what it was asked."""
+
+
+class EngineLoadError(ChildError):
+    """The engine in a process cannot load; the message is the engine's own."""
+
+
+class JobError(ChildError):
+    """The engine refuses a job; the message is the engine's own."""
+
+
+class PoolClosedError(ChildError):
+    """The pool is not open, or was closed in the middle of a job."""
+
+
+class ProcessLostError(ChildError):
+    """A process died, hangs, or writes what is not of its protocol.
+
+    Attributes:
+        stderr: The last lines that it wrote to its standard error; they may hold what people said.
+    """
+
+    def __init__(self, problem: str, stderr: str = "") -> None:
+        super().__init__(problem)
+        self.stderr = stderr
