@@ -30,7 +30,9 @@ from .control._delivery import Delivery
 from .control._feed import Snapshot, Subscription, ToolView
 from .control._handle import Handle
 from .control._permissions import Permissions
+from .control._states import find, refusal
 from .control._steps import StepKeeper
+from .control._verbs import Verb
 from .control._work import WorkRoom
 from .events import (
     AgentAudio,
@@ -340,7 +342,15 @@ class Call:
     @property
     def current_state(self) -> CallState:
         """What the call is doing at this very moment, also in the middle of a publication."""
-        return self._state.find()
+        return find(self._state)
+
+    def why_not(self, verb: Verb) -> str:
+        """Return why a verb would do nothing now; empty if it would do something."""
+        return refusal(self._state, verb)
+
+    def settle_state(self) -> None:
+        """Have the state told as it is at this very moment, before it changes."""
+        self._state.update()
 
     def snapshot(self) -> Snapshot:
         """Return what the call is doing, with all that a watcher shows."""

@@ -9,7 +9,8 @@ import trio
 
 from routes import Message
 
-from .control._states import IllegalStep, check_step
+from .control._states import IllegalStep, check_step, find
+from .control._verbs import TurnPhase
 from .events import (
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
@@ -27,19 +28,15 @@ from .events import (
 
 if TYPE_CHECKING:
     from ._call import Call
+    from ._speaking import Speaking
+    from .control._control import Control
 
 
 log = structlog.get_logger()
 
 
 class StateKeeper:
-    """Follows a call's state.
-
-    The states are exclusive; of several that hold, the first of ``closed, paused, pausing,
-    speaking, waiting_permission, waiting_input, tool, thinking, stopping, listening, idle`` is
-    the state.  An agent whose voice is held is still ``speaking``, as it is in mid-sentence; only
-    the verb pause makes that ``paused``.
-    """
+    """Follows a call's state, and tells each change."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -49,9 +46,9 @@ class StateKeeper:
         self.illegal_steps = 0
         self.listening_error = ""
         """Why the caller cannot be heard; empty while it can."""
-        self._user_speaks = False
+        self.user_speaks: bool = False
+        self.is_closed: bool = False
         self._tools: list[Message] = []
-        self._closed = False
         router = call.router
         about_user = [UserStartedSpeaking, UserStoppedSpeaking, TranscriptionFailed]
         router.add_sink(self._user, about_user)
@@ -61,7 +58,7 @@ class StateKeeper:
         router.add_sink(self._over, CallEnded)
 
     def _user(self, message: Message) -> None:
-        self._user_speaks = isinstance(message.event, UserStartedSpeaking)
+        self.user_speaks = isinstance(message.event, UserStartedSpeaking)
         self._call.touch_state()
 
     def _tool(self, message: Message) -> None:
@@ -81,55 +78,50 @@ class StateKeeper:
         self._call.touch_state()
 
     def _over(self, _: Message) -> None:
-        self._closed = True
+        self.is_closed = True
         self._call.touch_state()
 
     def update(self) -> None:
-        """Work out the state, and tell it if it has changed."""
-        state = self.find()
+        """Work out the state, and tell it if it has changed; an illegal step is not made."""
+        state = find(self)
         if state == self.state:
             return
         try:
-            check_step(self.state, state, self._call.control.under_way or "")
+            check_step(self.state, state, self.control.under_way)
         except IllegalStep as error:
             self.illegal_steps += 1
             self._call.router.caught(error)
             log.exception("illegal_step")
+            return
         self.state = state
         self.since_s = trio.current_time()
         self.number += 1
         changed = StateChanged(state=state, number=self.number)
         self._call.router.publish_detached(changed, "call")
 
-    def find(self) -> CallState:
-        """Work out the state as it is at this moment."""
-        control, speaking = self._call.control, self._call.speaking
-        if self._closed:
-            return "closed"
-        if control.is_paused:
-            turn = control.target()
-            begun = [work for work in control.works(turn) if work.started_at_s is not None]
-            works = any(work.outcome is None for work in begun)
-            return "pausing" if works and control.pause_tools == "finish" else "paused"
-        if speaking.is_audible_now:
-            return "speaking"
-        if speaking.is_generating:
-            return self._at_work()
-        if speaking.is_pending:
-            return "thinking"
-        if control.under_way == "redirect":
-            return "thinking"  # about what is next, once the step that was cut has unwound
-        if control.is_stopping:
-            return "stopping"
-        return "listening" if self._user_speaks else "idle"
-
-    def _at_work(self) -> CallState:
-        turn = self._call.control.target()
+    def work(self) -> TurnPhase:
+        """Return what the answer that is generated is at; ``idle`` if none is."""
+        if not self.speaking.is_generating:
+            return "idle"
+        turn = self.control.target()
         phase = "thinking" if turn is None else turn.phase
-        if phase == "permission":
-            return "waiting_permission"
-        if phase == "input":
-            return "waiting_input"
+        if phase in ("permission", "input", "tool"):
+            return phase
         self._tools = [call for call in self._tools if not call.is_stale]
-        mine = [call for call in self._tools if call.run is None or not call.run.is_aside]
-        return "tool" if phase == "tool" or mine else "thinking"
+        runs = any(call.run is None or not call.run.is_aside for call in self._tools)
+        return "tool" if runs else "thinking"
+
+    @property
+    def is_next(self) -> bool:
+        """Whether something waits to be heard, or a redirect for the step that it has cut."""
+        return self.speaking.is_pending or self.control.under_way == "redirect"
+
+    @property
+    def control(self) -> Control:
+        """The verbs of the call."""
+        return self._call.control
+
+    @property
+    def speaking(self) -> Speaking:
+        """What is said in the call."""
+        return self._call.speaking

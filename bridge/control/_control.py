@@ -23,8 +23,7 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ._receipt import Receipt
-from ._states import refusal
-from ._verbs import STRENGTH, Verb
+from ._verbs import Verb
 from ._work import Work
 
 if TYPE_CHECKING:
@@ -124,32 +123,31 @@ class Control:
         """Whether what a verb has cut has not ended yet."""
         return way is not None and not way.settled and way.verb in _CUTTING
 
-    def why_not(self, verb: Verb) -> str:
-        """Return why a verb would do nothing now; empty if it would do something."""
-        state = self._call.current_state
-        way = self._under_way
-        if (
-            state != "closed"
-            and way is not None
-            and verb != "resume"
-            and STRENGTH[verb] < STRENGTH[way.verb]
-        ):
-            return f"superseded_by {way.verb}"
-        if verb == "resume" and self.is_paused and state != "closed":
-            return ""
-        reason = refusal(state, verb)
-        if verb == "emergency_stop" and state in ("idle", "listening") and len(self._call.work):
-            return ""  # it stops background jobs too
-        if verb == "cancel" and state != "closed" and self._left():
-            return ""  # what was cut has not ended yet
-        turn = self.target()
-        if not reason and verb == "background" and (turn is None or turn.outcome is not None):
-            return "all of it is generated"
-        if not reason and verb == "barge_in" and not self._may_barge_in():
-            return "what is being said is not interruptible"
-        return reason
+    @property
+    def pause_waits(self) -> bool:
+        """Whether a pause lets tools finish that have begun."""
+        begun = [work for work in self.works(self.target()) if work.started_at_s is not None]
+        return self.pause_tools == "finish" and any(work.outcome is None for work in begun)
 
-    def _may_barge_in(self) -> bool:
+    @property
+    def can_move(self) -> bool:
+        """Whether there is a turn that is still generated."""
+        turn = self.target()
+        return turn is not None and turn.outcome is None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there are tools, jobs in the background among them."""
+        return len(self._call.work) > 0
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether tools are in their grace that a verb or a rule of a route has cut."""
+        return bool(self._left())
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether a barge-in would cut anything: not all of it is protected."""
         runs = self._uncut_runs()
         return not runs or any(not run.is_protected for run in runs)
 
@@ -235,7 +233,7 @@ class Control:
             if verb == "redirect":
                 self._take_input(message.event.text)  # once more, in other words
         else:
-            receipt = self._receipt(verb, self.why_not(verb), self.target())
+            receipt = self._receipt(verb, self._call.why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
@@ -268,6 +266,7 @@ class Control:
     # --- what a verb does -------------------------------------------------------------------------
 
     def _perform(self, receipt: Receipt, message: Message) -> None:
+        self._call.settle_state()  # in the midst of a publication it may not have been told yet
         before = self._under_way
         if before is not None and receipt.verb != "resume":
             receipt.upgraded_from = before.verb
@@ -372,7 +371,7 @@ class Control:
 
     def _do_background(self, receipt: Receipt, message: Message) -> None:
         turn = self.target()
-        assert turn is not None  # why_not() says so
+        assert turn is not None  # the table says so
         self._call.speaking.set_aside(turn)
         self._release()
 

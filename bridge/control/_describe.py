@@ -43,7 +43,7 @@ def describe(call: Call, verb: Verb) -> str:
         verb: The verb that might be used.
     """
     title = _TITLES[verb]
-    reason = call.control.why_not(verb)
+    reason = call.why_not(verb)
     if reason:
         return f"{title}: nothing would happen; {reason}."
     parts = [_EFFECTS[verb]]

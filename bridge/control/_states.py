@@ -1,94 +1,110 @@
-"""The states of a call as one literal table: what each verb does in each state, and what follows.
+"""The states of a call as one literal table: when each holds, what verbs do in it, what may follow.
 
-An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is no
-state, as the answer goes on, and a turn that is only considered leaves no trace in the states.
+``find()`` names the state, ``refusal()`` says why a verb does nothing in it, ``check_step()`` lets
+another one follow, and ``diagram()`` draws the picture of the docs.
 
-The diagram of the docs is made of it by ``diagram()``.
+Rules:
+1. The states are exclusive: the first row that holds is the state.
+2. A verb weaker than the one under way is superseded, whatever its cell says.
+3. A state follows another only if that row lists it; an illegal change is never made.
+4. An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is no
+   state, as the answer goes on, and a turn that is only considered leaves no trace in the states.
 """
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from ..events import CallState
-from ._verbs import VERBS, Verb
+from ._verbs import STRENGTH, VERBS, Verb
+
+if TYPE_CHECKING:
+    from .._state import StateKeeper
 
 STATES: tuple[CallState, ...] = get_args(CallState)
 
-_IDLE = "-nothing is running"
-_PLAYS = "-nothing is paused"
-_ENDS = "-the work is being stopped"
-_OVER = "-the call is over"
 
-# A cell is the state that follows at once, or "-" and the reason why nothing is done.
-_AT_REST: dict[Verb, str] = {
+class Cell(NamedTuple):
+    """What a verb does in a state."""
+
+    to: CallState | None
+    """The state that follows at once; ``None`` if the verb always does nothing."""
+    reason: str = ""
+    """Why it does nothing."""
+    when: Callable[[StateKeeper], bool] = lambda _: True
+    """Whether it does something."""
+
+
+class Row(NamedTuple):
+    """One state."""
+
+    holds: Callable[[StateKeeper], bool]
+    verbs: dict[Verb, Cell]
+    then: tuple[CallState, ...]
+    """The states that may follow, by whatever happens."""
+
+
+_IDLE = Cell(None, "nothing is running")
+_PLAYS = Cell(None, "nothing is paused")
+_ENDS = Cell(None, "the work is being stopped")
+_OVER = Cell(None, "the call is over")
+
+_AT_REST: dict[Verb, Cell] = {
     "pause": _IDLE,
     "resume": _PLAYS,
-    "redirect": "thinking",
-    "cancel": _IDLE,
+    "redirect": Cell("thinking"),
+    "cancel": Cell("stopping", _IDLE.reason, lambda now: now.control.has_leftovers),
     "background": _IDLE,
     "barge_in": _IDLE,
-    "emergency_stop": _IDLE,
-    "shutdown": "stopping",
+    "emergency_stop": Cell("stopping", _IDLE.reason, lambda now: now.control.has_work),
+    "shutdown": Cell("stopping"),
 }
-_AT_WORK: dict[Verb, str] = {
-    "pause": "pausing",
+_AT_WORK: dict[Verb, Cell] = {
+    "pause": Cell("pausing"),
     "resume": _PLAYS,
-    "redirect": "thinking",
-    "cancel": "stopping",
-    "background": "idle",
-    "barge_in": "listening",
-    "emergency_stop": "stopping",
-    "shutdown": "stopping",
+    "redirect": Cell("thinking"),
+    "cancel": Cell("stopping"),
+    "background": Cell("idle", "all of it is generated", lambda now: now.control.can_move),
+    "barge_in": Cell(
+        "listening", "what is being said is not interruptible", lambda now: now.control.can_be_cut
+    ),
+    "emergency_stop": Cell("stopping"),
+    "shutdown": Cell("stopping"),
 }
-_HELD: dict[Verb, str] = {**_AT_WORK, "resume": "thinking"}
-_STOPPING: dict[Verb, str] = {
+_HELD: dict[Verb, Cell] = {**_AT_WORK, "resume": Cell("thinking")}
+_STOPPING: dict[Verb, Cell] = {
     "pause": _ENDS,
     "resume": _ENDS,
-    "redirect": "thinking",
-    "cancel": "stopping",
+    "redirect": Cell("thinking"),
+    "cancel": Cell("stopping"),
     "background": _ENDS,
     "barge_in": _ENDS,
-    "emergency_stop": "stopping",
-    "shutdown": "stopping",
+    "emergency_stop": Cell("stopping"),
+    "shutdown": Cell("stopping"),
 }
-
-MACHINE: dict[CallState, dict[Verb, str]] = {
-    "idle": _AT_REST,
-    "listening": _AT_REST,
-    "thinking": _AT_WORK,
-    "speaking": _AT_WORK,
-    "tool": _AT_WORK,
-    "waiting_permission": _AT_WORK,
-    "waiting_input": _AT_WORK,
-    "pausing": _HELD,
-    "paused": {**_HELD, "pause": "paused"},
-    "stopping": _STOPPING,
-    "closed": dict.fromkeys(VERBS, _OVER),
-}
-"""What a verb does in a state; a weaker verb than the one under way is superseded before that."""
-
 _WORKS: tuple[CallState, ...] = (
-    "thinking",
-    "speaking",
-    "tool",
-    "waiting_permission",
-    "waiting_input",
-)
+    "thinking", "speaking", "tool", "waiting_permission", "waiting_input",
+)  # fmt: skip
+_ANY: tuple[CallState, ...] = (
+    *_WORKS, "idle", "listening", "pausing", "paused", "stopping", "closed",
+)  # fmt: skip
+_UNHELD: tuple[CallState, ...] = (*_WORKS, "idle", "listening", "stopping", "closed")
 
-STEPS: dict[CallState, frozenset[str]] = {
-    "idle": frozenset((*_WORKS, "listening", "stopping", "closed")),
-    "listening": frozenset((*_WORKS, "idle", "stopping", "closed")),
-    **{
-        state: frozenset((*_WORKS, "idle", "listening", "pausing", "paused", "stopping", "closed"))
-        for state in _WORKS
-    },
-    "pausing": frozenset((*_WORKS, "idle", "listening", "paused", "stopping", "closed")),
-    "paused": frozenset((*_WORKS, "idle", "listening", "pausing", "stopping", "closed")),
-    "stopping": frozenset((*_WORKS, "idle", "listening", "closed")),
-    "closed": frozenset(),
+TABLE: dict[CallState, Row] = {
+    "closed": Row(lambda now: now.is_closed, dict.fromkeys(VERBS, _OVER), ()),
+    "pausing": Row(lambda now: now.control.is_paused and now.control.pause_waits, _HELD, _ANY),
+    "paused": Row(lambda now: now.control.is_paused, {**_HELD, "pause": Cell("paused")}, _ANY),
+    "speaking": Row(lambda now: now.speaking.is_audible_now, _AT_WORK, _ANY),
+    "waiting_permission": Row(lambda now: now.work() == "permission", _AT_WORK, _ANY),
+    "waiting_input": Row(lambda now: now.work() == "input", _AT_WORK, _ANY),
+    "tool": Row(lambda now: now.work() == "tool", _AT_WORK, _ANY),
+    "thinking": Row(lambda now: now.work() != "idle" or now.is_next, _AT_WORK, _ANY),
+    "stopping": Row(lambda now: now.control.is_stopping, _STOPPING, _UNHELD),
+    "listening": Row(lambda now: now.user_speaks, _AT_REST, _UNHELD),
+    "idle": Row(lambda now: True, _AT_REST, _UNHELD),
 }
-"""Which state may follow which, by whatever happens."""
+"""The machine; its rows are in the order in which they are looked at."""
 
 
 class IllegalStep(Exception):
@@ -102,18 +118,22 @@ class IllegalStep(Exception):
         self.verb = verb
 
 
-def refusal(state: CallState, verb: Verb) -> str:
-    """Return why a verb does nothing in a state; empty if it does something.
-
-    Args:
-        state: The state of the call.
-        verb: The verb.
-    """
-    cell = MACHINE[state][verb]
-    return cell[1:] if cell.startswith("-") else ""
+def find(now: StateKeeper) -> CallState:
+    """Return the state of a call."""
+    return next(state for state, row in TABLE.items() if row.holds(now))
 
 
-def check_step(state: CallState, to: CallState, verb: str = "") -> None:
+def refusal(now: StateKeeper, verb: Verb) -> str:
+    """Return why a verb would do nothing now; empty if it would do something."""
+    state, way = find(now), now.control.under_way
+    cell = TABLE[state].verbs[verb]
+    weaker = way is not None and verb != "resume" and STRENGTH[verb] < STRENGTH[way]
+    if weaker and state != "closed":
+        return f"superseded_by {way}"
+    return "" if cell.to is not None and cell.when(now) else cell.reason
+
+
+def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> None:
     """Make sure that one state may follow another.
 
     Args:
@@ -124,19 +144,19 @@ def check_step(state: CallState, to: CallState, verb: str = "") -> None:
     Raises:
         IllegalStep: It may not.
     """
-    if to not in STEPS[state]:
-        raise IllegalStep(state, to, verb)
+    if to not in TABLE[state].then:
+        raise IllegalStep(state, to, verb or "")
 
 
 def diagram() -> str:
     """Return the table as a Mermaid state diagram: the steps that verbs make."""
     lines = ["stateDiagram-v2", "    [*] --> idle"]
     for state in STATES:
-        by_next: dict[str, list[str]] = {}
+        by_next: dict[CallState, list[str]] = {}
         for verb in VERBS:
-            cell = MACHINE[state][verb]
-            if not cell.startswith("-") and cell != state:
-                by_next.setdefault(cell, []).append(verb)
+            to = TABLE[state].verbs[verb].to
+            if to not in (None, state):
+                by_next.setdefault(to, []).append(verb)
         lines += [f"    {state} --> {to}: {', '.join(verbs)}" for to, verbs in by_next.items()]
     return "\n".join(
         [*lines, "    stopping --> idle", "    stopping --> closed", "    closed --> [*]"]

@@ -218,7 +218,7 @@ def snapshot_of(call: Call, request: Request) -> SnapshotMessage:
 
 
 def _verb_now(call: Call, verb: Verb) -> VerbNow:
-    return VerbNow(text=describe(call, verb), possible=not call.control.why_not(verb))
+    return VerbNow(text=describe(call, verb), possible=not call.why_not(verb))
 
 
 def _essence(shown: SnapshotMessage) -> SnapshotMessage:

@@ -1,41 +1,47 @@
-"""The table of states: whole, and the same as the docs' picture."""
+"""The table of states: whole, and the only way from one state to another."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import AsyncIterator
 
-from bridge.control._states import (
-    MACHINE,
-    STATES,
-    STEPS,
-    IllegalStep,
-    check_step,
-    diagram,
-    refusal,
-)
+import pytest
+import trio
+
+from bridge import Call, Message
+from bridge.control._states import STATES, TABLE, IllegalStep, check_step, diagram
 from bridge.control._verbs import STRENGTH, VERBS
+from bridge.events import AgentResponse, StateChanged, UserStoppedSpeaking
+from bridge.testing import open_call
 
 
 def test_every_state_says_what_every_verb_does():
-    """The table has a cell for each state and verb, and each names a state or gives a reason."""
-    for state in STATES:
-        for verb in VERBS:
-            cell = MACHINE[state][verb]
-            assert cell in STATES or (cell.startswith("-") and len(cell) > 5), (state, verb)
+    """The table has a row for each state and a cell for each verb: where to, or why not."""
+    assert set(TABLE) == set(STATES)
+    for state, row in TABLE.items():
+        assert set(row.verbs) == set(VERBS)
+        for verb, cell in row.verbs.items():
+            assert cell.to in STATES or len(cell.reason) > 5, (state, verb)
 
 
 def test_a_verb_leads_only_where_a_step_leads():
     """Each accepted verb ends in the same state or in one that may follow it."""
-    for state in STATES:
-        for verb in VERBS:
-            cell = MACHINE[state][verb]
-            assert cell.startswith("-") or cell == state or cell in STEPS[state], (state, verb)
+    for state, row in TABLE.items():
+        for verb, cell in row.verbs.items():
+            assert cell.to in (None, state, *row.then), (state, verb)
 
 
 def test_nothing_follows_the_end():
     """A closed call refuses every verb and every step."""
-    assert all(refusal("closed", verb) == "the call is over" for verb in VERBS)
-    assert not STEPS["closed"]
+    for cell in TABLE["closed"].verbs.values():
+        assert (cell.to, cell.reason) == (None, "the call is over")
+    assert not TABLE["closed"].then
+
+
+def test_a_pause_follows_only_where_something_is_held():
+    """No step leads into a pause but by the verb: from where the table accepts it."""
+    for row in TABLE.values():
+        accepts = row.verbs["pause"].to is not None
+        assert ("paused" in row.then) == ("pausing" in row.then) == accepts
 
 
 def test_an_illegal_step_names_state_and_verb():
@@ -43,6 +49,25 @@ def test_an_illegal_step_names_state_and_verb():
     with pytest.raises(IllegalStep, match="no step from state 'closed' to 'idle' by 'resume'"):
         check_step("closed", "idle", "resume")
     check_step("idle", "thinking")
+
+
+async def test_a_verb_used_while_an_event_is_told_leaves_no_step_out(autojump_clock):
+    """A pause in the very step in which a turn begins: thinking is told before paused."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        yield AgentResponse(content="One two three")
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="agent").on(UserStoppedSpeaking).stream(generate).broadcast()
+        call.router.add_sink(lambda _: call.handle.pause() and None, UserStoppedSpeaking)
+
+    async with open_call(answer, chars_per_s=10) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await trio.sleep(1)
+        assert [event.state for event in caller.events(StateChanged)] == ["thinking", "paused"]
+        caller.call.handle.resume()
+        await caller.quiet()
+    assert caller.heard == "One two three"
 
 
 def test_verbs_are_in_the_order_of_their_strength():
@@ -62,12 +87,9 @@ def test_verbs_are_in_the_order_of_their_strength():
 
 def test_the_picture_shows_every_step_that_a_verb_makes():
     """Each accepted verb that changes the state is an arrow of the diagram."""
-    picture = diagram()
-    for state in STATES:
-        for verb in VERBS:
-            cell = MACHINE[state][verb]
-            if not cell.startswith("-") and cell != state:
-                (arrow,) = [
-                    line for line in picture.splitlines() if f" {state} --> {cell}: " in line
-                ]
+    picture = diagram().splitlines()
+    for state, row in TABLE.items():
+        for verb, cell in row.verbs.items():
+            if cell.to not in (None, state):
+                (arrow,) = [line for line in picture if f" {state} --> {cell.to}: " in line]
                 assert verb in arrow.partition(": ")[2].split(", ")
