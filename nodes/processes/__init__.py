@@ -1,12 +1,14 @@
 """Child processes: started, talked to, watched and ended in one place.
 
-Voices, the local language model, tools and MCP servers all run on what is here.
+Voices, the local language model, tools and MCP servers all run on what is here.  Its names are not
+public.
 """
 
 from ._capture import Excerpt as Excerpt
 from ._capture import OnOutput as OnOutput
 from ._capture import Stream as Stream
 from ._capture import Tap as Tap
+from ._errors import ChildError as ChildError
 from ._errors import EngineLoadError as EngineLoadError
 from ._errors import JobError as JobError
 from ._errors import PoolClosedError as PoolClosedError
@@ -32,6 +34,7 @@ __all__ = [
     "DEFAULT_LADDER",
     "SPARE_S",
     "TERM",
+    "ChildError",
     "EngineLoadError",
     "Excerpt",
     "JobError",

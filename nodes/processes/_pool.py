@@ -4,9 +4,10 @@ Rules:
 1. One task owns one process and takes jobs from a channel, so there is nothing to lock.
 2. A cancelled job is dropped at once for its caller.  Its worker then drains what is left of it,
    and is killed only if the job does not come to an end in time.
-3. A worker whose piece is late counts no more: another process starts in its place, so one job
-   that hangs holds up nobody else.  When it delivers after all, one too many is there, and the next
-   to be idle ends.  There are never more than twice as many processes as the pool's size.
+3. A worker whose piece is late counts no more: once a job waits, another process starts in its
+   place, so one job that hangs holds up nobody else.  When the late one delivers after all, one too
+   many is there, and the next to be idle ends.  There are never more than twice as many processes
+   as the pool's size.
 4. A worker that is silent for too long, dies, or writes garbage is killed and replaced.  Its job
    may be done again by another, from the piece on at which it was lost.
 """
@@ -52,8 +53,8 @@ class PoolSettings:
     cancel_s: float = 3.0
     """A worker that is still busy with a cancelled job by then is killed and replaced."""
     late_s: float | None = None
-    """A worker that gives no piece for so long is late: another starts beside it.  ``None`` starts
-    none, where a second process is too dear."""
+    """A worker that gives no piece for so long is late: another starts beside it if a job waits.
+    ``None`` starts none, where a second process is too dear."""
     attempts: int = 1
     """How often a job is begun whose worker is lost.  2 is for engines that cut the same job into
     the same pieces each time."""
@@ -93,6 +94,11 @@ class Pool:
         """What the engine says about itself; empty before the pool was open."""
 
     @property
+    def is_open(self) -> bool:
+        """Whether it takes jobs."""
+        return self._jobs is not None
+
+    @property
     def pids(self) -> list[int]:
         """The numbers of the processes that run."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
@@ -107,9 +113,9 @@ class Pool:
             EngineLoadError: The engine cannot load.
             ProcessLostError: A process died, or was not ready in time.
         """
-        self._jobs, self._source = trio.open_memory_channel[_Job](0)
+        jobs, self._source = trio.open_memory_channel[_Job](0)
         failure: ChildError | None = None
-        with self._jobs, self._source:
+        with jobs, self._source:
             async with trio.open_nursery() as self._nursery:
                 workers = [self.add_worker() for _ in range(self._settings.size)]
                 for worker in workers:
@@ -117,6 +123,7 @@ class Pool:
                 failure = next((worker.failure for worker in workers if worker.failure), None)
                 if failure is None:
                     self.about = workers[0].about
+                    self._jobs = jobs
                     try:
                         yield
                     finally:
@@ -179,7 +186,12 @@ class Pool:
         self._workers.remove(worker)
 
     def replace_late(self) -> None:
-        """Start a worker beside one that is late, unless there are enough."""
+        """Start a worker beside one that is late, if a job waits for it."""
+        if self._jobs is not None and self._jobs.statistics().tasks_waiting_send:
+            self._complete()
+
+    def _complete(self) -> None:
+        """Start a worker if too few are on duty, which is where one is late."""
         if self._on_duty < self._settings.size and len(self._workers) < 2 * self._settings.size:
             self.add_worker()
 
@@ -195,6 +207,7 @@ class Pool:
     async def _send(self, job: _Job) -> None:
         if self._jobs is None:
             raise PoolClosedError(f"{self._settings.name} is not open")
+        self._complete()
         try:
             await self._jobs.send(job)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
