@@ -120,7 +120,9 @@ class Numbers:
             yield number
 
 
-@pytest.mark.parametrize("source", [[7, 8], (7, 8), range(7, 9), Numbers()], ids=repr)
+@pytest.mark.parametrize(
+    "source", [[7, 8], (7, 8), range(7, 9), Numbers()], ids=lambda source: type(source).__name__
+)
 async def test_what_can_be_iterated_again_is_given_to_each_trigger(source, autojump_clock):
     """`.stream()` takes a list, or whatever begins anew; every trigger gets all of it."""
     for _ in range(2):
