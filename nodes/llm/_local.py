@@ -7,23 +7,36 @@ terminal, its thread settings are its own, and one that hangs can be ended.
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+import os
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import structlog
-import trio
+from nodes.processes import (
+    ChildError,
+    EngineLoadError,
+    JobError,
+    Pool,
+    PoolSettings,
+    ProcessLostError,
+)
 
 from ._answer import Answer
-from ._assembler import Assembler
+from ._assembler import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
-from ._local_process import Line, LocalProcess, open_local_process
 from ._protocol import AnswerPiece
 from ._shared import Shared
 
-_log = structlog.get_logger()
+_CHILD = Path(__file__).with_name("_local_child.py")
+_NICENESS = 5
+"""How far the model stands back where cores are few, 0 to 19.  It writes faster than people speak,
+but the ears that hear the caller end, and the voice of its first clause, are waited for."""
+_SETTINGS = {"silence_s": "silence_timeout_s", "start_s": "start_timeout_s"}
+"""Our names for the limits of the pool."""
 _DEFAULT_MODEL = "smollm2-135m"
 _SAMPLING = {"temperature": 0.2, "repeat_penalty": 1.2, "repeat_last_n": 10}
 """A small model loops ("No, no, no") unless repeating costs; over a longer window it would cost to
@@ -68,7 +81,7 @@ class LocalChat:
             batch_threads: Threads that read the prompt.
             context_tokens: Longest prompt and answer together; more is an error.
             cache_mib: Memory for the prompts of other conversations, in MiB.
-            start_timeout_s: Limit for loading and for reading `warm`, each.
+            start_timeout_s: Limit for loading and reading `warm`.
             silence_timeout_s: Limit between two tokens and before the first; a worker that
                 exceeds it is replaced.  None sets none.
 
@@ -97,9 +110,7 @@ class LocalChat:
         }
         self._start_timeout_s = start_timeout_s
         self._silence_timeout_s = math.inf if silence_timeout_s is None else silence_timeout_s
-        self._worker: Shared[LocalProcess] = Shared(self._open_worker)
-        # A semaphore, not a lock: an answer that was dropped is closed by another task.
-        self._turn = trio.Semaphore(1)
+        self._pool: Shared[Pool] = Shared(self._open_pool)
 
     def __repr__(self) -> str:
         return f"LocalChat({self.model!r})"
@@ -113,7 +124,7 @@ class LocalChat:
             ChatModelExtraError: xllamacpp is not installed (extra ``local``).
             nodes.models.ModelError: The model store does not have it.
         """
-        async with self._worker.hold():
+        async with self._pool.hold():
             yield
 
     async def prewarm(self, messages: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -128,7 +139,7 @@ class LocalChat:
             ChatModelError: As `stream`.
         """
         if not messages:
-            await self._worker.get()
+            await self._pool.get()
             return
         chat = list(messages)
         if chat[-1].get("role") == "assistant":
@@ -167,73 +178,41 @@ class LocalChat:
         return {name: value for name, value in body.items() if value is not None}
 
     async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
-        await self._turn.acquire()
-        try:
-            worker = await self._settled_worker()
-            assembler, done = Assembler(self.model), False
-            try:
-                await worker.ask(body)
-                while not done:
-                    line = await self._read(worker)
-                    done = line.done
-                    for piece in self._take(line, assembler):
+        pool = await self._pool.get()
+        assembler = Assembler(self.model)
+        chunks = pool.run(json.dumps(body).encode(), silence_s=self._silence_timeout_s)
+        with _told(self.model, "the model refuses the messages"):
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    for piece in assembler.feed(parse_chunk(chunk, self.model)):
                         yield piece
-            finally:
-                if not done:
-                    with trio.move_on_after(_CANCEL_S, shield=True):
-                        await self._cancel(worker)
-        finally:
-            self._turn.release()
-
-    def _take(self, line: Line, assembler: Assembler) -> list[AnswerPiece]:
-        if line.error is not None:
-            problem = "the model refuses the messages"
-            raise ChatModelError(problem, model=self.model, detail=line.error)
-        if line.chunk is not None:
-            return assembler.feed(line.chunk)
-        return assembler.finish() if line.done else []
-
-    async def _settled_worker(self) -> LocalProcess:
-        """Return a worker that is done with what it was asked before."""
-        worker = await self._worker.get()
-        settled = False
-        with trio.move_on_after(_CANCEL_S), suppress(ChatModelError):  # dead is as bad as late
-            await worker.settle()
-            settled = worker.is_alive
-        if settled:
-            return worker
-        self._replace(worker)
-        return await self._worker.get()
-
-    async def _read(self, worker: LocalProcess) -> Line:
-        try:
-            with trio.fail_after(self._silence_timeout_s):
-                return await worker.read()
-        except trio.TooSlowError:
-            self._replace(worker)
-            problem = f"silent for {self._silence_timeout_s:g} s (silence_timeout_s is the limit)"
-            raise ChatModelError(problem, model=self.model, retryable=True) from None
-
-    async def _cancel(self, worker: LocalProcess) -> None:
-        try:
-            await worker.cancel()
-        except ChatModelError:
-            self._replace(worker)
-
-    def _replace(self, worker: LocalProcess) -> None:
-        _log.warning("llm_worker_replaced", model=self.model, pid=worker.pid)
-        self._worker.drop(worker)
+            for piece in assembler.finish():
+                yield piece
 
     @asynccontextmanager
-    async def _open_worker(self) -> AsyncIterator[LocalProcess]:
+    async def _open_pool(self) -> AsyncIterator[Pool]:
         if importlib.util.find_spec("xllamacpp") is None:
             raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
-        settings = {**self._settings, "path": str(self._file())}
-        async with open_local_process(
-            settings, model=self.model, start_timeout_s=self._start_timeout_s
-        ) as worker:
-            await self._read_ahead(worker)
-            yield worker
+        path = str(self._file())
+        warm = {**self._body(self._warm, ()), "max_tokens": 1}
+        with tempfile.TemporaryDirectory(prefix="bargein-", ignore_cleanup_errors=True) as folder:
+            pool = Pool(
+                PoolSettings(
+                    name=self.model,
+                    engine=_CHILD,
+                    settings={**self._settings, "path": path, "folder": folder},
+                    start_s=self._start_timeout_s,
+                    cancel_s=_CANCEL_S,
+                    niceness=_NICENESS,
+                    warm=json.dumps(warm).encode() if self._warm else None,
+                    # A worker that spins while it waits starves all others on few cores.
+                    env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
+                )
+            )
+            async with AsyncExitStack() as stack:
+                with _told(self.model, "the model cannot be loaded"):
+                    await stack.enter_async_context(pool.open())
+                yield pool
 
     def _file(self) -> Path:
         if self._path is None:
@@ -245,10 +224,18 @@ class LocalChat:
             raise ChatModelError(f"no file at {str(path)!r}; pass the path of a GGUF file")
         return path.resolve()
 
-    async def _read_ahead(self, worker: LocalProcess) -> None:
-        """Have the worker read `warm`."""
-        if not self._warm:
-            return
-        await worker.ask({**self._body(self._warm, ()), "max_tokens": 1})
-        with trio.move_on_after(self._start_timeout_s):
-            await worker.settle()
+
+@contextmanager
+def _told(model: str, refused: str) -> Iterator[None]:
+    """Raise what the pool says as an error of a model."""
+    try:
+        yield
+    except (JobError, EngineLoadError) as error:
+        raise ChatModelError(refused, model=model, detail=str(error)) from error
+    except ProcessLostError as error:
+        setting = _SETTINGS.get(error.limit)
+        problem = f"{error.problem} ({setting} sets the limit)" if setting else error.problem
+        detail = error.stderr
+        raise ChatModelError(problem, model=model, retryable=True, detail=detail) from error
+    except ChildError as error:
+        raise ChatModelError(str(error), model=model, retryable=True) from error

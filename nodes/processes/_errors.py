@@ -30,9 +30,18 @@ class ProcessLostError(ChildError):
     """A process died, hangs, or writes what is not of its protocol.
 
     Attributes:
+        name: What the process is called.
+        problem: What is wrong with it.
         stderr: The last lines that it wrote to its standard error; they may hold what people said.
+        limit: The setting that it exceeded, such as ``"silence_s"``; empty if it was none.
     """
 
-    def __init__(self, problem: str, stderr: str = "") -> None:
-        super().__init__(problem)
+    def __init__(self, name: str, problem: str, stderr: str = "", limit: str = "") -> None:
+        super().__init__(name, problem)
+        self.name = name
+        self.problem = problem
         self.stderr = stderr
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.problem}"

@@ -276,7 +276,7 @@ class _Worker:
         try:
             process = await start_process(settings.name, command, nursery, env=settings.env)
         except OSError as error:
-            raise ProcessLostError(f"{settings.name} cannot be started: {error}") from error
+            raise ProcessLostError(settings.name, f"cannot be started: {error}") from error
         self._process = process
         with trio.move_on_after(settings.start_s) as scope:
             kind, payload = await process.receive(0)
@@ -289,7 +289,7 @@ class _Worker:
             if settings.warm is not None:
                 await self._warm(process, settings.warm)
         if scope.cancelled_caught:
-            raise process.lost(f"not ready within {settings.start_s:g} s")
+            raise process.lost(f"not ready within {settings.start_s:g} s", "start_s")
         pid, generation = process.pid, self._generation
         _log.debug("worker_ready", engine=settings.name, pid=pid, generation=generation)
 
@@ -342,7 +342,7 @@ class _Worker:
             found = await process.receive(self._number)
             self.is_late = False
             return found
-        raise process.lost(f"silent for {silence_s:g} s")
+        raise process.lost(f"silent for {silence_s:g} s", "silence_s")
 
     async def _give(self, job: _Job, piece: bytes) -> None:
         """Hand a piece to the caller, who may be slow, be it because the call is paused."""
@@ -362,7 +362,7 @@ class _Worker:
             while (await self._receive(process, limit_s))[0] == b"P":
                 pass
             return
-        raise process.lost(f"still busy {limit_s:g} s after a cancel")
+        raise process.lost(f"still busy {limit_s:g} s after a cancel", "cancel_s")
 
     def _be_late(self) -> None:
         if not self.is_late:

@@ -112,9 +112,9 @@ class Process:
         """Return the last lines that it wrote to its standard error."""
         return list(self._stderr)[-most:]
 
-    def lost(self, problem: str) -> ProcessLostError:
+    def lost(self, problem: str, limit: str = "") -> ProcessLostError:
         """Return the error that says why it cannot be used any more."""
-        return ProcessLostError(f"{self.name}: {problem}", " / ".join(self.stderr_lines()))
+        return ProcessLostError(self.name, problem, " / ".join(self.stderr_lines()), limit)
 
     async def send(self, kind: bytes, job: int, payload: bytes = b"") -> None:
         """Send a frame whole, as half a frame would garble the next: cancelling has no effect.
