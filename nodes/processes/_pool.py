@@ -274,10 +274,11 @@ class _Worker:
         self._number = 0
         command = worker_command(settings.engine, settings.settings, settings.niceness)
         try:
-            process = await start_process(settings.name, command, nursery, env=settings.env)
+            process = await start_process(settings.name, command, env=settings.env)
         except OSError as error:
             raise ProcessLostError(settings.name, f"cannot be started: {error}") from error
         self._process = process
+        nursery.start_soon(process.log_stderr)
         with trio.move_on_after(settings.start_s) as scope:
             kind, payload = await process.receive(0)
             if kind == b"X":

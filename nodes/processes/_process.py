@@ -46,7 +46,6 @@ def worker_command(engine: Path, settings: Mapping[str, Any], niceness: int = 0)
 async def start_process(
     name: str,
     command: Sequence[str],
-    nursery: trio.Nursery,
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
@@ -58,10 +57,9 @@ async def start_process(
     Args:
         name: What it is called in logs and errors.
         command: Program and arguments.
-        nursery: Where its standard error is read, until the process is ended.
         env: Its whole environment; ``None`` is ours.
         cwd: Its working directory; ``None`` is ours.
-        stderr: Descriptor for its standard error; by default a pipe whose lines are logged.
+        stderr: Descriptor for its standard error; by default a pipe, for `Process.log_stderr`.
         pass_fds: Further descriptors that it inherits; POSIX only.
 
     Raises:
@@ -78,10 +76,7 @@ async def start_process(
         start_new_session=True,
         **more,
     )
-    child = Process(name, process)
-    if process.stderr is not None:
-        nursery.start_soon(child.log_stderr)
-    return child
+    return Process(name, process)
 
 
 class Process:

@@ -7,9 +7,7 @@ open, and its end takes five seconds at most and leaves nobody of its session be
 
 from __future__ import annotations
 
-import subprocess
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from nodes.processes import Ladder, stop_process
+from nodes.processes import Ladder, Process, ProcessLostError, start_process
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -51,7 +49,6 @@ class ServerProcess:
         """
         self._name = name
         self._on_end = on_end
-        self._last_words: deque[str] = deque(maxlen=_STDERR_LINES)
         self._ended = False
 
     @asynccontextmanager
@@ -71,21 +68,13 @@ class ServerProcess:
         from mcp.shared._context_streams import create_context_streams
         from mcp.shared.message import SessionMessage
 
-        process = await trio.lowlevel.open_process(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(env),
-            cwd=cwd,
-            start_new_session=True,  # so that signals reach its children, and Ctrl+C only us
-        )
+        process = await start_process(self._name, command, env=env, cwd=cwd)
         arrived, incoming = create_context_streams[SessionMessage | Exception](0)
         outgoing, to_send = create_context_streams[SessionMessage](0)
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(process.log_stderr)
             nursery.start_soon(self._read, process, arrived)
             nursery.start_soon(self._write, process, to_send)
-            nursery.start_soon(self._read_stderr, process)
             try:
                 yield incoming, outgoing
             finally:
@@ -93,11 +82,10 @@ class ServerProcess:
                 incoming.close()  # its output is read on and dropped, so that it can end
                 outgoing.close()
                 with trio.move_on_after(_END_S, shield=True):
-                    await _end(process)
+                    await process.end(_LADDER, polite_s=_POLITE_S)
                 nursery.cancel_scope.cancel(reason="MCP server ended")
-        _log.debug("mcp_server_ended", server=self._name, code=process.returncode)
 
-    async def _read(self, process: trio.Process, messages: Any) -> None:
+    async def _read(self, process: Process, messages: Any) -> None:
         """Pass on what the server writes, until it writes no more."""
         problem = "closed its output"
         async with messages:
@@ -106,19 +94,18 @@ class ServerProcess:
                     nursery.start_soon(_cancel_after_death, process, reading)
                     try:
                         await self._read_lines(process, messages)
-                    except _TooLongError:
-                        problem = f"sent a message of more than {_LONGEST_LINE >> 20} MiB"
+                    except ProcessLostError as error:
+                        problem = error.problem
                     nursery.cancel_scope.cancel(reason="its output ended")
             with trio.move_on_after(_LAST_OUTPUT_S):
-                await process.wait()
-            if process.returncode is not None:
-                problem = f"exited with code {process.returncode}"
-            self._tell(problem)
+                await process.process.wait()
+            if process.process.returncode is not None:
+                problem = f"exited with code {process.process.returncode}"
+            self._tell(problem, process)
 
-    async def _read_lines(self, process: trio.Process, messages: Any) -> None:
-        assert process.stdout is not None
+    async def _read_lines(self, process: Process, messages: Any) -> None:
         listening = True
-        async with aclosing(_lines(process.stdout)) as lines:
+        async with aclosing(process.lines(_LONGEST_LINE)) as lines:
             async for line in lines:
                 message = self._parse(line) if listening else None
                 if message is None:
@@ -141,57 +128,21 @@ class ServerProcess:
             _log.warning("mcp_server_wrote_no_message", server=self._name, pii_line=line[:200])
             return None
 
-    async def _write(self, process: trio.Process, messages: Any) -> None:
+    async def _write(self, process: Process, messages: Any) -> None:
         """Send the session's messages; when that fails, so do the session's further ones."""
-        assert process.stdin is not None
         async with messages:
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 async for item in messages:
                     line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.stdin.send_all(line.encode() + b"\n")
+                    await process.send_line(line.encode())
 
-    async def _read_stderr(self, process: trio.Process) -> None:
-        assert process.stderr is not None
-        async for data in process.stderr:
-            for line in data.decode(errors="replace").splitlines():
-                self._last_words.append(line)
-                _log.debug("mcp_server_stderr", server=self._name, pii_line=line)
-
-    def _tell(self, problem: str) -> None:
+    def _tell(self, problem: str, process: Process) -> None:
         if not self._ended:
             self._ended = True
-            self._on_end(problem, " | ".join(self._last_words))
+            self._on_end(problem, " | ".join(process.stderr_lines(_STDERR_LINES)))
 
 
-class _TooLongError(Exception):
-    """A line has no end."""
-
-
-async def _lines(stream: trio.abc.ReceiveStream) -> AsyncGenerator[bytes, None]:
-    """Yield the lines of a stream, without their ends; a last one that has none is dropped."""
-    buffer = bytearray()
-    async for data in stream:
-        searched = len(buffer)
-        buffer += data
-        begin = 0
-        while (end := buffer.find(b"\n", max(begin, searched))) >= 0:
-            yield bytes(buffer[begin:end])
-            begin = end + 1
-        del buffer[:begin]
-        if len(buffer) > _LONGEST_LINE:
-            raise _TooLongError
-
-
-async def _cancel_after_death(process: trio.Process, reading: trio.CancelScope) -> None:
-    await process.wait()
+async def _cancel_after_death(process: Process, reading: trio.CancelScope) -> None:
+    await process.process.wait()
     await trio.sleep(_LAST_OUTPUT_S)
     reading.cancel(reason="the process is gone")
-
-
-async def _end(process: trio.Process) -> None:
-    """End a process and its session: ask by closing its input, then SIGTERM, then SIGKILL."""
-    assert process.stdin is not None
-    with trio.move_on_after(_POLITE_S):
-        await process.stdin.aclose()
-        await process.wait()
-    await stop_process(process, _LADDER)
