@@ -371,7 +371,7 @@ class _Worker:
             _log.warning("worker_late", engine=self._settings.name, pid=self.pid)
             self._pool.replace_late()
 
-    async def _stop(self, polite_s: float = 0) -> None:
+    async def _stop(self, polite_s: float | None = None) -> None:
         process, self._process = self._process, None
         if process is not None:
             await process.end(_LADDER, polite_s=polite_s)

@@ -181,7 +181,11 @@ class Process:
         await self._stdin.send_all(line + b"\n")
 
     async def end(
-        self, ladder: Ladder, *, polite_s: float = 0, is_forced: Callable[[], bool] = never
+        self,
+        ladder: Ladder,
+        *,
+        polite_s: float | None = None,
+        is_forced: Callable[[], bool] = never,
     ) -> StopReport:
         """End the process and its session: close its input, then climb the ladder of signals.
 
@@ -189,13 +193,20 @@ class Process:
 
         Args:
             ladder: The signals' times.
-            polite_s: How long it may take to end by itself once its input is closed.
+            polite_s: How long it may take to end by itself once its input is closed; ``None``
+                leaves the input open, as its end kills a worker.
             is_forced: Asked again and again; once it says True, SIGKILL is next.
         """
-        with trio.move_on_after(polite_s, shield=True):
-            await self._stdin.aclose()
+        if polite_s is not None:
+            with trio.move_on_after(polite_s, shield=True):
+                await self._stdin.aclose()
+                await self.process.wait()
+        if sys.platform == "win32":  # no sessions and no signals there
+            self.process.kill()
             await self.process.wait()
-        report = await stop_process(self.process, ladder, is_forced=is_forced)
+            report = StopReport(self.pid, None, swept=0, left=0, took_s=0)
+        else:
+            report = await stop_process(self.process, ladder, is_forced=is_forced)
         for stream in (self._stdin, self._stdout, self.process.stderr):
             if stream is not None:
                 await trio.aclose_forcefully(stream)

@@ -40,7 +40,7 @@ from ._errors import (
     WorkerInterruptedError,
 )
 from ._reference import reference_of
-from ._worker_process import WorkerProcess, load_answer, start_worker
+from ._worker_process import WorkerProcess, start_worker
 
 _log = structlog.get_logger()
 START_S = 30.0
@@ -67,6 +67,7 @@ class CallReport:
     """What a call of a function returned."""
 
     value: Any
+    """As JSON holds it: a tuple became a list, a model or dataclass a dict, bytes base64."""
     call_id: str
     generation: int
     """The worker's: 1 for its first process."""
@@ -193,7 +194,7 @@ class PythonWorker:
             What it returned, and whether the worker was a new one.
 
         Raises:
-            WorkerCallError: The function raised, or its value cannot be pickled.
+            WorkerCallError: The function raised, or JSON cannot hold its value.
             WorkerInterruptedError: `interrupt` was called.
             WorkerDiedError: The process ended before the function did.
             WorkerStartError: It does not start.
@@ -208,14 +209,13 @@ class PythonWorker:
             began_s = trio.current_time()
             self._listener = on_output
             try:
-                kind, answer = await self._ask(process, payload, call_id, is_forced)
+                answer = await self._ask(process, payload, call_id, is_forced)
             finally:
                 self._listener = None
             ran_s = trio.current_time() - began_s
-            if kind == b"E":
-                raise _error(answer, state_lost)
-            value = load_answer(answer)
-            return CallReport(value, call_id, self._generation, state_lost, ran_s)
+            if "error" in answer:
+                raise _error(answer["error"], state_lost)
+            return CallReport(answer.get("value"), call_id, self._generation, state_lost, ran_s)
 
     def interrupt(self) -> bool:
         """Interrupt the function that runs, in this step; it then raises KeyboardInterrupt.
@@ -266,12 +266,12 @@ class PythonWorker:
 
     async def _ask(
         self, process: WorkerProcess, payload: bytes, call_id: str, is_forced: Callable[[], bool]
-    ) -> tuple[bytes, bytes]:
+    ) -> dict[str, Any]:
         self._number += 1
         self._state = WorkerState.BUSY
         since_s = boot_clock_s()
         try:
-            await process.send(b"C", self._number, payload)
+            await process.send(self._number, payload)
             answer = await process.answer(self._number)
         except trio.Cancelled:
             with trio.move_on_after(2 * self._ladder.bound_s + SPARE_S, shield=True):
@@ -315,10 +315,10 @@ class PythonWorker:
 
     async def _drop_answer(self, process: WorkerProcess) -> bool:
         try:
-            kind, _ = await process.answer(self._number)
+            answer = await process.answer(self._number)
         except WorkerDiedError:
             return False
-        _log.debug("worker_result_dropped", worker=self.name, had_value=kind == b"V")
+        _log.debug("worker_result_dropped", worker=self.name, had_value="value" in answer)
         return True
 
     async def _discard(
@@ -367,7 +367,7 @@ def _pack(function: Callable[..., Any] | str, kwargs: dict[str, Any]) -> bytes:
         raise TypeError(f"the arguments of {function!r} cannot be pickled: {error}") from error
 
 
-def _error(answer: bytes, state_lost: bool) -> WorkerCallError:
-    class_name, text, traceback_text = load_answer(answer)
+def _error(told: Any, state_lost: bool) -> WorkerCallError:
+    class_name, text, traceback_text = map(str, told)
     kind = WorkerInterruptedError if class_name == "KeyboardInterrupt" else WorkerCallError
     return kind(class_name, text, traceback_text, state_lost)

@@ -1,19 +1,16 @@
-"""The parent's side of one worker process; `_worker_child.py` describes the frames."""
+"""The parent's side of a worker process for functions; see `_child_functions.py`."""
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import signal
-import socket
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import structlog
 import trio
 
 from nodes.processes import (
@@ -21,40 +18,34 @@ from nodes.processes import (
     SPARE_S,
     TERM,
     Ladder,
+    Process,
+    ProcessLostError,
     StopReport,
     Stream,
     Tap,
     open_terminal,
-    stop_process,
+    start_process,
+    worker_command,
 )
 
+from ._child_functions import NUMBER
 from ._errors import WorkerDiedError, WorkerStartError
 from ._reference import main_script
-from ._worker_child import HEADER, NUMBER, frame
 
-_log = structlog.get_logger()
-_CHILD = Path(__file__).with_name("_worker_child.py")
-_SEND_S = 5.0
-"""The child reads in a thread, so a frame it has not taken by then means that it is stuck."""
-_EXIT_S = 1.0
-"""From the end of its socket to the end of the process, before the exit code is given up."""
+_CHILD = Path(__file__).with_name("_child_functions.py")
 OnText = Callable[[Stream, str], None]
 
 
 class WorkerProcess:
     """One process, from its start to its end; use `start_worker`."""
 
-    def __init__(
-        self, name: str, process: trio.Process, channel: trio.SocketStream, asked: int
-    ) -> None:
-        """Talk to a process over its socket, and interrupt it through its pipe."""
-        self._name = name
+    def __init__(self, process: Process, asked: int, taps: list[Tap]) -> None:
+        """Talk to a process, interrupt it through a pipe, and hear what it writes."""
         self._process = process
-        self._channel = channel
         self._asked = asked
-        self._buffer = bytearray()
+        self._answer = 0, b""
         self._is_ended = False
-        self.taps: list[Tap] = []
+        self.taps = taps
 
     @property
     def pid(self) -> int:
@@ -64,38 +55,56 @@ class WorkerProcess:
     @property
     def process(self) -> trio.Process:
         """The process itself."""
-        return self._process
+        return self._process.process
 
     @property
     def is_alive(self) -> bool:
         """Whether it runs."""
-        return self._process.poll() is None
+        return self._process.is_alive
 
-    async def send(self, kind: bytes, call: int, payload: bytes) -> None:
-        """Send a frame, whole: half a frame would garble the next.
+    async def ready(self) -> None:
+        """Wait until it takes calls.
+
+        Raises:
+            WorkerStartError: It ended, or cannot be set up.
+        """
+        try:
+            kind, payload = await self._process.receive(0)
+        except ProcessLostError as error:
+            raise WorkerStartError(f"the worker process does not start: {error}") from error
+        if kind != b"R":
+            raise WorkerStartError(f"the worker process does not start: {payload.decode()}")
+
+    async def send(self, call: int, payload: bytes) -> None:
+        """Send a call, whole; cancelling has no effect.
 
         Raises:
             WorkerDiedError: It takes nothing any more.
         """
-        try:
-            with trio.fail_after(_SEND_S, shield=True):
-                await self._channel.send_all(frame(kind, call, payload))
-        except (trio.TooSlowError, trio.BrokenResourceError, trio.ClosedResourceError) as error:
-            raise await self._died() from error
+        with self._told():
+            await self._process.send(b"J", call, payload)
 
-    async def answer(self, call: int) -> tuple[bytes, bytes]:
-        """Return kind and payload of the answer to a call; answers to older calls are dropped.
+    async def answer(self, call: int) -> dict[str, Any]:
+        """Return the answer to a call; answers to older calls are dropped.
 
         Cancelling is safe: nothing is lost.
 
         Raises:
-            WorkerDiedError: It ended before.
+            WorkerDiedError: It ended before, or wrote what is no answer.
         """
-        while True:
-            kind, number, payload = await self._receive()
-            if number == call:
-                return kind, payload
-            _log.info("worker_late_result_dropped", worker=self._name, call=number)
+        with self._told():
+            while True:
+                kind, payload = await self._process.receive(call)
+                if kind != b"P":
+                    break
+                self._answer = call, payload  # kept, as the end of the job may be waited for anew
+            number, data = self._answer
+            answer: Any = None
+            with suppress(ValueError):
+                answer = json.loads(data)
+            if number != call or not isinstance(answer, dict):
+                raise self._process.lost("wrote what is no answer")
+        return answer
 
     def interrupt(self, call: int) -> None:
         """Send SIGINT for one call; it does nothing if that is not the one that runs."""
@@ -114,40 +123,23 @@ class WorkerProcess:
 
     async def end(self, ladder: Ladder, is_forced: Callable[[], bool]) -> StopReport:
         """Stop it and all that it has started; shielded and bounded, as `stop_process` is."""
-        report = await stop_process(self._process, ladder, is_forced=is_forced)
+        report = await self._process.end(ladder, is_forced=is_forced, polite_s=None)
         self.drain()
         self._is_ended = True
         for tap in self.taps:
             tap.close()
-        self._channel.socket.close()
         os.close(self._asked)
         return report
 
-    async def _receive(self) -> tuple[bytes, int, bytes]:
-        buffer = self._buffer
-        while True:
-            if len(buffer) >= HEADER.size:
-                length, kind, call = HEADER.unpack_from(buffer)
-                if len(buffer) >= 4 + length:
-                    payload = bytes(buffer[HEADER.size : 4 + length])
-                    del buffer[: 4 + length]
-                    return bytes((kind,)), call, payload
-            try:
-                data = await self._channel.receive_some(1 << 16)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                data = b""
-            if not data:
-                raise await self._died()
-            buffer += data
-
-    async def _died(self) -> WorkerDiedError:
-        with trio.move_on_after(_EXIT_S, shield=True):
-            await self._process.wait()
-        how = f"exit code {self._process.poll()!r}"
-        return WorkerDiedError(
-            f"the worker process {self._name!r} ended ({how}) in the middle of a call; what the "
-            "call has done is not known, and the variables of the worker are lost"
-        )
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except ProcessLostError as error:
+            raise WorkerDiedError(
+                f"{error} in the middle of a call; what the call has done is not known, and the "
+                "variables of the worker are lost"
+            ) from error
 
 
 async def start_worker(
@@ -178,12 +170,8 @@ async def start_worker(
     is_ready = False
     try:
         with trio.move_on_after(limit_s):
-            setup = {"path": list(sys.path), "main": main_script()}
-            await worker.send(b"S", 0, pickle.dumps(setup))
-            await worker.answer(0)
+            await worker.ready()
             is_ready = True
-    except WorkerDiedError as error:
-        raise WorkerStartError(f"the worker process {name!r} does not start: {error}") from error
     finally:
         if not is_ready:
             with trio.move_on_after(DEFAULT_LADDER.bound_s + SPARE_S, shield=True):
@@ -208,35 +196,31 @@ async def _spawn(
             theirs.callback(os.close, other)
             return ours, other
 
-        channel, far = socket.socketpair()
-        on_failure.callback(channel.close)
-        theirs.callback(far.close)
         asked_read, asked = os.pipe()
         keep(asked, asked_read)
         out, out_write = keep(*os.pipe())
         err, err_write = keep(*os.pipe())
         tty, terminal = keep(*open_terminal())
         os.set_blocking(asked, False)
-        passed = (far.fileno(), asked_read, terminal)
+        settings = {
+            **{"stdout": out_write, "asked": asked_read, "terminal": terminal},
+            **{"path": list(sys.path), "main": main_script()},
+        }
         try:
-            process = await trio.lowlevel.open_process(
-                [sys.executable, "-P", str(_CHILD), *map(str, passed)],
-                stdin=subprocess.DEVNULL,
-                stdout=out_write,
-                stderr=err_write,
+            process = await start_process(
+                f"the worker process {name!r}",
+                worker_command(_CHILD, settings),
                 cwd=cwd,
                 env={**os.environ, "TERM": TERM, **(env or {})},
-                pass_fds=passed,
-                start_new_session=True,
+                stderr=err_write,
+                pass_fds=(out_write, asked_read, terminal),
             )
         except OSError as error:
             raise WorkerStartError(f"the worker process {name!r} cannot start: {error}") from error
         on_failure.pop_all()
-    stream = trio.SocketStream(trio.socket.from_stdlib_socket(channel))
-    worker = WorkerProcess(name, process, stream, asked)
     streams: tuple[tuple[int, Stream], ...] = ((out, "stdout"), (err, "stderr"), (tty, "tty"))
-    worker.taps = [Tap(number, _labelled(on_text, label)) for number, label in streams]
-    return worker
+    taps = [Tap(number, _labelled(on_text, label)) for number, label in streams]
+    return WorkerProcess(process, asked, taps)
 
 
 def _labelled(on_text: OnText, stream: Stream) -> Callable[[str], None]:
@@ -244,17 +228,3 @@ def _labelled(on_text: OnText, stream: Stream) -> Callable[[str], None]:
         on_text(stream, text)
 
     return take
-
-
-def load_answer(payload: bytes) -> Any:
-    """Return what a worker has pickled."""
-    import io
-
-    return _Unpickler(io.BytesIO(payload)).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Knows our ``__main__`` by the name that it has in a worker."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        return super().find_class("__main__" if module == "__mp_main__" else module, name)

@@ -201,6 +201,25 @@ def leave(code):
 def die(code):
     os._exit(code)
 
+class Bomb:
+    def __reduce__(self):
+        return os.abort, ()
+
+def bomb():
+    return Bomb()
+
+def trouble(path, how):
+    up(path)
+    if how == "garbage":
+        for number in range(3, 20):
+            try:
+                os.write(number, b"this is no frame at all")
+            except OSError:
+                pass
+    else:
+        os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
+    time.sleep(60)
+
 def impossible():
     return lambda: None
 
