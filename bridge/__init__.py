@@ -12,6 +12,8 @@ from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
+from ._call_request import Identity as Identity
+from ._call_request import Refusal as Refusal
 from ._history import AgentEntry as AgentEntry
 from ._history import History as History
 from ._history import InterruptionRecord as InterruptionRecord
@@ -47,6 +49,7 @@ __all__ = [
     "Caps",
     "Handle",
     "History",
+    "Identity",
     "InterruptToken",
     "Interruption",
     "InterruptionRecord",
@@ -55,6 +58,7 @@ __all__ = [
     "Meter",
     "NoteEntry",
     "Receipt",
+    "Refusal",
     "RouteDefinitionError",
     "Snapshot",
     "Speech",

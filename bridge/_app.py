@@ -6,14 +6,14 @@ import inspect
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import structlog
 import trio
 
 from ._call import Call, open_bare_call
-from ._call_request import CallRequest
+from ._call_request import CallRequest, Identity, Refusal
 from ._error_text import detail, headline
 from ._history import History
 from ._not_understood import NOT_UNDERSTOOD, say_not_understood
@@ -50,6 +50,11 @@ Answer = Callable[[Call], Awaitable[Any]]
 MayName = Callable[[CallRequest], bool | Awaitable[bool]]
 """Says whether a caller may open the thread that it names; plain or async."""
 
+Verdict = bool | Refusal | Identity
+
+Admit = Callable[[CallRequest], Verdict | Awaitable[Verdict]]
+"""Says whether a caller may call, and as whom; plain or async."""
+
 
 class App:
     """Answers calls.
@@ -65,6 +70,7 @@ class App:
         name: Shown to callers.
         not_understood: Said when no words are known of what a caller has said; empty for nothing.
         handle: Which verbs the page offers while the agent merely thinks or speaks.
+        admit: Who says whether a caller of the server may call; ``None``: who passes the server.
     """
 
     def __init__(
@@ -77,6 +83,7 @@ class App:
         name: str | None = None,
         not_understood: str | None = NOT_UNDERSTOOD,
         handle: HandleOffer = "auto",
+        admit: Admit | None = None,
     ) -> None:
         """Make an application.
 
@@ -98,9 +105,14 @@ class App:
                 speaks, and every verb while there is work to hold.  ``"full"`` has it offer every
                 verb whenever the agent does anything: for agents that speak at length, which
                 people want to pause and redirect in mid-sentence.
+            admit: Decides about each call over the server, after token, Host and Origin.  A
+                function, plain or async, takes the ``CallRequest`` and returns ``True``, a
+                ``Refusal`` (or ``False``), or the ``Identity`` that the caller has from then on,
+                with its rights.  What it raises refuses the call.
 
         Raises:
-            TypeError: `answer` is no function that takes a call.
+            TypeError: `answer` is no function that takes a call, or `admit` none that takes a
+                request.
             ValueError: Callers may name threads, and there are none; or `handle` is another word.
         """
         if handle not in get_args(HandleOffer):
@@ -121,6 +133,7 @@ class App:
         self.name = name or _name_of(answer)
         self.not_understood = not_understood or ""
         self.handle = handle
+        self.admit = _checked_admit(admit)
 
     @property
     def hears(self) -> bool:
@@ -144,6 +157,7 @@ class App:
         caller: str = "",
         call_id: str | None = None,
         thread: str | None = None,
+        request: CallRequest | None = None,
     ) -> AsyncIterator[Call]:
         """Answer one call; leaving the block ends it and all its tasks.
 
@@ -156,6 +170,7 @@ class App:
             call_id: Names the call in logs; by default random.
             thread: Names the conversation, and goes on with the one of that name if there is one;
                 by default a new one under a random name.  ``call.thread`` is the name.
+            request: How a client of the server asked for the call; ``call.request``.
 
         Raises:
             ThreadBusyError: The conversation is going on in another call.
@@ -171,6 +186,7 @@ class App:
                 caller=caller,
                 history=memory.history,
                 thread=memory.thread,
+                request=request,
             ) as call,
         ):
             await self._begin(call, transport)
@@ -188,6 +204,34 @@ class App:
             return rule
         verdict = rule(request)
         return (await verdict if inspect.isawaitable(verdict) else verdict) is True
+
+    async def admits(self, request: CallRequest) -> CallRequest | Refusal:
+        """Return the request with the identity that the app gives the caller, or why it refuses.
+
+        Args:
+            request: How it asked for its call.
+
+        Raises:
+            TypeError: The app's function returned something else than it may.
+            Exception: What that function raises.
+        """
+        if self.admit is None:
+            return request
+        answered = self.admit(request)
+        verdict = await answered if inspect.isawaitable(answered) else answered
+        match verdict:
+            case True:
+                return request
+            case False:
+                return Refusal("you may not call")
+            case Refusal():
+                return verdict
+            case Identity():
+                return replace(request, identity=verdict)
+        raise TypeError(
+            f"App(admit=...): {_qualified(self.admit)} returned {type(verdict).__name__}; "
+            "return True, False, a Refusal or an Identity"
+        )
 
     def _open_memory(self, thread: str | None) -> AbstractAsyncContextManager[_Memory]:
         name = secrets.token_hex(8) if thread is None else thread
@@ -232,6 +276,18 @@ async def _open_saved(threads: Threads, name: str) -> AsyncIterator[_Memory]:
         history = History(opened.entries)
         history.on_change = opened.write
         yield _Memory(history, name, opened)
+
+
+def _checked_admit(admit: Admit | None) -> Admit | None:
+    if admit is None:
+        return None
+    try:
+        inspect.signature(admit).bind(None)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"App(admit={admit!r}) must be a function that takes the CallRequest: {error}"
+        ) from None
+    return admit
 
 
 def _qualified(answer: object) -> str:

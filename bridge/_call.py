@@ -15,6 +15,7 @@ from routes import Message, Route, Router, Run, current_run, open_router
 from ._answer import AnswerHandle
 from ._bridge import Bridge
 from ._call_actions import CallActions
+from ._call_request import CallRequest
 from ._chain_check import ChainCheck
 from ._converse import Generates, converse
 from ._error_text import detail, explain, headline
@@ -80,6 +81,8 @@ class Call:
         on_touch: Plain functions that are called after whatever may have changed what
             ``snapshot()`` shows.
         thread: Names the conversation in the thread store; empty without one.
+        request: How a client of the server asked for the call, and who it is; None for a call that
+            did not come over a server.
         on_error: Plain functions that are called with each exception of the app's code that the
             call survives, in the step in which it is caught.
         nursery: Owns the call's tasks; tasks started in it end with the call.
@@ -94,8 +97,10 @@ class Call:
         caller: str,
         history: History | None = None,
         thread: str = "",
+        request: CallRequest | None = None,
     ) -> None:
         self.call_id = call_id
+        self.request = request
         self.caller = caller
         self.router = router
         self.nursery = router.nursery
@@ -544,6 +549,7 @@ async def open_bare_call(
     caller: str = "",
     history: History | None = None,
     thread: str = "",
+    request: CallRequest | None = None,
 ) -> AsyncIterator[Call]:
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
@@ -554,9 +560,10 @@ async def open_bare_call(
         caller: Who calls.
         history: What was said before, in the same conversation; ``None`` for nothing.
         thread: Names the conversation in the thread store.
+        request: How a client of the server asked for it.
     """
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, thread)
+        call = Call(router, transport, call_id, caller, history, thread, request)
         attached = getattr(transport, "attached", None)
         if callable(attached):
             attached(call)

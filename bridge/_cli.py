@@ -16,7 +16,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import get_args
+from typing import Unpack, get_args
 from urllib.parse import quote
 
 import structlog
@@ -26,12 +26,16 @@ from ._logs import configure_logs
 from ._option_values import as_port, as_positive_float, as_positive_int, as_seconds
 from ._plugin_commands import PluginCommand, find_plugins
 from ._target import TargetError, load_app
+from ._token_command import SECRET_VARIABLE, add_token
 from .console import ChatError, add_options, chat
-from .server import Limits, Server, run
+from .server import Limits, Server, UnguardedError, run
+from .server._serve import ServerOptions
+from .server._signed_token import BadSecretError
 from .server._watch_messages import WatchLevel
 from .thread import ThreadError
 
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
+METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,6 +80,7 @@ def _parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_talk(commands)
     _add_chat(commands)
+    add_token(commands)
     for name, plugin in plugins.items():
         # Only shown: main() hands these over before the arguments are parsed.
         commands.add_parser(name, add_help=False, help=plugin.summary.replace("%", "%%"))
@@ -100,7 +105,26 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="append",
         metavar="URL",
         help="a page that may call, as https://host; ~REGEX for a pattern; may be repeated "
-        "(pages of this server and of localhost)",
+        "(pages of this server and, unless it is public, of localhost)",
+    )
+    parser.add_argument(
+        "--host-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name by which the server is reached, as voice.example.com; makes it public; may be "
+        "repeated (names of this machine, and addresses)",
+    )
+    parser.add_argument(
+        "--metrics-token",
+        default=os.environ.get(METRICS_TOKEN_VARIABLE) or None,
+        help=f"what readers of /metrics may bring instead; better set {METRICS_TOKEN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="let everybody call a public server; without it a public server needs a token, or an "
+        "app with admit=",
     )
     parser.add_argument(
         "--max-calls", type=as_positive_int, default=Limits().max_calls, help="(%(default)s)"
@@ -125,8 +149,8 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=get_args(WatchLevel),
         default=Limits().watch,
         help="what a caller's page may show of what happens in the call: nothing more than it "
-        "needs, events without what is said, or also what people say and what tools get and give "
-        "(%(default)s)",
+        "needs, events without what is said, or also what people say and what tools get and give; "
+        "on a public server only for callers whom the app gives the right 'watch' (%(default)s)",
     )
     parser.set_defaults(command=_serve)
 
@@ -198,7 +222,11 @@ def _serve(options: argparse.Namespace) -> int:
         lambda server: _say(f"Answering calls on {server.url}"),
         host=options.host,
         token=options.token,
+        token_secret=os.environ.get(SECRET_VARIABLE) or None,
+        metrics_token=options.metrics_token,
+        host_names=options.host_name,
         origins=origins,
+        insecure=options.insecure,
         limits=limits,
     )
 
@@ -232,13 +260,12 @@ def _run(
     options: argparse.Namespace,
     on_ready: Callable[[Server], None],
     *,
-    host: str,
-    token: str | None = None,
-    origins: Sequence[str | re.Pattern[str]] | None = None,
-    limits: Limits | None = None,
     thread: str | None = None,
     texts: bool = False,
+    **served: Unpack[ServerOptions],
 ) -> int:
+    host = served.setdefault("host", "127.0.0.1")
+    served["port"] = options.port
     configure_logs(options.log_level, pii=options.log_pii, texts=texts)
     try:
         _try_address(host, options.port)  # before anything is loaded, which may take long
@@ -255,15 +282,9 @@ def _run(
     if app.speech is not None:
         _say("Loading ears and voice ...")
     try:
-        run(
-            app,
-            host=host,
-            port=options.port,
-            token=token,
-            origins=origins,
-            limits=limits,
-            on_ready=on_ready,
-        )
+        run(app, on_ready=on_ready, **served)
+    except (UnguardedError, BadSecretError) as error:
+        return _fail(str(error), code=2)
     except OSError as error:
         return _fail(_why_no_address(error, host, options.port))
     except ImportError as error:  # an extra is missing; the text names it

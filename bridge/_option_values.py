@@ -36,6 +36,17 @@ def as_seconds(text: str) -> float:
     return number
 
 
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def as_duration(text: str) -> float:
+    """Read a time with its unit, such as 90s, 10m, 8h or 30d, in seconds."""
+    unit_s = _UNITS_S.get(text[-1:])
+    if unit_s is None:
+        raise argparse.ArgumentTypeError(f"{text!r} has no unit; write 90s, 10m, 8h or 30d")
+    return as_positive_float(text[:-1]) * unit_s
+
+
 def _float(text: str) -> float:
     try:
         return float(text)

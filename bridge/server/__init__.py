@@ -1,10 +1,25 @@
 """The server: one port for the page, ``/healthz``, ``/metrics`` and calls over ``/ws``."""
 
+from ._access import UnguardedError as UnguardedError
 from ._limits import Limits as Limits
 from ._metrics import Metrics as Metrics
 from ._serve import Server as Server
 from ._serve import open_server as open_server
 from ._serve import run as run
 from ._serve import serve as serve
+from ._signed_token import BadTokenError as BadTokenError
+from ._signed_token import read_token as read_token
+from ._signed_token import sign_token as sign_token
 
-__all__ = ["Limits", "Metrics", "Server", "open_server", "run", "serve"]
+__all__ = [
+    "BadTokenError",
+    "Limits",
+    "Metrics",
+    "Server",
+    "UnguardedError",
+    "open_server",
+    "read_token",
+    "run",
+    "serve",
+    "sign_token",
+]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, final
 
 from pydantic_core import to_json
 
 from .._entries import AgentEntry, Entry, UserEntry
+from ..control._verbs import Verb
 from ._line_messages import Hello, Resumed, Said
 from ._remote import snapshot_of
 
@@ -86,7 +87,9 @@ def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:
     return Hello(**_common(app, call, limits, token))
 
 
-def resumed(app: App, call: Call, limits: Limits, token: str, received: int) -> Resumed:
+def resumed(
+    app: App, call: Call, limits: Limits, token: str, received: int, verbs: Collection[Verb]
+) -> Resumed:
     """Return the first message of a connection that goes on with a call.
 
     Args:
@@ -95,8 +98,9 @@ def resumed(app: App, call: Call, limits: Limits, token: str, received: int) -> 
         limits: Of the server.
         token: For the next time.
         received: How many JSON messages of the client have come.
+        verbs: Those that the client may use.
     """
-    snapshot = snapshot_of(call, "resumed")
+    snapshot = snapshot_of(call, "resumed", verbs)
     return Resumed(
         **_common(app, call, limits, token),
         received=received,

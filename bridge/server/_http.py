@@ -5,10 +5,9 @@ One request per connection is answered, and none with a body is taken.
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -20,8 +19,9 @@ import trio
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from .._call_request import CallRequest
+from .._call_request import CallRequest, Identity
 from ..websocket import HttpRequest, http_response
+from ._access import Access
 from ._metrics import CONTENT_TYPE, Metrics
 from ._native import ErrorCode, ErrorMessage, encode
 
@@ -65,7 +65,6 @@ CONTENT_TYPES = {
 }
 """What the page may consist of; other files of its folder are not served."""
 
-Origins = Sequence[str | re.Pattern[str]]
 Page = dict[str, tuple[str, bytes]]
 """Path on the server → content type, body."""
 
@@ -104,10 +103,8 @@ class Gate:
         self,
         metrics: Metrics,
         room: Callable[[], ErrorCode | None],
+        access: Access,
         *,
-        loopback: bool,
-        token: str | None = None,
-        origins: Origins | None = None,
         page: Page | None = None,
     ) -> None:
         """Keep what requests are judged by.
@@ -115,18 +112,13 @@ class Gate:
         Args:
             metrics: The server's counts.
             room: Says why no call can be opened now, or None.
-            loopback: Whether only this machine can reach the server; then Host must name it (or
-                the host of one of `origins`), so that no foreign name can be rebound to it.
-            token: What callers and readers of the metrics must bring; None: nothing.
-            origins: Pages that may call: exact origins or patterns for whole origins.  None: pages
-                of this server and of localhost.
+            access: Who may reach the server, by what names, and with which token.
             page: The files to serve; None loads those of the package.
         """
         self._metrics = metrics
         self._room = room
-        self._loopback = loopback
-        self._token = None if token is None else token.encode()
-        self._origins = origins
+        self._access = access
+        self._host_names = frozenset(name.lower().rstrip(".") for name in access.host_names)
         self._page = load_page() if page is None else page
 
     @staticmethod
@@ -150,16 +142,26 @@ class Gate:
         if path == "/healthz":
             return self._health()
         if not self._known_host(request.headers):
-            return self._reject(HTTPStatus.FORBIDDEN, "forbidden", "unknown Host")
+            return self.reject(
+                HTTPStatus.FORBIDDEN, "forbidden", "unknown Host; name it with --host-name"
+            )
         if path in self._page:
             return http_response(HTTPStatus.OK, *self._page[path])
-        if not self._has_token(request):
-            response = self._reject(HTTPStatus.UNAUTHORIZED, "unauthorized", "wrong or no token")
+        if not self._may_ask_for(path, request):
+            response = self.reject(HTTPStatus.UNAUTHORIZED, "unauthorized", "wrong or no token")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
         if path == "/metrics":
             return http_response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
         return self._admit(request)
+
+    def _may_ask_for(self, path: str, request: HttpRequest) -> bool:
+        given = token_of(request)
+        if path == "/metrics":
+            return self._access.may_read_metrics(given)
+        # The token of a call is proof enough to go on with it; a signed one may have expired.
+        is_proven = wants_resume(request) and self._access.token_secret is not None
+        return is_proven or self._access.identify(given) is not None
 
     def _health(self) -> Response:
         if self._room() == "draining":
@@ -168,14 +170,14 @@ class Gate:
 
     def _admit(self, request: HttpRequest) -> Response | None:
         if not self._known_origin(request.headers):
-            return self._reject(
+            return self.reject(
                 HTTPStatus.FORBIDDEN, "forbidden", "this Origin may not call; see origins="
             )
         query = _query(request)
         if query.get("mode", "audio") not in ("audio", "text"):
-            return self._reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
+            return self.reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
         if "thread" in query and not THREAD.fullmatch(query["thread"]):
-            return self._reject(
+            return self.reject(
                 HTTPStatus.BAD_REQUEST,
                 "thread_refused",
                 "thread is 1 to 128 letters, digits or one of _.@:+~-",
@@ -183,53 +185,43 @@ class Gate:
         # A call that goes on has its room already.
         why_not = self._room() if "resume" not in query or self._room() == "draining" else None
         if why_not is not None:
-            response = self._reject(HTTPStatus.SERVICE_UNAVAILABLE, why_not, "no room for a call")
+            response = self.reject(HTTPStatus.SERVICE_UNAVAILABLE, why_not, "no room for a call")
             response.headers["Retry-After"] = "5"
             return response
         return None
 
-    def _reject(self, status: HTTPStatus, code: ErrorCode, text: str) -> Response:
+    def reject(self, status: HTTPStatus, code: ErrorCode, text: str) -> Response:
+        """Return the answer to a call that is refused, and count it."""
         self._metrics.rejected[code] += 1
         body = encode(ErrorMessage(code=code, message=text))
         assert isinstance(body, str)  # only audio is bytes
         return http_response(status, "application/json", body.encode())
 
-    def _has_token(self, request: HttpRequest) -> bool:
-        if self._token is None:
-            return True
-        scheme, _, given = _one(request.headers, "Authorization").partition(" ")
-        if scheme.lower() != "bearer":
-            # A browser cannot set a header on a WebSocket.
-            given = _query(request).get("token", "")
-        return hmac.compare_digest(given.strip().encode(), self._token)
-
     def _known_host(self, headers: Headers) -> bool:
-        if not self._loopback:
+        """Whether a Host is ours: a foreign name may have been rebound to this address."""
+        host = _hostname(_one(headers, "Host")).rstrip(".")
+        if is_loopback(host) or host in self._host_names:
             return True
-        host = _one(headers, "Host")
-        if is_loopback(_hostname(host)):
-            return True
-        if self._origins is None:
-            return False
-        return any(self._allows(f"{scheme}://{host.lower()}") for scheme in ("https", "http"))
+        return self._access.listens_publicly and _is_address(host)  # nobody rebinds an address
 
     def _known_origin(self, headers: Headers) -> bool:
         if "Origin" not in headers:
             return True  # no browser: nobody's page is abused
         origin = _one(headers, "Origin").lower()
-        if self._origins is not None:
+        if self._access.origins is not None:
             return self._allows(origin)
         host = origin.partition("://")[2]
-        return bool(host) and (
-            host == _one(headers, "Host").lower() or is_loopback(_hostname(host))
-        )
+        if not host:
+            return False
+        is_local = is_loopback(_hostname(host)) and not self._access.public
+        return is_local or host == _one(headers, "Host").lower()
 
     def _allows(self, origin: str) -> bool:
         return any(
             origin == known.lower().rstrip("/")
             if isinstance(known, str)
             else known.fullmatch(origin) is not None
-            for known in self._origins or ()
+            for known in self._access.origins or ()
         )
 
 
@@ -238,12 +230,25 @@ def wants_resume(request: HttpRequest) -> bool:
     return "resume" in _query(request)
 
 
-def call_request(request: HttpRequest, peer: str) -> CallRequest:
+def token_of(request: HttpRequest) -> str:
+    """Return the bearer token of a request, from its header or its query; empty without one."""
+    scheme, _, given = _one(request.headers, "Authorization").partition(" ")
+    if scheme.lower() != "bearer":
+        # A browser cannot set a header on a WebSocket.
+        given = _query(request).get("token", "")
+    return given.strip()
+
+
+def call_request(
+    request: HttpRequest, peer: str, identity: Identity | None = None, *, secure: bool = False
+) -> CallRequest:
     """Return how a client asked for a call, in the words of the app.
 
     Args:
         request: Its handshake, which the gate let through.
         peer: Its address.
+        identity: Who it is, as far as its token tells.
+        secure: Whether its connection is encrypted.
     """
     query = _query(request)
     headers: dict[str, str] = {}
@@ -256,6 +261,9 @@ def call_request(request: HttpRequest, peer: str) -> CallRequest:
         headers=MappingProxyType(headers),
         query=MappingProxyType(query),
         peer=peer,
+        token=token_of(request),
+        identity=identity or Identity(),
+        secure=secure,
     )
 
 
@@ -298,6 +306,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _hostname(host: str) -> str:

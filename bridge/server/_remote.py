@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, assert_never, final
 
 import trio
 
+from .._call_request import Identity
 from ..control._describe import describe
 from ..control._receipt import Receipt
 from ..control._verbs import VERBS, Verb
@@ -42,6 +43,12 @@ beyond it."""
 SHOWN: tuple[Verb, ...] = tuple(verb for verb in VERBS if verb != "shutdown")
 """The verbs that a snapshot tells about."""
 
+EVERYBODYS: tuple[Verb, ...] = ("barge_in", "cancel", "emergency_stop")
+"""What every caller may do to its own call: stop it.  Talking over the agent does as much as
+``barge_in``."""
+
+NOT_YOURS = "not open to callers of this server; the app can give the right 'control'"
+
 CAP_PARTS = 20
 """A cap is told anew when another twentieth of it is used: finer than a person can see."""
 
@@ -53,13 +60,17 @@ class RemoteHandle:
     Every method is synchronous and never waits.
     """
 
-    def __init__(self, tell: Callable[[ServerMessage], None]) -> None:
+    def __init__(
+        self, tell: Callable[[ServerMessage], None], verbs: Collection[Verb] = VERBS
+    ) -> None:
         """Begin with nothing under way.
 
         Args:
             tell: Queues a message for the client.
+            verbs: Those that the client may use.
         """
         self._tell = tell
+        self._verbs = frozenset(verbs)
         self._unsettled: dict[int, list[VerbSettled]] = {}
         self._call: Call | None = None
         self._followed: Request | None = None
@@ -81,13 +92,13 @@ class RemoteHandle:
             case AnswerPermission():
                 self._answer(message, call)
             case DescribeVerb(verb=verb, request=request):
-                now = _verb_now(call, verb)
+                now = _verb_now(call, verb, self._verbs)
                 self._tell(
                     Description(request=request, verb=verb, text=now.text, possible=now.possible)
                 )
             case AskSnapshot(request=request, follow=follow):
                 self._follow_call(call if follow else None, request)
-                self._show(snapshot_of(call, request))
+                self._show(snapshot_of(call, request, self._verbs))
             case _:
                 assert_never(message)
 
@@ -107,7 +118,7 @@ class RemoteHandle:
         """Tell what the call is doing, if it is something else than what was told last."""
         if self._call is None or self._followed is None:
             return
-        now = snapshot_of(self._call, self._followed)
+        now = snapshot_of(self._call, self._followed, self._verbs)
         if self._told is None or _essence(now) != _essence(self._told):
             self._show(now)
 
@@ -116,6 +127,8 @@ class RemoteHandle:
         self._tell(now)
 
     def _use(self, message: UseVerb, call: Call) -> None:
+        if message.verb not in self._verbs:
+            raise ProtocolViolation("forbidden", f"{message.verb}: {NOT_YOURS}", message.request)
         if sum(map(len, self._unsettled.values())) >= MAX_UNSETTLED:
             raise ProtocolViolation(
                 "rate_limited",
@@ -182,8 +195,19 @@ def _ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def snapshot_of(call: Call, request: Request) -> SnapshotMessage:
-    """Return what a call is doing, as the answer to a request."""
+def verbs_of(identity: Identity) -> tuple[Verb, ...]:
+    """Return the verbs that a caller may use on its own call."""
+    return VERBS if "control" in identity.rights else EVERYBODYS
+
+
+def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -> SnapshotMessage:
+    """Return what a call is doing, as the answer to a request.
+
+    Args:
+        call: The call.
+        request: Of the question.
+        verbs: Those that the client may use; the others are told as impossible.
+    """
     now = call.snapshot()
     return SnapshotMessage(
         request=request,
@@ -212,12 +236,14 @@ def snapshot_of(call: Call, request: Request) -> SnapshotMessage:
             OpenQuestion(id=one.id, name=one.name, arguments=one.arguments)
             for one in now.permissions
         ),
-        verbs={verb: _verb_now(call, verb) for verb in SHOWN},
+        verbs={verb: _verb_now(call, verb, verbs) for verb in SHOWN},
         listening_error=now.listening_error,
     )
 
 
-def _verb_now(call: Call, verb: Verb) -> VerbNow:
+def _verb_now(call: Call, verb: Verb, verbs: Collection[Verb]) -> VerbNow:
+    if verb not in verbs:
+        return VerbNow(text=NOT_YOURS, possible=False)
     return VerbNow(text=describe(call, verb), possible=not call.why_not(verb))
 
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import logging
-import re
 import signal
 import ssl as ssl_module
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, final
 
 import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
 from ..websocket import Connection, Data, HttpRequest, accept, check_all
+from ._access import Access, Origins, UnguardedError
+from ._entrance import Entrance
 from ._greeting import about, call_of
 from ._http import (
     ABOUT_PATH,
     CONTENT_TYPES,
     Gate,
-    call_request,
     is_loopback,
     load_page,
     peer_of,
@@ -66,9 +67,8 @@ class Server:
         listeners: Sequence[trio.SocketListener],
         limits: Limits,
         *,
+        access: Access,
         ssl: ssl_module.SSLContext | None,
-        token: str | None,
-        origins: Sequence[str | re.Pattern[str]] | None,
     ) -> None:
         """Keep what calls need; use ``open_server``."""
         self.metrics = Metrics()
@@ -85,15 +85,11 @@ class Server:
         self._service = trio.CancelScope()
         self._grace = trio.CancelScope()
         self._listening = trio.CancelScope()
-        self._gate = Gate(
-            self.metrics,
-            self.room,
-            loopback=_all_loopback(listeners),
-            token=token,
-            origins=origins,
-            page=load_page()
-            | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=token is None))},
-        )
+        is_open = not access.needs_token and app.admit is None
+        page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
+        gate = Gate(self.metrics, self.room, access, page=page)
+        self._entrance = Entrance(app, gate, access)
+        self._is_encrypted = ssl is not None
         self._listeners: list[Any] = [
             one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
             for one in listeners
@@ -131,11 +127,12 @@ class Server:
 
     async def _serve_stream(self, stream: trio.abc.Stream) -> None:
         limits = self._limits
+        visit = self._entrance.visit(peer_of(stream), secure=self._is_encrypted)
         try:
             opened = await accept(
                 stream,
-                self._gate.answer,
-                finish=self._gate.secure,
+                visit.answer,
+                finish=self._entrance.gate.secure,
                 handshake_s=limits.handshake_s,
                 max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
                 stall_s=limits.stall_s,
@@ -144,20 +141,22 @@ class Server:
                 logger=_websockets_log,
             )
             if opened is not None:
-                await self._serve_connection(*opened)
+                await self._serve_connection(*opened, visit.call)
         except Exception:
             # A fault of the server, and no other connection's.
             log.exception("connection_failed")
 
-    async def _serve_connection(self, request: HttpRequest, connection: Connection) -> None:
-        if wants_resume(request):
+    async def _serve_connection(
+        self, request: HttpRequest, connection: Connection, asked: CallRequest | None
+    ) -> None:
+        if asked is None or wants_resume(request):
             await self._resume(connection)
             return
         why_not = self.room()
         if why_not is not None:  # others came while the handshake was answered
             await self._refuse(connection, why_not, "no room")
             return
-        session = self._open(call_request(request, peer_of(connection.stream)))
+        session = self._open(asked)
         with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
             await session.begin(line)
 
@@ -173,7 +172,10 @@ class Server:
 
     def _open(self, request: CallRequest) -> Session:
         assert self._calls is not None  # nobody can connect before run()
-        session = Session(self._app, request, self._limits, self.metrics, token_hex(8))
+        limits = self._limits
+        if "watch" not in request.identity.rights:
+            limits = replace(limits, watch="off")
+        session = Session(self._app, request, limits, self.metrics, token_hex(8))
         self._sessions[session.call_id] = session
         self._calls.start_soon(self._hold, session, name=f"call {session.call_id}")
         return session
@@ -265,7 +267,11 @@ async def open_server(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
-    origins: Sequence[str | re.Pattern[str]] | None = None,
+    token_secret: str | None = None,
+    metrics_token: str | None = None,
+    host_names: Sequence[str] = (),
+    origins: Origins | None = None,
+    insecure: bool = False,
     limits: Limits | None = None,
     ssl: ssl_module.SSLContext | None = None,
     listeners: Sequence[trio.SocketListener] | None = None,
@@ -275,29 +281,53 @@ async def open_server(
     Leaving (also by cancellation) refuses new calls, ends those that are open with reason
     ``shutdown`` and returns after ``limits.drain_s`` at the latest.
 
+    A server that others than this machine can reach, by its address or by `host_names`, is public:
+    it needs `token`, `token_secret` or an app with ``admit=``, and its callers see and control of
+    their calls only what their identity has the right to.
+
     Args:
         app: What answers calls; opened before the first call is taken.
-        host: Address to listen on.  With a loopback address, requests whose Host is another are
-            refused.
+        host: Address to listen on.
         port: TCP port; 0 takes a free one.
         token: What clients must bring for calls and metrics, as ``Authorization: Bearer`` or
             ``?token=``; None: nothing.
+        token_secret: What signed tokens are checked with, at least 32 bytes: who brings one that
+            holds may call as its user.  See ``sign_token``.
+        metrics_token: What readers of the metrics may bring instead.
+        host_names: The names by which it is reached, without ports.  Requests whose Host is no
+            name of this machine, none of these, and no address, are refused: a foreign name may
+            have been rebound to this server.
         origins: Pages that may open calls, as exact origins (``"https://example.com"``) or
-            patterns that match whole origins; None: pages of this server and of localhost.
-            Clients that send no Origin (programs) may always.
+            patterns that match whole origins; None: pages of this server and, unless it is public,
+            of localhost.  Clients that send no Origin (programs) may always.
+        insecure: Whether everybody may call a public server.
         limits: Bounds; None takes the defaults.
         ssl: Context for TLS; None serves plain HTTP.
         listeners: Sockets to serve instead of `host` and `port`; closed at the end.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
+        UnguardedError: It is public, and nothing keeps strangers out.
+        ValueError: The secret is too short.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
     limits = limits or Limits()
     if listeners is None:
         listeners = await _open_listeners(host, port)
-    server = Server(app, listeners, limits, ssl=ssl, token=token, origins=origins)
     try:
+        listens_publicly = not _all_loopback(listeners)
+        access = Access(
+            public=listens_publicly or bool(host_names),
+            listens_publicly=listens_publicly,
+            host_names=host_names,
+            origins=origins,
+            token=token,
+            token_secret=token_secret,
+            metrics_token=metrics_token,
+        )
+        if access.public and not (access.needs_token or app.admit or insecure):
+            raise UnguardedError(", ".join(host_names) or host)
+        server = Server(app, listeners, limits, access=access, ssl=ssl)
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
             try:
@@ -311,36 +341,41 @@ async def open_server(
                 await listener.aclose()
 
 
+class ServerOptions(TypedDict, total=False):
+    """The options of ``open_server``, which see."""
+
+    host: str
+    port: int
+    token: str | None
+    token_secret: str | None
+    metrics_token: str | None
+    host_names: Sequence[str]
+    origins: Origins | None
+    insecure: bool
+    limits: Limits | None
+    ssl: ssl_module.SSLContext | None
+    listeners: Sequence[trio.SocketListener] | None
+
+
 async def serve(
     app: App,
     *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    token: str | None = None,
-    origins: Sequence[str | re.Pattern[str]] | None = None,
-    limits: Limits | None = None,
-    ssl: ssl_module.SSLContext | None = None,
-    listeners: Sequence[trio.SocketListener] | None = None,
     task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[ServerOptions],
 ) -> None:
     """Serve an app until cancelled, then drain; for ``nursery.start``, which gives the port.
 
-    The arguments are those of ``open_server``.
+    Args:
+        app: What answers calls.
+        task_status: Given the port.
+        options: Those of ``open_server``.
 
     Raises:
         OSError: The address cannot be listened on.
+        UnguardedError: It is public, and nothing keeps strangers out.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
-    async with open_server(
-        app,
-        host=host,
-        port=port,
-        token=token,
-        origins=origins,
-        limits=limits,
-        ssl=ssl,
-        listeners=listeners,
-    ) as server:
+    async with open_server(app, **options) as server:
         task_status.started(server.port)
         await trio.sleep_forever()
 
@@ -348,22 +383,19 @@ async def serve(
 def run(
     app: App,
     *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    token: str | None = None,
-    origins: Sequence[str | re.Pattern[str]] | None = None,
-    limits: Limits | None = None,
     on_ready: Callable[[Server], None] = lambda server: None,
+    **options: Unpack[ServerOptions],
 ) -> None:
     """Serve an app until SIGINT or SIGTERM, then drain; a second signal closes at once.
 
-    The arguments are those of ``open_server``.
-
     Args:
+        app: What answers calls.
         on_ready: Called on the event loop once calls are taken; must not wait.
+        options: Those of ``open_server``.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
+        UnguardedError: It is public, and nothing keeps strangers out.
         Exception: What opening the app raised, or what the server failed with.
     """
 
@@ -374,9 +406,7 @@ def run(
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_obey_signals, signals, serving, started)
                 with serving:
-                    async with open_server(
-                        app, host=host, port=port, token=token, origins=origins, limits=limits
-                    ) as server:
+                    async with open_server(app, **options) as server:
                         started.append(server)
                         on_ready(server)
                         await trio.sleep_forever()

@@ -25,6 +25,7 @@ from ._line_messages import Resume
 from ._metrics import KNOWN_REASONS, Metrics
 from ._native import ErrorMessage, encode
 from ._outbox import Outbox
+from ._remote import verbs_of
 from ._transport import NativeTransport
 from ._wire import MAX_UTTERANCE, ErrorCode
 
@@ -100,6 +101,7 @@ class Session:
             # An app without a voice reads and writes, whatever the client would like.
             audio=request.mode == "audio" and app.speech is not None,
             watch=limits.watch,
+            verbs=verbs_of(request.identity),
             greet=self._greet,
         )
         self._intake = Intake(self._transport, limits, metrics)
@@ -139,7 +141,11 @@ class Session:
         try:
             thread = await self._thread()
             async with self._app.open_call(
-                self._transport, call_id=self.call_id, thread=thread
+                self._transport,
+                caller=self._request.identity.user,
+                call_id=self.call_id,
+                thread=thread,
+                request=self._request,
             ) as call:
                 self._call = call
                 self._opened.set()
@@ -274,7 +280,14 @@ class Session:
         self._metrics.reconnects += 1
         self._line = line
         token = self._tokens.renew()
-        greeting = resumed(self._app, call, self._limits, token, self._intake.received)
+        greeting = resumed(
+            self._app,
+            call,
+            self._limits,
+            token,
+            self._intake.received,
+            verbs_of(self._request.identity),
+        )
         self._backlog.resume(line.outbox, asked, encode(greeting))
         if asked.playing is not None:
             call.report_playback(asked.playing, asked.played_ms, "position")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, assert_never, final
 
 import structlog
@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError
 
 from routes import Event, Message
 
+from ..control._verbs import VERBS, Verb
 from ..events import (
     AgentAudio,
     AgentAudioComplete,
@@ -99,6 +100,7 @@ class NativeTransport:
         *,
         audio: bool,
         watch: WatchLevel = "events",
+        verbs: Collection[Verb] = VERBS,
         greet: Callable[[Call], None] = lambda call: None,
     ) -> None:
         """Keep the outbox, which somebody else runs.
@@ -108,6 +110,7 @@ class NativeTransport:
             metrics: The server's counts.
             audio: False for a caller who reads.
             watch: What the client may see of what happens in its call.
+            verbs: Those that the client may use.
             greet: Tells the client that the call is open; called before anything is told of it.
         """
         self.audio = audio
@@ -124,7 +127,7 @@ class NativeTransport:
         self._held = False
         self._greet = greet
         self._call: Call | None = None
-        self._remote = RemoteHandle(self.tell)
+        self._remote = RemoteHandle(self.tell, verbs)
         self._watcher = Watcher(watch, outbox.wake)
         self._shows_words = watch == "words"
         outbox.spare = self._next_seen

@@ -11,7 +11,7 @@ it closes, for a short while.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from logging import Logger
@@ -48,8 +48,8 @@ class HttpRequest:
     headers: Headers
 
 
-Answer = Callable[[HttpRequest], Response | None]
-"""Answers a request; ``None`` goes on with the handshake of a WebSocket."""
+Answer = Callable[[HttpRequest], Response | Awaitable[Response | None] | None]
+"""Answers a request, plain or async; ``None`` goes on with the handshake of a WebSocket."""
 
 Finish = Callable[[HttpRequest, Response], None]
 """Adds to a response, to that of a handshake too, before it is sent."""
@@ -85,7 +85,7 @@ async def accept(
 
     Args:
         stream: A stream that nothing was read from.
-        answer: Answers the request, or lets it open a WebSocket; must neither wait nor raise.
+        answer: Answers the request, or lets it open a WebSocket; must not raise.
         finish: Adds to every response, also to that of a handshake.
         handshake_s: Seconds for the request to come and its answer to go.
         max_size: Largest message that is read, in bytes; a larger one ends the connection with
@@ -134,7 +134,8 @@ async def _exchange(
     except BadHeadError as error:
         nothing = HttpRequest("GET", "/", Headers())
         return nothing, plain_response(error.status, str(error)), b""
-    response = answer(request)
+    answered = answer(request)
+    response = await answered if isinstance(answered, Awaitable) else answered
     if response is None:
         # Its own parser is not used: that of old releases takes no method but GET.
         handshake = ServerProtocol(logger=logger)

@@ -13,6 +13,7 @@ import trio
 
 from bridge._cli import main
 from bridge.client import CallRefused, open_caller
+from bridge.server import read_token
 
 TALK = [sys.executable, "-m", "bridge", "talk"]
 
@@ -356,3 +357,37 @@ def test_what_a_caller_may_watch(folder, monkeypatch, arguments, level):
     monkeypatch.setattr("bridge._cli.run", lambda app, **options: given.append(options["limits"]))
     assert main(arguments) == 0
     assert [limits.watch for limits in given] == [level]
+
+
+def test_a_public_server_without_a_guard_is_refused(folder):
+    """`serve` says what would keep strangers out, and does not start."""
+    result = bargein("serve", "agent", "--host", "0.0.0.0", "--port", "0", cwd=folder)
+    assert result.returncode == 2
+    assert "--insecure" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_token_prints_a_token(monkeypatch, capsys):
+    """The secret comes from the environment; the token holds for its time."""
+    secret = "0123456789abcdef" * 2
+    monkeypatch.setenv("BARGEIN_TOKEN_SECRET", secret)
+    assert main(["token", "--user", "ada", "--for", "10m", "--right", "watch"]) == 0
+    assert read_token(secret, capsys.readouterr().out.strip()).user == "ada"
+
+
+@pytest.mark.parametrize(
+    ("secret", "arguments", "problem"),
+    [
+        ("", ["--user", "ada", "--for", "10m"], "set BARGEIN_TOKEN_SECRET"),
+        ("short", ["--user", "ada", "--for", "10m"], "at least 32 bytes"),
+        ("x" * 32, ["--user", "ada", "--for", "10"], "no unit"),
+        ("x" * 32, ["--user", "ada", "--for", "400d"], "up to"),
+        ("x" * 32, ["--user", "", "--for", "1m"], "the user"),
+        ("x" * 32, ["--user", "ada", "--for", "1m", "--right", "A B"], "rights"),
+    ],
+)
+def test_token_says_what_is_wrong(monkeypatch, capsys, secret, arguments, problem):
+    """A mistake ends with code 2 and a sentence, a secret that is not there with code 1."""
+    monkeypatch.setenv("BARGEIN_TOKEN_SECRET", secret)
+    assert main(["token", *arguments]) == (2 if secret else 1)
+    assert problem in capsys.readouterr().err

@@ -6,9 +6,13 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
+from bridge.server import sign_token
+from bridge.server._access import Access
 from bridge.server._http import SECURITY_HEADERS, Gate, call_request, is_loopback, load_page
 from bridge.server._metrics import Metrics
 from bridge.websocket import HttpRequest
+
+SECRET = "a secret of thirty-two bytes or more"
 
 PAGE = {"/": ("text/html; charset=utf-8", b"<p>"), "/page/a.js": ("text/javascript", b"a")}
 
@@ -19,8 +23,9 @@ class Desk:
     def __init__(self, **options):
         self.metrics = Metrics()
         self.why_not = None
-        options = {"loopback": True, "page": PAGE, **options}
-        self.gate = Gate(self.metrics, lambda: self.why_not, **options)
+        options = {"public": False, **options}
+        access = Access(**{"listens_publicly": options["public"], **options})
+        self.gate = Gate(self.metrics, lambda: self.why_not, access, page=PAGE)
 
     def ask(self, path, *, method="GET", host="localhost:8000", **headers):
         fields = Headers([("Host", host)])
@@ -70,7 +75,7 @@ def test_the_policy_of_the_page_is_exactly_this():
 )
 def test_a_host_that_is_none_never_gets_into_the_policy(host, calls):
     """The page may connect to the host that it was asked of; other text of Host is left out."""
-    policy = Desk(loopback=False).ask("/", host=host).headers["Content-Security-Policy"]
+    policy = Desk(public=True).ask("/", host=host).headers["Content-Security-Policy"]
     assert f"connect-src 'self'{calls}; img-src" in policy
 
 
@@ -202,17 +207,37 @@ def test_a_loopback_server_answers_to_its_own_names_only(host, status):
     assert desk.status("/metrics", host=host) == (200 if status == 101 else 403)
 
 
-def test_a_public_server_answers_to_any_name():
-    """The Host check is for loopback servers; behind a name of its own there is none."""
-    assert Desk(loopback=False).status("/ws", host="voice.example") == 101
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("voice.example", 101),
+        ("Voice.Example:8443", 101),
+        ("voice.example.", 101),
+        ("203.0.113.7:8000", 101),
+        ("[2001:db8::7]", 101),
+        ("localhost", 101),
+        ("evil.example", 403),
+        ("voice.example.evil.example", 403),
+        ("evil.example:8000", 403),
+        ("203.0.113.7.evil.example", 403),
+        ("", 403),
+    ],
+)
+def test_a_public_server_answers_to_its_names_and_to_addresses(host, status):
+    """A foreign name may have been rebound to a public address as well; no address can be."""
+    desk = Desk(public=True, host_names=["voice.example"])
+    assert desk.status("/ws", host=host) == status
+    assert desk.status("/", host=host) == (200 if status == 101 else 403)
 
 
-def test_a_proxy_on_the_same_machine_names_its_host_by_origins():
-    """The hosts of allowed origins may be the Host of a loopback server."""
-    desk = Desk(origins=["https://voice.example"])
+def test_a_proxy_on_the_same_machine_names_its_host():
+    """A loopback server that a proxy makes public answers to the names it was given alone."""
+    desk = Desk(public=True, listens_publicly=False, host_names=["voice.example"])
     assert desk.status("/ws", host="voice.example") == 101
-    assert desk.status("/ws", host="Voice.Example") == 101
     assert desk.status("/ws", host="other.example") == 403
+    assert desk.status("/ws", host="203.0.113.7") == 403
+    origins = Desk(origins=["https://voice.example"])
+    assert origins.status("/ws", host="voice.example") == 403
 
 
 @pytest.mark.parametrize(
@@ -234,7 +259,47 @@ def test_a_proxy_on_the_same_machine_names_its_host_by_origins():
 def test_by_default_own_and_local_pages_may_call(origin, status):
     """Without `origins` a page may call its own server, and a local page any."""
     headers = {} if origin is None else {"Origin": origin}
-    assert Desk(loopback=False).status("/ws", host="voice.example", **headers) == status
+    desk = Desk(public=False, host_names=["voice.example"])
+    assert desk.status("/ws", host="voice.example", **headers) == status
+
+
+def test_a_public_server_is_called_by_its_own_pages_only():
+    """Whatever listens on a caller's own machine is no page of a public server."""
+    desk = Desk(public=True, host_names=["voice.example"])
+    assert desk.status("/ws", host="voice.example", Origin="https://voice.example") == 101
+    assert desk.status("/ws", host="voice.example", Origin="http://localhost:5173") == 403
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "status"),
+    [
+        ({}, None, 401),
+        ({}, "x", 401),
+        ({"token": "t"}, "t", 200),
+        ({"token": "t"}, None, 401),
+        ({"token": "t", "metrics_token": "m"}, "m", 200),
+        ({"token": "t", "metrics_token": "m"}, "t", 200),
+        ({"metrics_token": "m"}, "m", 200),
+        ({"metrics_token": "m"}, "", 401),
+        ({"token_secret": SECRET}, None, 401),
+        ({"token_secret": SECRET}, sign_token(SECRET, "ada", lasts_s=9_000), 401),
+        (
+            {"token_secret": SECRET},
+            sign_token(SECRET, "p", lasts_s=9_000, rights=["metrics"]),
+            200,
+        ),
+    ],
+)
+def test_the_metrics_of_a_public_server_need_a_token(options, given, status):
+    """The token, one of their own, or a signed one with the right to them; never nothing."""
+    headers = {} if given is None else {"Authorization": f"Bearer {given}"}
+    assert Desk(public=True, **options).status("/metrics", host="203.0.113.7", **headers) == status
+
+
+def test_a_token_of_the_metrics_opens_no_call():
+    """What a scraper holds lets nobody talk."""
+    desk = Desk(token="t", metrics_token="m")
+    assert desk.status("/ws", Authorization="Bearer m") == 401
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""Who may reach a server, by what names, and with which token."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .._call_request import Identity
+from ._signed_token import BadTokenError, check_secret, read_token
+
+Origins = Sequence[str | re.Pattern[str]]
+
+LOCAL_RIGHTS = frozenset({"watch", "control"})
+"""What callers of a server that only this machine reaches may do in their own calls."""
+
+
+class UnguardedError(ValueError):
+    """A server that strangers can reach would let everybody call."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} can be reached by strangers, and nothing keeps them out: give a token "
+            "(--token, or BARGEIN_TOKEN), a secret for signed tokens (BARGEIN_TOKEN_SECRET) or "
+            "App(..., admit=...); if everybody may call, say so with --insecure (insecure=True)"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """What requests are judged by before the app is asked.
+
+    Raises:
+        ValueError: The secret is too short.
+    """
+
+    public: bool
+    """Whether others than this machine can reach the server, directly or through a proxy."""
+    listens_publicly: bool = True
+    """Whether it listens on an address that is not of this machine alone."""
+    host_names: Sequence[str] = ()
+    """The names by which it is reached."""
+    origins: Origins | None = None
+    """Pages that may call; None: pages of this server and, unless it is public, of localhost."""
+    token: str | None = field(default=None, repr=False)
+    """What callers and readers of the metrics must bring."""
+    token_secret: str | None = field(default=None, repr=False)
+    """What signed tokens are checked with."""
+    metrics_token: str | None = field(default=None, repr=False)
+    """What readers of the metrics may bring instead."""
+
+    def __post_init__(self) -> None:
+        """Check the secret, before the first token comes."""
+        if self.token_secret is not None:
+            check_secret(self.token_secret)
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether callers must bring a token."""
+        return self.token is not None or self.token_secret is not None
+
+    def identify(self, given: str) -> Identity | None:
+        """Return who a caller with this token is; None: the token does not hold.
+
+        Args:
+            given: The token, empty if it brought none.
+        """
+        rights = frozenset() if self.public else LOCAL_RIGHTS
+        if not self.needs_token or _is(given, self.token):
+            return Identity(rights=rights)
+        if self.token_secret is None:
+            return None
+        try:
+            named = read_token(self.token_secret, given)
+        except BadTokenError:
+            return None
+        return Identity(named.user, named.rights | rights)
+
+    def may_read_metrics(self, given: str) -> bool:
+        """Whether the metrics are shown to who brings this token."""
+        if self.metrics_token is None and not self.needs_token:
+            return not self.public
+        if any([_is(given, self.metrics_token), _is(given, self.token)]):
+            return True
+        named = None if self.token_secret is None else self.identify(given)
+        return named is not None and "metrics" in named.rights
+
+
+def _is(given: str, token: str | None) -> bool:
+    return token is not None and hmac.compare_digest(given.encode(), token.encode())
