@@ -26,6 +26,7 @@ from ._state import StateKeeper
 from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._turns import FixedText, Turn
+from .control._background import BackgroundTurn
 from .control._control import Control
 from .control._delivery import Delivery
 from .control._feed import Snapshot, Subscription, ToolView
@@ -386,7 +387,7 @@ class Call:
                 )
                 for w in self.work
             ),
-            backgrounded=len(self.work.jobs) + self.speaking.turns_aside,
+            backgrounded=len(self.work.jobs),
             permissions=tuple(
                 PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments))
                 for q in self.permissions.pending
@@ -466,14 +467,12 @@ class Call:
         is_text = type(message.event) is AgentResponse
         return not is_text or self.speaking.utterance_of(message) is not None
 
-    def came_back(self, turn: Turn, outcome: Outcome) -> None:
+    def job_ended(self, job: BackgroundTurn, result: ToolResult) -> None:
         """Take in the result of a turn that went on in the background; for the playback."""
-        said = "".join(turn.aside)
-        log.info("turn_came_back", turn=turn.number, outcome=outcome)
-        if outcome == "completed":
-            result = JobFinished(id=f"turn_{turn.number}", name=turn.agent, content=said)
-            self.delivery.put(result, turn.agent)
-        self.touch_state()
+        log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
+        self.work.remove(job)
+        if job.turn.outcome == "backgrounded":  # else it was cancelled as it was moved
+            self.delivery.bring(result, is_told=not job.is_cut)
 
     def stop_everything(self, message: Message) -> None:
         """Silence every agent, past every condition; for the control of the call."""

@@ -26,6 +26,7 @@ from ._texts import Texts
 from ._transport import Transport
 from ._turns import FixedText, Turn, Turns, lineage, record_of, verb_of
 from ._voiced import Voiced
+from .control._background import BackgroundTurn
 from .control._long_running import LongRunningMarks
 from .control._verbs import TurnPhase, Verb
 from .events import (
@@ -60,6 +61,7 @@ class Speaking:
         self._unbegun: list[AnswerHandle] = []  # of texts that a pause keeps in line
         self.turns_cut = 0
         self._ends_as: Outcome | None = None
+        self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
         self._marks = LongRunningMarks(call)
         call.router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
@@ -142,11 +144,6 @@ class Speaking:
         """Return the utterance with this number, if it is not over."""
         return self._playout.utterance(number)
 
-    @property
-    def turns_aside(self) -> int:
-        """How many turns go on in the background."""
-        return self._turns.aside
-
     def current_turn(self, agents: tuple[str, ...]) -> Turn | None:
         """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
         found = None
@@ -157,7 +154,7 @@ class Speaking:
 
     def phase_of(self, turn: Turn) -> TurnPhase:
         """Return what a turn is at, as whoever interrupts it sees it."""
-        if turn.outcome is not None:
+        if turn.outcome not in (None, "backgrounded"):
             return "speaking"
         talks = turn.phase in ("text", "thinking")
         if talks and any(u.started and not u.finished for u in turn.utterances):
@@ -230,7 +227,7 @@ class Speaking:
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""
-        turn.is_aside = True
+        turn.job = BackgroundTurn(turn, self._call.job_ended)
         turn.outcome = "backgrounded"
         self._turns.set_aside(turn)
         for utterance in turn.utterances:
@@ -238,10 +235,32 @@ class Speaking:
                 self._playout.cut(utterance, "moved to the background")
         for run in tuple(turn.active):
             run.set_aside()
-        self._call.history.add_note(f"turn {turn.number} was moved to the background")
-        self._tell_ended(turn)
-        self.close_if_over(turn)
+        self._call.work.add(turn.job)
+        self._moving.append(turn)
+        self._call.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
         self._holding.look()
+
+    async def _tell_moved(self) -> None:
+        """Tell that turns went to the background, once the step in which they did is over."""
+        self._told_moved()
+
+    def _told_moved(self) -> None:
+        moved, self._moving = self._moving, []
+        for turn in moved:
+            self._call.history.add_note(f"turn {turn.number} was moved to the background")
+            self._tell_ended(turn)
+            self.close_if_over(turn)
+
+    def cut_moving(self, message: Message) -> None:
+        """Let turns that were moved to the background in this very step end by a stronger verb."""
+        moving, self._moving = self._moving, []
+        for turn in moving:
+            turn.interruption = self._interruption_of(turn, message, "moved and stopped", "running")
+            turn.verb = verb_of(message)
+            self._record(turn, turn.interruption)
+            turn.outcome = self._outcome_of_cut(turn.verb)
+            self._tell_ended(turn)
+            self.close_if_over(turn)
 
     def advance(self) -> None:
         """Take note of what was heard by now, and write it down."""
@@ -316,6 +335,7 @@ class Speaking:
         Args:
             outcome: What becomes of answers that were not heard to their end.
         """
+        self._told_moved()
         self._closed_as = outcome
         self._end_unbegun(outcome)
         self._playout.close("the call is over")
@@ -338,16 +358,17 @@ class Speaking:
         if turn is None or run not in turn.active or run.outcome is None:
             return
         self._turns.leave(turn, run)
-        if turn.is_aside:
-            if not turn.active:
-                self._tell_complete(turn, run.outcome)
-                self._turns.close(turn)
-                self._call.came_back(turn, run.outcome)
-            return
         if turn.result in (None, "completed"):
             turn.result = run.outcome
         if turn.capped:
             turn.result = "capped"
+        if turn.job is not None:
+            if not turn.active:
+                self._told_moved()
+                self._tell_complete(turn, turn.result)
+                self._turns.close(turn)
+                turn.job.end(turn.result)
+            return
         if turn.interruption is not None:
             turn.result = self._outcome_of_cut(turn.verb)
         if not turn.active or (turn.interruption is not None and run is turn.run):

@@ -22,6 +22,7 @@ from .events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis
 if TYPE_CHECKING:
     from ._answer import AnswerHandle
     from ._ledger import Utterance
+    from .control._background import BackgroundTurn
 
 
 @dataclass(slots=True, eq=False)
@@ -59,8 +60,8 @@ class Turn:
     """Which cap has ended it; empty if none did."""
     verb: Verb | None = None
     """The verb that cut it; ``None`` if none did."""
-    is_aside: bool = False
-    """Whether it goes on in the background."""
+    job: BackgroundTurn | None = None
+    """What it is in the background; ``None`` in front."""
     aside: list[str] = field(default_factory=list)
     """What it has generated in the background."""
     is_told: bool = False
@@ -72,6 +73,11 @@ class Turn:
     paused_s: float = 0.0
     """For how long it was paused, up to the last time it went on."""
     _paused_at_s: float | None = None
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it goes on in the background."""
+        return self.job is not None
 
     @property
     def is_paused(self) -> bool:
@@ -143,7 +149,7 @@ class FixedText:
 class Turns:
     """The turns of a call that are not over."""
 
-    __slots__ = ("_by_run", "_count", "_open", "aside")
+    __slots__ = ("_by_run", "_count", "_open")
 
     def __init__(self, after: int = 0) -> None:
         """Count from a number on.
@@ -151,8 +157,6 @@ class Turns:
         Args:
             after: The last turn of the conversation so far.
         """
-        self.aside = 0
-        """How many turns go on in the background."""
         self._open: dict[Turn, None] = {}
         self._by_run: dict[Run, Turn] = {}
         self._count = after
@@ -204,8 +208,6 @@ class Turns:
 
     def close(self, turn: Turn) -> None:
         """Forget a turn that is over."""
-        if turn.is_aside and not turn.is_over:
-            self.aside -= 1
         self._open.pop(turn, None)
         for run in (turn.run, *turn.active):
             self._forget(run, turn)
@@ -227,8 +229,7 @@ class Turns:
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: it is none of the open ones any more."""
-        if self._open.pop(turn, "none") is None:
-            self.aside += 1
+        self._open.pop(turn, None)
 
 
 def outermost(run: Run | None) -> Run | None:

@@ -105,7 +105,7 @@ class ChatNode(ReasoningNode):
         super().attached(bridge)
         if self._runner is None:
             self._runner = ToolRunner(bridge.call, self._tools, source=bridge.name)
-            self._jobs = Jobs(bridge.call, self._runner, self._job_caps)
+            self._jobs = Jobs(bridge, self._runner, self._job_caps, self._plan.caps)
             finished = bridge.on(JobFinished, source=bridge.name)
             finished.interrupt_on(UserStartedSpeaking).stream(self.generate).broadcast()
             if self._speculative is not None:

@@ -1,54 +1,61 @@
-"""Background jobs: the tools of a node that go on after their turn, and how results come back.
+"""Background jobs: the tools and turns of a node that go on unheard, and how results come back.
 
-A tool becomes a job when an interrupt detaches it, or somebody moves it to the background.  It is
-the same task as before, and ends with the call at the latest.
+A tool becomes a job when an interrupt detaches it, a turn when somebody moves it to the background.
+It is the same task as before, and ends with the call at the latest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-from bridge.control._caps import Caps, Meter
-from bridge.events import JobFinished, ToolResult
+from bridge.control import Verb
+from bridge.control._background import BackgroundTurn
+from bridge.control._caps import ActiveClock, Caps, Meter
+from bridge.events import ToolResult, TurnEnded
 
 if TYPE_CHECKING:
-    from bridge import Call, Message
+    from bridge import Bridge, Call, Message
 
     from .tools import RunningTool, ToolRunner
 
 log = structlog.get_logger()
 
+Usage = dict[str, tuple[float, float]]
+"""Of each cap, how much is used and how much may be."""
+
 JobStatus = Literal["running", "finished", "cancelled"]
 
 
 class Job:
-    """A tool that goes on in the background; a handle that stays good when it has ended.
+    """A tool or a turn in the background; a handle that stays good when it has ended.
 
     Attributes:
-        id: The id of the tool's call.
-        name: The name of the tool.
-        caps: How much it may take, counted from its call.
+        id: The id of the tool's call; of a turn ``turn_`` and its number.
+        name: The name of the tool; of a turn that of its agent.
+        caps: How much it may take, counted from its call; of a turn from its beginning.
         capped: The cap that has ended it; empty if none did.
     """
 
-    def __init__(self, work: RunningTool, meter: Meter, caps: Caps) -> None:
+    def __init__(
+        self, work: RunningTool | BackgroundTurn, caps: Caps, usage: Callable[[], Usage]
+    ) -> None:
         """Make a handle; a node's ``jobs`` lists them.
 
         Args:
-            work: The tool at work.
-            meter: Counts what it does.
+            work: The tool or the turn at work.
             caps: Its limits.
+            usage: Gives, of each of its caps, how much is used and how much may be.
         """
         self.id = work.id
         self.name = work.name
-        self.caps = meter.caps = caps
+        self.caps = caps
         self.capped = ""
         self._work = work
-        self._meter = meter
+        self._usage = usage
         self._cancelled = False
-        meter.clock.close()  # it stands still no more when the turn that began it does
 
     @property
     def status(self) -> JobStatus:
@@ -63,9 +70,16 @@ class Job:
         return self._work.final
 
     @property
-    def usage(self) -> dict[str, tuple[float, float]]:
+    def usage(self) -> Usage:
         """Of each of its caps, how much is used and how much may be."""
-        return self._meter.snapshot()
+        return self._usage()
+
+    def describe(self) -> str:
+        """Say in one line what ``cancel()`` would do now."""
+        if self._work.final is not None:
+            return "Cancel: nothing would happen; the job is over."
+        verb: Verb = "emergency_stop" if self._work.policy == "detach" else "cancel"
+        return f"Cancel: {self.name} {self._work.consequence(verb)}."
 
     def cancel(self) -> None:
         """Stop it, but for what its policy keeps from being cut; never waits.
@@ -81,9 +95,9 @@ class Job:
         assert self._work.final is not None
         return self._work.final
 
-    async def keep_time(self, limit_s: float) -> None:
+    async def keep_time(self, clock: ActiveClock, limit_s: float) -> None:
         """Stop it when it has used up its time; for its node."""
-        with self._meter.clock.limit(limit_s) as scope:
+        with clock.limit(limit_s) as scope:
             await self._work.done.wait()
         if scope.cancelled_caught:
             self.capped = "wall_s"
@@ -96,24 +110,29 @@ class Job:
 class Jobs:
     """The background jobs of one node in one call."""
 
-    def __init__(self, call: Call, runner: ToolRunner, caps: Caps) -> None:
-        """Begin to follow the tools of a node.
+    def __init__(self, bridge: Bridge, runner: ToolRunner, caps: Caps, turn_caps: Caps) -> None:
+        """Begin to follow the tools and the turns of a node.
 
         Args:
-            call: The call.
+            bridge: The node's place in the call.
             runner: Runs the node's tools.
-            caps: How much each job may take.
+            caps: How much each tool may take in the background.
+            turn_caps: How much each turn may take, in front and in the background together.
         """
-        self._call = call
+        self._call = call = bridge.call
+        self._source = bridge.name
         self._caps = caps
+        self._turn_caps = turn_caps
         self._watched: dict[str, tuple[RunningTool, Meter]] = {}
         self._jobs: dict[str, Job] = {}
         call.router.observe(ToolResult, self._result)
+        call.router.observe(TurnEnded, self._turn_ended)
         runner.on_settled = self._settled
 
     @property
     def all(self) -> tuple[Job, ...]:
         """The jobs so far, in the order in which they went to the background."""
+        self._look_for_turns()
         return tuple(self._jobs.values())
 
     def watch(self, running: RunningTool, meter: Meter) -> None:
@@ -127,11 +146,26 @@ class Jobs:
         running, meter = self._watched.pop(result.id, (None, None))
         if running is None or meter is None or result.outcome != "backgrounded":
             return
-        job = self._jobs[running.id] = Job(running, meter, self._caps)
+        meter.caps = self._caps
+        meter.clock.close()  # it stands still no more when the turn that began it does
+        job = self._jobs[running.id] = Job(running, self._caps, meter.snapshot)
         log.info("job_begun", job=job.id, tool=job.name)
         if self._caps.wall_s is not None:
-            limit_s = self._caps.wall_s
-            self._call.nursery.start_soon(job.keep_time, limit_s, name=f"time of job {job.name}")
+            name = f"time of job {job.name}"
+            self._call.nursery.start_soon(job.keep_time, meter.clock, self._caps.wall_s, name=name)
+
+    def _turn_ended(self, message: Message) -> None:
+        if message.event.outcome == "backgrounded":
+            self._look_for_turns()
+
+    def _look_for_turns(self) -> None:
+        """Make jobs of the node's turns that went to the background."""
+        for work in self._call.work.jobs:
+            if not isinstance(work, BackgroundTurn) or work.name != self._source:
+                continue
+            if work.id not in self._jobs:
+                self._jobs[work.id] = Job(work, self._turn_caps, work.turn.caps)
+                log.info("job_begun", job=work.id, turn=work.turn.number)
 
     def _settled(self, running: RunningTool, result: ToolResult) -> None:
         job = self._jobs.get(running.id)
@@ -151,13 +185,5 @@ def bring(call: Call, running: RunningTool, result: ToolResult, *, is_told: bool
         result: Its final result.
         is_told: Whether it is told even if it was stopped.
     """
-    finished = JobFinished(
-        id=result.id,
-        name=result.name,
-        content=result.content,
-        error=result.error,
-        outcome=result.outcome,
-    )
-    stopped = running.is_cut and result.outcome != "timed_out" and not is_told
-    floor = call.floor
-    call.delivery.put(finished, "call" if stopped or floor is None else floor.name)
+    stopped = running.is_cut and result.outcome != "timed_out"
+    call.delivery.bring(result, is_told=is_told or not stopped)

@@ -22,6 +22,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._background import BackgroundTurn
 from ._receipt import Receipt
 from ._verbs import Verb
 from ._work import Work
@@ -108,7 +109,10 @@ class Control:
         """Return the tools that a verb would stop, or let finish, if it were used now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._call.work)
-        return tuple(dict.fromkeys((*self.works(self.target()), *self._left())))
+        aside = self._turns_aside() if verb == "cancel" else []
+        turns = [self.target(), *(work.turn for work in aside)]
+        tools = (work for turn in turns for work in self.works(turn))
+        return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
 
     def _left(self) -> list[Work]:
         """Return the tools in their grace, of turns that a verb or a rule of a route has cut."""
@@ -137,13 +141,19 @@ class Control:
 
     @property
     def has_work(self) -> bool:
-        """Whether there are tools, jobs in the background among them."""
+        """Whether there are tools or turns at work, those in the background among them."""
         return len(self._call.work) > 0
 
     @property
     def has_leftovers(self) -> bool:
-        """Whether tools are in their grace that a verb or a rule of a route has cut."""
-        return bool(self._left())
+        """Whether a cancel with no turn under way has something to end."""
+        return bool(self._left() or self._turns_aside())
+
+    def _turns_aside(self) -> list[BackgroundTurn]:
+        """Return the turns in the background that a cancel means: all, with none in front."""
+        if self.target() is not None:
+            return []
+        return [work for work in self._call.work if isinstance(work, BackgroundTurn)]
 
     @property
     def can_be_cut(self) -> bool:
@@ -347,7 +357,11 @@ class Control:
             self._call.router.go_on(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
+        aside = self._turns_aside()
+        self._call.speaking.cut_moving(message)
         self._cut(receipt.verb, message)
+        for turn in aside:
+            self._interrupt(turn, receipt.verb)
 
     def _do_redirect(self, receipt: Receipt, message: Message) -> None:
         self._cut(receipt.verb, message)
@@ -359,6 +373,7 @@ class Control:
         router.publish_detached(UserStoppedSpeaking(), "caller")
 
     def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
+        self._call.speaking.cut_moving(message)
         self._call.stop_everything(message)
         for work in self._call.work:
             self._interrupt(work, "emergency_stop")
@@ -378,6 +393,7 @@ class Control:
     def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
         self.is_closing = True
         self._call.speaking.ending_as("shutdown")
+        self._call.speaking.cut_moving(message)
         self._cut(receipt.verb, message)
         for work in self._call.work:
             self._interrupt(work, "cancel")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..events import JobFinished
+from ..events import JobFinished, ToolResult
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -35,6 +35,24 @@ class Delivery:
         """
         self._waiting.append((event, source))
         self._call.touch_state()
+
+    def bring(self, result: ToolResult, *, is_told: bool) -> None:
+        """Bring the result of a job at the next boundary.
+
+        Args:
+            result: The result.
+            is_told: Whether the agent that has the floor tells it by itself; of a job that somebody
+                has stopped nobody speaks, and its result only stands in the history.
+        """
+        finished = JobFinished(
+            id=result.id,
+            name=result.name,
+            content=result.content,
+            error=result.error,
+            outcome=result.outcome,
+        )
+        floor = self._call.floor
+        self.put(finished, floor.name if is_told and floor is not None else "call")
 
     def look(self) -> None:
         """Bring the next result if this is a boundary; called when the state was worked out."""

@@ -24,7 +24,7 @@ _KEPT = (TurnEnded, PermissionRequested)
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """A tool that runs."""
+    """A tool that runs, or a turn that goes on in the background."""
 
     id: str
     name: str

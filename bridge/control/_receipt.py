@@ -14,7 +14,7 @@ from ._work import StillRunning, Work
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A tool that an interrupt has stopped."""
+    """A tool, or a turn in the background, that an interrupt has stopped."""
 
     id: str
     """The id of its call."""

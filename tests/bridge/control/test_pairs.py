@@ -54,10 +54,10 @@ cancel         | shutdown       | up      | stopping | shutdown     | shutdown  
 background     | pause          | by      | idle     | backgrounded | -              | 2
 background     | resume         | plays   | idle     | backgrounded | -              | 2
 background     | redirect       | up      | thinking | backgrounded | -              | 3
-background     | cancel         | idle    | idle     | backgrounded | -              | 2
+background     | cancel         | up      | stopping | interrupted  | cancel         | 0
 background     | barge_in       | by      | idle     | backgrounded | -              | 2
-background     | emergency_stop | up      | stopping | backgrounded | -              | 0
-background     | shutdown       | up      | stopping | backgrounded | -              | 0
+background     | emergency_stop | up      | stopping | interrupted  | emergency_stop | 0
+background     | shutdown       | up      | stopping | shutdown     | shutdown       | 0
 barge_in       | pause          | idle    | idle     | interrupted  | barge_in       | 0
 barge_in       | resume         | plays   | idle     | interrupted  | barge_in       | 0
 barge_in       | redirect       | up      | thinking | redirected   | redirect       | 1
@@ -114,7 +114,7 @@ cancel         | shutdown       | up      | stopping | interrupted  | shutdown  
 background     | pause          | idle    | idle     | backgrounded | -              | 2
 background     | resume         | plays   | idle     | backgrounded | -              | 2
 background     | redirect       | ok      | thinking | backgrounded | -              | 3
-background     | cancel         | idle    | idle     | backgrounded | -              | 2
+background     | cancel         | ok      | stopping | backgrounded | -              | 0
 background     | barge_in       | idle    | idle     | backgrounded | -              | 2
 background     | emergency_stop | ok      | stopping | backgrounded | -              | 0
 background     | shutdown       | ok      | stopping | backgrounded | -              | 0
@@ -294,7 +294,9 @@ def test_a_verb_after_another(first, second, delay_s):
     assert max(pair.settled_s.values()) <= 5.0
     for described, receipt in pair.promises:
         assert ("nothing would happen" in described) == (not receipt.accepted)
-        assert ("book is stopped" in described) == bool(receipt.stopped)
+        stopped = {one.tool for one in receipt.stopped}
+        assert ("book is stopped" in described) == ("book" in stopped)
+        assert ("agent is stopped" in described) == ("agent" in stopped)
         assert ("book may finish" in described) == bool(receipt.still_running)
     strong = STRENGTH[second] > STRENGTH[first]
     if pair.cell.startswith("up"):
