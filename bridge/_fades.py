@@ -57,21 +57,41 @@ def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
         The fades, in the order of time; each may reach into the silence, or the stretch, behind it.
     """
     fades = []
-    ended_s, utterance = float("-inf"), None
-    for stretch, following in zip(stretches, [*stretches[1:], None], strict=True):
+    joined = _joined(stretches, rate_hz)
+    before: int | None = None
+    for (utterance, at_s, values), following in zip(joined, [*joined[1:], None], strict=True):
+        level = values[-1]
+        if utterance == before:
+            rise = _rise(values, rate_hz)
+            fades.append(Fade(at_s, rise))
+            if len(rise) == len(values):
+                level += rise[-1]  # it ends before it has risen
+        before = utterance
+        ended_s = at_s + len(values) / rate_hz
+        if following is None or following[1] - ended_s > 0.5 / rate_hz:
+            fades.append(Fade(ended_s, _fall(level, rate_hz)))
+    return fades
+
+
+def _joined(stretches: Sequence[Stretch], rate_hz: int) -> list[tuple[int, float, array[int]]]:
+    """Return utterance, time and samples of each stretch, those without a gap between them as one.
+
+    A hold that is over at once leaves such stretches, and an edge may not be taken for the end of a
+    rise that goes on behind it.
+    """
+    joined: list[tuple[int, float, array[int]]] = []
+    for stretch in stretches:
         values = array("h", bytes(stretch.pcm))
         if not values:
             continue
-        level = values[-1]
-        if stretch.utterance == utterance and stretch.at_s - ended_s > 0.5 / rate_hz:
-            rise = _rise(values, rate_hz)
-            fades.append(Fade(stretch.at_s, rise))
-            if len(rise) == len(values):
-                level += rise[-1]  # it ends before it has risen
-        ended_s, utterance = stretch.at_s + len(values) / rate_hz, stretch.utterance
-        if following is None or following.at_s - ended_s > 0.5 / rate_hz:
-            fades.append(Fade(ended_s, _fall(level, rate_hz)))
-    return fades
+        if joined:
+            utterance, at_s, before = joined[-1]
+            gap_s = stretch.at_s - (at_s + len(before) / rate_hz)
+            if stretch.utterance == utterance and gap_s <= 0.5 / rate_hz:
+                before.extend(values)
+                continue
+        joined.append((stretch.utterance, stretch.at_s, values))
+    return joined
 
 
 def _rise(values: array[int], rate_hz: int) -> array[int]:
