@@ -13,6 +13,7 @@ from nodes.models import path_of
 
 from ._errors import SpeechNotOpenError, need
 from ._features import samples_of, turn_features
+from ._threads import EngineThreads
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -36,7 +37,7 @@ class SmartTurn:
         """
         self._runtime = need("SmartTurn", "onnxruntime", "local")
         self._path = path
-        self._limiter = limiter or trio.CapacityLimiter(1)
+        self._queue = EngineThreads("SmartTurn", limiter)
         self._session: InferenceSession | None = None
 
     @asynccontextmanager
@@ -76,7 +77,7 @@ class SmartTurn:
             features = turn_features(samples_of(pcm))
             return float(session.run(None, {"input_features": features})[0].item())
 
-        return await trio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._limiter)
+        return await self._queue.run(run)
 
     def _load(self) -> InferenceSession:
         options = self._runtime.SessionOptions()

@@ -21,6 +21,7 @@ from ._bpe import Encoder, decode
 from ._errors import SpeechEngineError, SpeechNotOpenError, need
 from ._features import SAMPLE_RATE_HZ, log_mel, samples_of
 from ._protocols import Transcript
+from ._threads import EngineThreads
 
 if TYPE_CHECKING:
     from ctranslate2 import StorageView
@@ -85,7 +86,7 @@ class WhisperTiny:
         self._hint_words = frozenset(_words(hint))
         self._prompt: list[str] = []
         self._threads = threads
-        self._limiter = limiter or trio.CapacityLimiter(1)
+        self._queue = EngineThreads("WhisperTiny", limiter)
         self._model: Whisper | None = None
 
     @asynccontextmanager
@@ -126,7 +127,7 @@ class WhisperTiny:
         def run() -> Transcript:
             return self._transcribe(model, pcm)
 
-        return await trio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self._limiter)
+        return await self._queue.run(run)
 
     def _load(self) -> Whisper:
         path = self._path or path_of("whisper-tiny.en")

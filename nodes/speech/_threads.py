@@ -1,0 +1,106 @@
+"""Threads for an engine that all calls share: bounded, and one that hangs holds up nobody else.
+
+A thread cannot be killed.  So a thread that is late stops to count: whoever waits gets another in
+its place.  When too many are lost for that, everybody is told instead of waiting for ever.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import trio
+
+from ._errors import SpeechEngineError
+
+if TYPE_CHECKING:
+    from outcome import Outcome
+
+T = TypeVar("T")
+LATE_S = 1.0
+"""A window of 8 s takes Whisper tiny 0.2 s and Smart Turn 0.08 s, on one quiet core."""
+GIVE_UP_S = 20.0
+"""Thirty seconds of speech take Whisper tiny about 2 s; a busy machine is ten times slower."""
+_MOST_LATE = 4
+
+
+class _Work:
+    """What one thread does."""
+
+    def __init__(self) -> None:
+        self.began_s = math.inf
+        self.is_late = False
+        self.ended = trio.Event()
+        self.result: Outcome[Any] | None = None
+
+
+class EngineThreads:
+    """Runs the work of one engine in threads."""
+
+    def __init__(self, name: str, limiter: trio.CapacityLimiter | None = None) -> None:
+        """Start no thread yet.
+
+        Args:
+            name: The engine's name, for errors.
+            limiter: Bounds the threads that are not late; None means one.
+        """
+        self._name = name
+        self._limiter = limiter or trio.CapacityLimiter(1)
+        self._running: set[_Work] = set()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Run a function in a thread, when it is its turn, and return its value.
+
+        Cancelling is safe and returns at once; the thread ends on its own.
+
+        Raises:
+            SpeechEngineError: It has no value within 20 s.
+            Exception: Whatever the function raises.
+        """
+        work = _Work()
+        with trio.move_on_after(GIVE_UP_S):
+            await self._take_turn(work)
+            self._start(work, function)
+            await work.ended.wait()
+        if work.result is None:
+            raise SpeechEngineError(f"{self._name} does not answer within {GIVE_UP_S:g} s")
+        value: T = work.result.unwrap()
+        return value
+
+    async def _take_turn(self, work: _Work) -> None:
+        """Wait for a place; one whose thread is late is free again."""
+        while True:
+            with trio.move_on_at(self._next_late_s()):
+                await self._limiter.acquire_on_behalf_of(work)
+                return
+            for other in self._running:
+                if not other.is_late and trio.current_time() >= other.began_s + LATE_S:
+                    other.is_late = True
+                    self._limiter.total_tokens += 1
+
+    def _next_late_s(self) -> float:
+        if sum(work.is_late for work in self._running) >= _MOST_LATE:
+            return math.inf
+        late_s = [work.began_s + LATE_S for work in self._running if not work.is_late]
+        return min(late_s, default=math.inf)
+
+    def _start(self, work: _Work, function: Callable[[], Any]) -> None:
+        token = trio.lowlevel.current_trio_token()
+
+        def deliver(result: Outcome[Any]) -> None:
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(self._end, work, result)
+
+        work.began_s = trio.current_time()
+        self._running.add(work)
+        trio.lowlevel.start_thread_soon(function, deliver)
+
+    def _end(self, work: _Work, result: Outcome[Any]) -> None:
+        self._running.discard(work)
+        if work.is_late:
+            self._limiter.total_tokens -= 1
+        self._limiter.release_on_behalf_of(work)
+        work.result = result
+        work.ended.set()
