@@ -1,18 +1,18 @@
 """Rules that keep an interrupt honest: each is broken once, and some test has to notice."""
 
+import ast
 import contextlib
 import os
 import signal
 import subprocess
 import sys
 import uuid
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.mutations import MUTATIONS
-
-pytestmark = pytest.mark.proof
 
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 120
@@ -43,6 +43,18 @@ def end_all_with(mark: bytes) -> None:
                 os.kill(int(environ.parent.name), signal.SIGKILL)
 
 
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_rule_can_be_broken(name):
+    """What a mutation replaces stands once in the source, and the test that it names exists."""
+    mutation = MUTATIONS[name]
+    source = Path(find_spec(mutation.module).origin).read_text()
+    assert source.count(mutation.old) == 1
+    file, *_, test = mutation.noticed_by.partition("[")[0].split("::")
+    nodes = ast.walk(ast.parse((ROOT / file).read_text()))
+    assert test in [getattr(node, "name", None) for node in nodes]
+
+
+@pytest.mark.proof
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_broken_rule_is_noticed(name, tmp_path):
     """The named test fails when the rule is broken."""
