@@ -29,7 +29,7 @@ barista = App(answer)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, modules_of_users: None) -> Path:
     """A user's folder with agents, good and bad."""
     (tmp_path / "agent.py").write_text(GOOD)
     (tmp_path / "sub").mkdir()

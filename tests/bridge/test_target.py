@@ -21,7 +21,7 @@ barista = App(answer, name="barista")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def folder(tmp_path: Path, modules_of_users: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's folder with agents, good and bad, as the current one."""
     files = {
         "agent.py": GOOD,
@@ -43,10 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    return tmp_path
 
 
 @pytest.mark.parametrize(
