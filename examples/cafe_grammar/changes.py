@@ -49,6 +49,8 @@ class Changes(References):
             self.order_asked(thing)
         elif thing.ref:
             pass  # "I want that" names nothing
+        elif thing.part and not thing.just and any((thing.count or 1) < one.count for one in lines):
+            self.ask(f"What about {NUMBERS[thing.count or 1]} of them?")
         elif thing.definite and lines and thing.size:
             self.done(*lines)
         elif (more or thing.after == "and" or thing.more) and sized and self.drinks():
@@ -149,6 +151,22 @@ class Changes(References):
         if not self.reading.changed:
             self.ask("One of each of what?")
 
+    def divide(self, things: list[Thing]) -> bool:
+        """Give a line several sizes ("one large, the other small"); returns whether it did."""
+        parts = [thing for thing in things if thing.ref != "other"]
+        lines = [line for line in self.focus if line.item in DRINKS] or self.drinks()
+        sizes = [part.size or part.new_size for part in parts if is_fragment(part)]
+        if not (len(lines) == 1 and len(parts) == len(sizes) > 1 and all(sizes)):
+            return False
+        [line], told = lines, [part.count or int(part.article) for part in parts]
+        counts = [count or line.count - sum(told) for count in told]
+        if min(counts) < 1 or sum(counts) != line.count:
+            return False
+        self.order.lines.remove(line)
+        for count, size in zip(counts, sizes, strict=True):
+            self.order_new(Thing(item=line.item, count=count, size=size))
+        return True
+
     def choice(self, things: list[Thing]) -> None:
         """Ask which one of several things."""
         last = things[-1]
@@ -215,7 +233,7 @@ class Changes(References):
         size = absolute(new.size or new.new_size, line.size)
         if kind_of(item) == kind_of(line.item):
             size = size or line.size
-        if source and source.part and (source.count or 1) < line.count:
+        if source and source.is_some_of_it and (source.count or 1) < line.count:
             line.count -= source.count or 1
             line = Line(line.item, source.count or 1)
             self.order.lines.append(line)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from .menu import DRINKS
 from .phrases import Piece, Thing
 
+ONE_OF_SEVERAL = ("first", "second", "last", "other")
+
 
 @dataclass
 class Clause:
@@ -47,18 +49,19 @@ class Reader:
     def read(self, pieces: list[Piece]) -> None:
         """Read a sentence."""
         for n, piece in enumerate(pieces):
-            following = pieces[n + 1] if n + 1 < len(pieces) else None
+            rest = pieces[n + 1 :]
             if isinstance(piece, Thing):
                 self.thing(piece)
                 self.before, self.just = "thing", False
             else:
                 self.signs.add(piece.kind)
-                self.sign(piece.kind, following)
+                self.sign(piece.kind, rest)
                 self.before = piece.kind
 
-    def sign(self, kind: str, following: Piece | None) -> None:
-        """Do what a word or phrase tells."""
-        clause, thing = self.clause, following if isinstance(following, Thing) else None
+    def sign(self, kind: str, rest: list[Piece]) -> None:
+        """Do what a word or phrase tells; the rest is what follows it."""
+        clause, following = self.clause, rest[0] if rest else None
+        thing = following if isinstance(following, Thing) else None
         match kind:
             case "want" if self.before not in ("not", "no more") and clause.mode != "change":
                 if clause.mode in ("ask", "keep", "except"):
@@ -80,7 +83,7 @@ class Reader:
             case "enough" if clause.said:
                 clause.said[-1].just = True
             case "no":
-                self.no(thing)
+                self.no(thing, rest)
             case "not":
                 self.not_(following)
             case "remove" | "no more":
@@ -93,6 +96,8 @@ class Reader:
                 self.begin("correct")
             case "should be":
                 clause.mode = "change" if clause.said else "correct"
+                for one in clause.said:
+                    one.part |= one.count is not None  # "one should be large"
                 clause.denied, clause.said, self.wanted = clause.denied + clause.said, [], True
             case "wait":
                 self.begin("correct" if clause.mode == "correct" and not clause.said else "wait")
@@ -112,9 +117,13 @@ class Reader:
             case "?" if clause.mode == "ask":
                 self.begin("")
 
-    def no(self, thing: Thing | None) -> None:
+    def no(self, thing: Thing | None, rest: list[Piece]) -> None:
         """Refuse a thing ("no muffin"), or what was said before ("no, a muffin")."""
-        if thing and thing.is_bare and (thing.unknown or self.has(thing)):
+        if (
+            thing
+            and thing.is_bare
+            and (thing.unknown or self.has(thing) or has_another(thing, rest))
+        ):
             self.wanted = False
         else:
             self.begin("correct")
@@ -159,6 +168,10 @@ class Reader:
         """Put a thing where it belongs."""
         clause = self.clause
         thing.just = self.just
+        if clause.mode == "change" and clause.said and thing.ref in ONE_OF_SEVERAL:
+            self.begin("change", wanted=False)  # "make one large and the other one small"
+            self.clause.denied, self.wanted = [thing], True
+            return
         last = clause.said[-1].item if clause.said else ""
         if thing.after == "" and thing.is_bare and {thing.item, last} <= {*DRINKS}:
             thing.after = "or"  # "a mocha latte" may be either
@@ -187,3 +200,10 @@ class Reader:
         if thing.after == "and":
             return thing.definite or (self.clause.mode == "remove" and self.has(thing))
         return thing.definite and self.clause.mode == "remove"
+
+
+def has_another(thing: Thing, rest: list[Piece]) -> bool:
+    """Return whether "but" names another thing in the place of a first one."""
+    kinds = ["" if isinstance(piece, Thing) else piece.kind for piece in rest]
+    named = rest[kinds.index("but") :] if "but" in kinds else []
+    return any(isinstance(one, Thing) and one.item not in ("", thing.item) for one in named)

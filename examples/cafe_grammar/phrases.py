@@ -67,6 +67,11 @@ class Thing:
         """Whether it is a name alone, without an article, a number or a size."""
         return not (self.article or self.definite or self.size or self.count is not None)
 
+    @property
+    def is_some_of_it(self) -> bool:
+        """Whether it speaks of a part of a line: "one of them", "a tea"; not of "the tea"."""
+        return self.part or bool(self.item and (self.count is not None or self.article))
+
     def awaits(self, rest: "Thing") -> bool:
         """Return whether this is the beginning of a phrase, and something else its rest."""
         begun = self.article and not (self.item or self.kind or self.unknown or self.one)

@@ -69,7 +69,9 @@ class References:
                     {"first": slice(1), "second": slice(1, 2), "last": slice(-1, None)}[thing.ref]
                 ]
             case "other":
-                return [line for line in lines if line not in self.focus]
+                others = [line for line in lines if line not in self.focus]
+                named = [line.item for line in self.focus]
+                return [line for line in others if line.item in named] or others
             case "it" | "that" | "them" | "those":
                 return self.focus or lines
         if thing.item or thing.kind:

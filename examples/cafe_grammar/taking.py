@@ -149,6 +149,9 @@ class OrderTaker(Changes):
                 self.done()
             case "unclear":
                 self.ask("Sorry, what would you like?")
+            case "remove" if clause.said and any(one.ref == "all" for one in clause.denied):
+                self.order.lines.clear()
+                self.order_things(Clause("", clause.said), agreed=False)
             case _ if clause.denied and clause.said:
                 self.exchange(clause)
             case _ if clause.denied:
@@ -232,7 +235,9 @@ class OrderTaker(Changes):
             elif not self.order.lines or not (self.named(source) or source.ref):
                 self.order_things(Clause(clause.mode, [new]), False)
             elif source.ref in ("them", "those", "all") or source.plural:
-                for line in self.fitting(self.named(source), new):
+                lines = [*self.named(source)]
+                fitting = self.fitting(lines, new)  # a cake becomes a tea if nothing else can
+                for line in lines if new.item and len(fitting) < 2 else fitting:
                     self.put(line, new, source)
             else:
                 self.which(source, partial(self.put, new=new, source=source), new)
@@ -250,6 +255,8 @@ class OrderTaker(Changes):
             things = clause.said
         if any(thing.after == "or" for thing in things):
             self.choice(things)
+            return
+        if clause.mode != "add" and self.divide(things):
             return
         each = next((thing for thing in things if thing.each), None)
         if each is not None:
