@@ -33,6 +33,7 @@ from .control._caps import Meter as Meter
 from .control._caps import current_meter as current_meter
 from .control._feed import Snapshot as Snapshot
 from .control._handle import Handle as Handle
+from .control._permissions import Question as Question
 from .control._receipt import Receipt as Receipt
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Message",
     "Meter",
     "NoteEntry",
+    "Question",
     "Receipt",
     "Refusal",
     "RouteDefinitionError",

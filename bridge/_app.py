@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, get_args
 import structlog
 import trio
 
+from routes import Message
+
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
 from ._error_text import detail, headline
 from ._history import History
 from ._not_understood import NOT_UNDERSTOOD, say_not_understood
 from ._transport import Speech, Transport
+from .control._permissions import Question
 from .control._verbs import HandleOffer
-from .events import AgentError, CallStarted
+from .events import AgentError, CallStarted, PermissionRequested
 
 if TYPE_CHECKING:
     from .thread import Thread, Threads
@@ -50,6 +53,9 @@ Answer = Callable[[Call], Awaitable[Any]]
 MayName = Callable[[CallRequest], bool | Awaitable[bool]]
 """Says whether a caller may open the thread that it names; plain or async."""
 
+Operate = Callable[[Call, Question], bool | Awaitable[bool]]
+"""Says whether a tool with ``permission="operator"`` may run; plain or async."""
+
 Verdict = bool | Refusal | Identity
 
 Admit = Callable[[CallRequest], Verdict | Awaitable[Verdict]]
@@ -70,6 +76,8 @@ class App:
         name: Shown to callers.
         not_understood: Said when no words are known of what a caller has said; empty for nothing.
         handle: Which verbs the page offers while the agent merely thinks or speaks.
+        operator: Who answers tools with ``permission="operator"``; ``None``: who is on
+            ``/watch``.
         admit: Who says whether a caller of the server may call; ``None``: who passes the server.
     """
 
@@ -84,6 +92,7 @@ class App:
         not_understood: str | None = NOT_UNDERSTOOD,
         handle: HandleOffer = "auto",
         admit: Admit | None = None,
+        operator: Operate | None = None,
     ) -> None:
         """Make an application.
 
@@ -109,6 +118,9 @@ class App:
                 function, plain or async, takes the ``CallRequest`` and returns ``True``, a
                 ``Refusal`` (or ``False``), or the ``Identity`` that the caller has from then on,
                 with its rights.  What it raises refuses the call.
+            operator: Answers tools with ``permission="operator"``, which no caller is asked about.
+                A function, plain or async, takes the call and the ``Question`` and says whether
+                the tool may run; anything but ``True``, and what it raises, denies it.
 
         Raises:
             TypeError: `answer` is no function that takes a call, or `admit` none that takes a
@@ -134,6 +146,7 @@ class App:
         self.not_understood = not_understood or ""
         self.handle = handle
         self.admit = _checked_admit(admit)
+        self.operator = operator
 
     @property
     def hears(self) -> bool:
@@ -244,6 +257,8 @@ class App:
             self.speech.attach(call)
         if transport.audio and self.not_understood:
             say_not_understood(call, self.not_understood)
+        if self.operator is not None:
+            call.router.observe(PermissionRequested, lambda message: self._operate(call, message))
         call.nursery.start_soon(self._answer, call, name="answer")
         for _ in range(2):
             # After the second of these the answering task has had its first step, so that the
@@ -251,6 +266,22 @@ class App:
             await trio.lowlevel.checkpoint()
         started = CallStarted(call_id=call.call_id, caller=call.caller, audio=transport.audio)
         call.router.publish_detached(started, "call")
+
+    def _operate(self, call: Call, message: Message) -> None:
+        question = call.permissions.question(message.event.id)
+        if question is not None and question.by == "operator":
+            call.nursery.start_soon(self._decide, call, question, name="operator")
+
+    async def _decide(self, call: Call, question: Question) -> None:
+        assert self.operator is not None  # who observes has one
+        allow = False
+        try:
+            answered = self.operator(call, question)
+            allow = (await answered if inspect.isawaitable(answered) else answered) is True
+        except (Exception, SystemExit, GeneratorExit):  # whatever the app's code raises
+            log.exception("operator_failed", tool=question.name)
+        if call.permissions.question(question.id) is question:
+            call.permissions.respond(question.id, allow)
 
     async def _answer(self, call: Call) -> None:
         try:

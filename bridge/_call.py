@@ -389,7 +389,7 @@ class Call:
             ),
             backgrounded=len(self.work.jobs),
             permissions=tuple(
-                PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments))
+                PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments), by=q.by)
                 for q in self.permissions.pending
             ),
             listening_error=keeper.listening_error,

@@ -322,6 +322,8 @@ class PermissionRequested(Event):
     """The id of the tool's call."""
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
+    by: Literal["caller", "operator"] = "caller"
+    """Who is asked; the caller is never told of a question to the operator."""
 
 
 class PermissionAnswered(Event):
@@ -334,6 +336,8 @@ class PermissionAnswered(Event):
     """``withdrawn``: the turn was interrupted, and nobody said yes or no."""
     remembered: bool = False
     """Whether the answer holds for further calls of the tool in this conversation."""
+    by: Literal["caller", "operator"] = "caller"
+    """Who was asked."""
 
 
 class JobFinished(Event):

@@ -22,6 +22,10 @@ Verdict = Literal["allowed", "denied", "withdrawn"]
 """How a question ends; ``withdrawn`` is neither yes nor no: its turn was interrupted."""
 
 
+Asked = Literal["caller", "operator"]
+"""Who is asked: the caller, or who runs the agent, of whom the caller is told nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A tool that waits for permission."""
@@ -35,6 +39,8 @@ class Question:
     """The run that wants it; ``None`` for a background job."""
     asked_at_s: float
     """In seconds of trio's clock."""
+    by: Asked = "caller"
+    """Who is asked."""
 
 
 @dataclass(slots=True)
@@ -60,8 +66,18 @@ class Permissions:
         """The questions that nobody has answered yet, in the order in which they were asked."""
         return tuple(entry.question for entry in self._open.values())
 
+    def question(self, id: str) -> Question | None:
+        """Return the open question with an id; None if there is none."""
+        entry = self._open.get(id)
+        return None if entry is None else entry.question
+
     async def ask(
-        self, id: str, name: str, arguments: Mapping[str, Any], run: Run | None
+        self,
+        id: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        run: Run | None,
+        by: Asked = "caller",
     ) -> Verdict:
         """Ask whether a tool may run, and wait for the answer.
 
@@ -73,6 +89,7 @@ class Permissions:
             name: The tool.
             arguments: What it would be called with; shown to whoever answers.
             run: The run that wants it; ``None`` for a background job.
+            by: Who is asked.
 
         Raises:
             ValueError: A question with this id is open.
@@ -81,9 +98,9 @@ class Permissions:
         if known is not None:
             await trio.lowlevel.checkpoint()
             return known
-        entry = _Open(Question(id, name, dict(arguments), run, trio.current_time()))
+        entry = _Open(Question(id, name, dict(arguments), run, trio.current_time(), by))
         self._open[id] = entry
-        requested = PermissionRequested(id=id, name=name, arguments=dict(arguments))
+        requested = PermissionRequested(id=id, name=name, arguments=dict(arguments), by=by)
         self._call.router.publish_detached(requested, _source(run))
         self._call.touch_state()
         try:
@@ -142,7 +159,7 @@ class Permissions:
         question = entry.question
         log.info("permission_answered", id=id, tool=question.name, verdict=verdict)
         answered = PermissionAnswered(
-            id=id, name=question.name, verdict=verdict, remembered=remembered
+            id=id, name=question.name, verdict=verdict, remembered=remembered, by=question.by
         )
         self._call.router.publish_detached(answered, _source(question.run))
         self._call.touch_state()

@@ -12,7 +12,7 @@ from websockets.http11 import Response
 from .._call_request import CallRequest, Refusal
 from ..websocket import HttpRequest
 from ._access import Access
-from ._http import Gate, call_request, token_of, wants_resume
+from ._http import Gate, call_request, token_of, wants_resume, wants_to_watch
 
 if TYPE_CHECKING:
     from .. import App
@@ -87,7 +87,7 @@ class Visit:
     async def answer(self, request: HttpRequest) -> Response | None:
         """Return the answer, or None to go on with the WebSocket handshake."""
         response = self._entrance.gate.answer(request)
-        if response is not None or wants_resume(request):
+        if response is not None or wants_resume(request) or wants_to_watch(request):
             return response
         identity = self._entrance.access.identify(token_of(request))
         asked = call_request(request, self._peer, identity, secure=self._secure)

@@ -27,6 +27,9 @@ from ._native import ErrorCode, ErrorMessage, encode
 
 CALL_PATH = "/ws"
 
+WATCH_PATH = "/watch"
+"""Where operators answer; see ``_operators.py``."""
+
 ABOUT_PATH = "/page/agent.json"
 """What the page shows of the agent before a call; see ``about``."""
 
@@ -133,7 +136,7 @@ class Gate:
     def answer(self, request: HttpRequest) -> Response | None:
         """Return the answer, or None to go on with the WebSocket handshake."""
         path = request.path.partition("?")[0]
-        if path not in (CALL_PATH, "/healthz", "/metrics") and path not in self._page:
+        if path not in (CALL_PATH, WATCH_PATH, "/healthz", "/metrics") and path not in self._page:
             return _text(HTTPStatus.NOT_FOUND, "not found")
         if request.method not in ("GET", "HEAD"):
             response = _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD")
@@ -153,6 +156,8 @@ class Gate:
             return response
         if path == "/metrics":
             return http_response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
+        if path == WATCH_PATH:
+            return self._let_operate(request)
         return self._admit(request)
 
     def _may_ask_for(self, path: str, request: HttpRequest) -> bool:
@@ -160,7 +165,8 @@ class Gate:
         if path == "/metrics":
             return self._access.may_read_metrics(given)
         # The token of a call is proof enough to go on with it; a signed one may have expired.
-        is_proven = wants_resume(request) and self._access.token_secret is not None
+        resumes = path == CALL_PATH and wants_resume(request)
+        is_proven = resumes and self._access.token_secret is not None
         return is_proven or self._access.identify(given) is not None
 
     def _health(self) -> Response:
@@ -168,11 +174,24 @@ class Gate:
             return _text(HTTPStatus.SERVICE_UNAVAILABLE, "draining")
         return _text(HTTPStatus.OK, "ok")
 
-    def _admit(self, request: HttpRequest) -> Response | None:
-        if not self._known_origin(request.headers):
+    def _let_operate(self, request: HttpRequest) -> Response | None:
+        identity = self._access.identify(token_of(request))
+        if identity is None or "operator" not in identity.rights:
             return self.reject(
-                HTTPStatus.FORBIDDEN, "forbidden", "this Origin may not call; see origins="
+                HTTPStatus.FORBIDDEN, "forbidden", "/watch needs a signed token with 'operator'"
             )
+        return self._refuse_origin(request)
+
+    def _refuse_origin(self, request: HttpRequest) -> Response | None:
+        if self._known_origin(request.headers):
+            return None
+        text = "this Origin may not call; see origins="
+        return self.reject(HTTPStatus.FORBIDDEN, "forbidden", text)
+
+    def _admit(self, request: HttpRequest) -> Response | None:
+        refused = self._refuse_origin(request)
+        if refused is not None:
+            return refused
         query = _query(request)
         if query.get("mode", "audio") not in ("audio", "text"):
             return self.reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
@@ -223,6 +242,11 @@ class Gate:
             else known.fullmatch(origin) is not None
             for known in self._access.origins or ()
         )
+
+
+def wants_to_watch(request: HttpRequest) -> bool:
+    """Whether a client is an operator, whom the gate has let through."""
+    return request.path.partition("?")[0] == WATCH_PATH
 
 
 def wants_resume(request: HttpRequest) -> bool:

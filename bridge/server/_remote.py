@@ -155,6 +155,11 @@ class RemoteHandle:
 
     @staticmethod
     def _answer(message: AnswerPermission, call: Call) -> None:
+        question = call.permissions.question(message.id)
+        if question is not None and question.by == "operator":
+            raise ProtocolViolation(
+                "forbidden", f"permission: {message.id!r} is not yours to answer", message.request
+            )
         if not call.permissions.respond(message.id, message.allow, message.remember):
             raise ProtocolViolation(
                 "bad_message",
@@ -235,6 +240,7 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
         permissions=tuple(
             OpenQuestion(id=one.id, name=one.name, arguments=one.arguments)
             for one in now.permissions
+            if one.by == "caller"
         ),
         verbs={verb: _verb_now(call, verb, verbs) for verb in SHOWN},
         listening_error=now.listening_error,

@@ -27,12 +27,14 @@ from ._http import (
     load_page,
     peer_of,
     wants_resume,
+    wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
 from ._line import REFUSED, Line
 from ._line_messages import Resume
 from ._metrics import Metrics
 from ._native import ErrorCode, ErrorMessage, ProtocolViolation, decode_client, encode
+from ._operators import Operators
 from ._outbox import Outbox
 from ._session import Session
 
@@ -77,7 +79,8 @@ class Server:
         self._app = app
         self._limits = limits
         self._sessions: dict[str, Session] = {}
-        self._lines: set[Line] = set()
+        self._lines: set[Line | Connection] = set()
+        self._operators = Operators()
         self._calls: trio.Nursery | None = None
         self._asking = 0
         self._idle = trio.Event()
@@ -149,6 +152,9 @@ class Server:
     async def _serve_connection(
         self, request: HttpRequest, connection: Connection, asked: CallRequest | None
     ) -> None:
+        if wants_to_watch(request):
+            await self._serve_operator(connection)
+            return
         if asked is None or wants_resume(request):
             await self._resume(connection)
             return
@@ -159,6 +165,16 @@ class Server:
         session = self._open(asked)
         with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
             await session.begin(line)
+
+    async def _serve_operator(self, connection: Connection) -> None:
+        if self._operators.is_full:
+            await self._refuse(connection, "server_full", "too many operators")
+            return
+        self._lines.add(connection)
+        try:
+            await self._operators.serve(connection)
+        finally:
+            self._lines.remove(connection)
 
     @contextmanager
     def _line(self, connection: Connection, session: Session) -> Iterator[Line]:
@@ -175,7 +191,8 @@ class Server:
         limits = self._limits
         if "watch" not in request.identity.rights:
             limits = replace(limits, watch="off")
-        session = Session(self._app, request, limits, self.metrics, token_hex(8))
+        attend = self._operators.attend
+        session = Session(self._app, request, limits, self.metrics, token_hex(8), attend)
         self._sessions[session.call_id] = session
         self._calls.start_soon(self._hold, session, name=f"call {session.call_id}")
         return session
@@ -188,6 +205,7 @@ class Server:
             log.exception("session_failed", call_id=session.call_id)
         finally:
             session.over.set()
+            self._operators.leave(session.call_id)
             del self._sessions[session.call_id]
             if not self._sessions:
                 self._idle.set()

@@ -8,6 +8,7 @@ for that is over.  A client that closes its line by itself has left.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 import structlog
@@ -64,7 +65,13 @@ class Session:
     """
 
     def __init__(
-        self, app: App, request: CallRequest, limits: Limits, metrics: Metrics, call_id: str
+        self,
+        app: App,
+        request: CallRequest,
+        limits: Limits,
+        metrics: Metrics,
+        call_id: str,
+        on_open: Callable[[Call], None] = lambda call: None,
     ) -> None:
         """Keep what the call needs; nothing happens before ``run``.
 
@@ -74,10 +81,12 @@ class Session:
             limits: Of the server.
             metrics: The server's counts.
             call_id: Names the call in logs.
+            on_open: Told of the call once it is open; must not raise.
         """
         self.call_id = call_id
         self.over = trio.Event()
         self._app = app
+        self._on_open = on_open
         self._request = request
         self._limits = limits
         self._metrics = metrics
@@ -148,6 +157,7 @@ class Session:
                 request=self._request,
             ) as call:
                 self._call = call
+                self._on_open(call)
                 self._opened.set()
                 nursery.start_soon(self._announce_end, call)
                 if call.audio:

@@ -24,6 +24,8 @@ from ..events import (
     CustomReceived,
     DTMFInput,
     EmergencyStop,
+    PermissionAnswered,
+    PermissionRequested,
     StateChanged,
     TurnLikelyOver,
     UserAudio,
@@ -324,6 +326,8 @@ def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMes
             return None  # audio goes by play(); the others are between the call and its voice
         case VoiceWords() | TurnLikelyOver():
             return None  # words that may be nobody's turn; who may see them asks with `watch`
+        case PermissionRequested(by="operator") | PermissionAnswered(by="operator"):
+            return None  # never asked of the caller; see _operators.py
         case CallEnded():
             return None  # `ended` is the last message: whoever runs the call says it
         case AgentResponse(content=text):

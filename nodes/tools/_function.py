@@ -146,7 +146,9 @@ def tool(
         policy: What an interrupt means to it: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or
             ``shield(cap_s)``.
         timeout_s: Seconds after which it is cut, above 0; ``None`` for no limit.
-        permission: ``"auto"`` runs at once, ``"ask"`` asks first, ``"never"`` is always denied.
+        permission: ``"auto"`` runs at once, ``"ask"`` asks the caller
+            first, ``"operator"`` asks who runs the agent (``App(operator=...)``, or ``/watch``),
+            ``"never"`` is always denied.
         on_duplicate: What a call means while an identical one runs: ``"run"`` runs it too,
             ``"join"`` gives both the one result, ``"refuse"`` tells the model to wait.
         read_only: Whether it has no effect, so that a cut one is safe to repeat.

@@ -234,7 +234,7 @@ class RunningTool:
             self._give_up()
 
     async def _may_begin(self) -> bool:
-        if self.tool.permission == "ask" and self._is_wanted():
+        if self.tool.permission in ("ask", "operator") and self._is_wanted():
             verdict = await self._ask()
             if verdict != "allowed":
                 self._finish(plain(verdict))
@@ -250,7 +250,10 @@ class RunningTool:
         if turn is not None:
             turn.phase = "permission"
         try:
-            return await permissions.ask(self.id, self.name, self.arguments, self.run)
+            by: Literal["caller", "operator"] = (
+                "operator" if self.tool.permission == "operator" else "caller"
+            )
+            return await permissions.ask(self.id, self.name, self.arguments, self.run, by)
         except trio.Cancelled:
             self._finish(plain("withdrawn"))  # the call is over
             raise

@@ -14,8 +14,8 @@ from ._policy import PlainPolicy, Policy, as_policy
 if TYPE_CHECKING:
     from ._context import ToolContext
 
-Permission = Literal["auto", "ask", "never"]
-"""Whether a tool runs at once, asks first, or never runs."""
+Permission = Literal["auto", "ask", "operator", "never"]
+"""Whether a tool runs at once, asks the caller first, asks who runs the agent, or never runs."""
 
 OnDuplicate = Literal["run", "join", "refuse"]
 """What a call means while an identical one runs: run it too, share the result, or refuse it."""
@@ -69,7 +69,7 @@ class Tool(ABC):
             parameters: The JSON schema of its arguments; ``None`` for no arguments.
             policy: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or ``shield(cap_s)``.
             timeout_s: Seconds after which it is cut, above 0; ``None`` for no limit.
-            permission: ``"auto"``, ``"ask"`` or ``"never"``.
+            permission: ``"auto"``, ``"ask"``, ``"operator"`` or ``"never"``.
             on_duplicate: ``"run"``, ``"join"`` or ``"refuse"``.
             read_only: Whether it has no effect.
             commits: Whether all its effect lies in its commit section.

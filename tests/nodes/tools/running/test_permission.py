@@ -30,6 +30,18 @@ async def test_a_tool_asks_and_runs_when_allowed(autojump_clock, open_bench):
         assert (result.outcome, result.ran_s) == ("completed", 1.0)
 
 
+async def test_a_tool_may_be_the_operators_to_allow(autojump_clock, open_bench):
+    """The question says that it is the operator's, and the tool waits for it as for any."""
+    async with open_bench(sleeper(permission="operator")) as bench:
+        running = bench.start("work", seconds=1)
+        await trio.testing.wait_all_tasks_blocked()
+        (question,) = bench.call.permissions.pending
+        assert question.by == "operator"
+        assert running.started_at_s is None
+        assert bench.call.permissions.respond("c1", True)
+        assert (await running.result()).outcome == "completed"
+
+
 async def test_a_denied_tool_does_not_run(autojump_clock, open_bench):
     """A "no" reaches the model as the user's."""
     async with open_bench(sleeper(permission="ask")) as bench:

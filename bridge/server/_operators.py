@@ -1,0 +1,153 @@
+"""The watch socket: operators see the questions that are theirs, of all calls, and answer them.
+
+Rule 1. Only a question with ``by="operator"`` is told here, and only who has the right gets here.
+Rule 2. An operator that reads too slowly loses its connection, and no call waits for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, final
+
+from pydantic import Field, ValidationError
+
+from routes import Message
+
+from ..control._permissions import Question
+from ..events import PermissionAnswered, PermissionRequested
+from ..websocket import Connection, Data
+from ._outbox import Outbox
+from ._wire import JsonObject, Wire
+
+if TYPE_CHECKING:
+    from .. import Call
+
+MAX_OPERATORS = 16
+"""Operators at the same time."""
+
+MAX_WAITING_BYTES = 1_000_000
+
+TOO_SLOW = 1013
+"""Close code of an operator who reads too slowly (try again later)."""
+
+
+class OperatorQuestion(Wire):
+    """A tool waits for an operator's permission."""
+
+    type: Literal["question"] = "question"
+    call: str
+    user: str
+    """Whom the call's identity names; empty for nobody in particular."""
+    id: str
+    tool: str
+    arguments: JsonObject
+
+
+class QuestionClosed(Wire):
+    """A question was answered or withdrawn."""
+
+    type: Literal["closed"] = "closed"
+    call: str
+    id: str
+    verdict: Literal["allowed", "denied", "withdrawn"]
+
+
+class OperatorAnswer(Wire):
+    """Answers a question."""
+
+    type: Literal["permission"]
+    call: Annotated[str, Field(max_length=64)]
+    id: Annotated[str, Field(max_length=256)]
+    allow: bool
+
+
+class OperatorError(Wire):
+    """An answer that could not be taken."""
+
+    type: Literal["error"] = "error"
+    message: str
+
+
+@final
+class Operators:
+    """The operators of a server, and the calls whose questions they answer."""
+
+    def __init__(self) -> None:
+        """Begin with no call and nobody there."""
+        self._calls: dict[str, Call] = {}
+        self._outboxes: set[Outbox] = set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further operator is taken."""
+        return len(self._outboxes) >= MAX_OPERATORS
+
+    def attend(self, call: Call) -> None:
+        """Tell the operators of a call's questions from now on."""
+        self._calls[call.call_id] = call
+
+        def asked(message: Message) -> None:
+            if message.event.by == "operator":
+                question = call.permissions.question(message.event.id)
+                if question is not None:
+                    self._tell(_told(call, question))
+
+        def closed(message: Message) -> None:
+            event = message.event
+            if event.by == "operator":
+                self._tell(QuestionClosed(call=call.call_id, id=event.id, verdict=event.verdict))
+
+        call.router.observe(PermissionRequested, asked)
+        call.router.observe(PermissionAnswered, closed)
+
+    def leave(self, call_id: str) -> None:
+        """Forget a call that is over."""
+        self._calls.pop(call_id, None)
+
+    async def serve(self, connection: Connection) -> None:
+        """Carry one operator's connection until it is over; cancelling it is safe."""
+        outbox = Outbox(
+            max_bytes=MAX_WAITING_BYTES, on_broken=lambda: connection.end_with(TOO_SLOW, "too slow")
+        )
+        for call in self._calls.values():
+            for question in call.permissions.pending:
+                if question.by == "operator":
+                    outbox.put(_told(call, question).model_dump_json())
+
+        def take(data: Data) -> None:
+            problem = self._take(data)
+            if problem:
+                outbox.put(OperatorError(message=problem).model_dump_json())
+
+        self._outboxes.add(outbox)
+        try:
+            await connection.run(outbox, take)
+        finally:
+            self._outboxes.remove(outbox)
+
+    def _take(self, data: Data) -> str:
+        """Do what an operator says; return what is wrong with it, if anything."""
+        try:
+            answer = OperatorAnswer.model_validate_json(data)
+        except ValidationError:
+            return "an answer is {type: permission, call, id, allow}"
+        call = self._calls.get(answer.call)
+        question = None if call is None else call.permissions.question(answer.id)
+        if call is None or question is None or question.by != "operator":
+            return f"nobody waits for an answer to {answer.id!r} any more"
+        call.permissions.respond(answer.id, answer.allow)
+        return ""
+
+    def _tell(self, message: Wire) -> None:
+        text = message.model_dump_json()
+        for outbox in tuple(self._outboxes):
+            outbox.put(text)
+
+
+def _told(call: Call, question: Question) -> OperatorQuestion:
+    return OperatorQuestion(
+        call=call.call_id,
+        user="" if call.request is None else call.request.identity.user,
+        id=question.id,
+        tool=question.name,
+        arguments=dict(question.arguments),
+    )

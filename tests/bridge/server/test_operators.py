@@ -1,0 +1,119 @@
+"""Tools whose permission is the operator's: the caller is never asked."""
+
+import json
+
+import pytest
+import trio
+
+from bridge import App, current_run
+from bridge.client import Spoken, open_caller
+from bridge.events import AgentResponse, UserTranscriptionReceived
+from bridge.server import open_server, sign_token
+from bridge.server._native import ErrorMessage, OtherEvent, encode
+from bridge.websocket import open_websocket
+
+SECRET = "a secret of thirty-two bytes or more"
+
+
+async def payer(call):
+    """Asks the operator whether it may pay, whatever is said."""
+    agent = call.bridge(name="payer")
+
+    async def pay(message):
+        verdict = await call.permissions.ask(
+            "q1", "pay", {"euros": 7}, current_run(), by="operator"
+        )
+        yield AgentResponse(content=f"It is {verdict}.")
+
+    agent.on(UserTranscriptionReceived).stream(pay).broadcast()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"), [(True, "allowed"), (False, "denied"), ("yes", "denied"), (None, "denied")]
+)
+async def test_the_app_answers_for_the_operator(serving, autojump_clock, verdict, word):
+    """A function of the app decides, and only `True` allows."""
+
+    async def operator(call, question):
+        await trio.sleep(1)
+        assert (question.name, question.arguments) == ("pay", {"euros": 7})
+        return verdict
+
+    async with (
+        serving(payer, app={"operator": operator}) as place,
+        place.call(mode="text") as caller,
+    ):
+        caller.write("pay")
+        await caller.wait_for(Spoken, lambda m: word in m.text)
+
+
+async def test_a_function_that_raises_denies(serving, autojump_clock):
+    """What the app's code raises is no permission, and the call goes on."""
+
+    def operator(call, question):
+        raise SystemExit(3)
+
+    async with (
+        serving(payer, app={"operator": operator}) as place,
+        place.call(mode="text") as caller,
+    ):
+        caller.write("pay")
+        await caller.wait_for(Spoken, lambda m: "denied" in m.text)
+
+
+async def test_a_caller_is_never_asked_and_cannot_answer(serving, autojump_clock):
+    """It hears of no question, sees none in its snapshots, and its answer is forbidden."""
+    async with serving(payer) as place, place.call(mode="text") as caller:
+        caller.write("pay")
+        await trio.sleep(1)
+        caller.ask_snapshot()
+        caller.respond("q1", True)
+        refused = await caller.wait_for(ErrorMessage)
+        assert refused.message.code == "forbidden"
+        for one in caller.received:
+            shown = encode(one.message)
+            assert "q1" not in shown or one is refused
+            assert "euros" not in shown
+            assert not (isinstance(one.message, OtherEvent) and "permission" in one.message.name)
+
+
+@pytest.mark.parametrize("allow", [True, False])
+async def test_an_operator_answers_over_the_watch_socket(allow):
+    """Who holds a token with that right sees the question, with whom it is about, and answers."""
+    token = sign_token(SECRET, "boss", lasts_s=60, rights=["operator"])
+    boss = {"Authorization": f"Bearer {token}"}
+    ada = sign_token(SECRET, "ada", lasts_s=60)
+    with trio.fail_after(30):
+        async with (
+            open_server(App(payer), port=0, token_secret=SECRET) as server,
+            open_websocket(f"ws://127.0.0.1:{server.port}/watch", headers=boss) as watch,
+            open_caller(server.url, mode="text", token=ada) as caller,
+        ):
+            caller.write("pay")
+            asked = json.loads(await watch.receive())
+            assert (asked["type"], asked["user"], asked["tool"]) == ("question", "ada", "pay")
+            assert asked["arguments"] == {"euros": 7}
+            async with open_websocket(f"ws://127.0.0.1:{server.port}/watch", headers=boss) as late:
+                assert json.loads(await late.receive()) == asked
+            await watch.send("nonsense")
+            assert json.loads(await watch.receive())["type"] == "error"
+            answer = {"type": "permission", "call": asked["call"], "id": "q1", "allow": allow}
+            await watch.send(json.dumps(answer))
+            closed = json.loads(await watch.receive())
+            assert closed["verdict"] == ("allowed" if allow else "denied")
+            await caller.wait_for(Spoken, lambda m: closed["verdict"] in m.text)
+            await watch.send(json.dumps(answer))
+            assert "any more" in json.loads(await watch.receive())["message"]
+
+
+@pytest.mark.parametrize("rights", [["watch", "control"], []])
+async def test_the_watch_socket_needs_the_right(serving, rights):
+    """A token without the right gets 403, and none 401."""
+    token = sign_token(SECRET, "ada", lasts_s=60, rights=rights)
+    async with serving(payer, token_secret=SECRET) as place:
+        ask = "GET /watch{} HTTP/1.1\nHost: localhost\n\n"
+        assert " 403 " in await place.request(ask.format(f"?token={token}"))
+        assert " 401 " in await place.request(ask.format(""))
+        assert " 401 " in await place.request(ask.format("?resume=1"))
+    async with serving(payer) as place:
+        assert " 403 " in await place.request(ask.format(""))
