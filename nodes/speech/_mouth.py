@@ -6,6 +6,7 @@ step in which the answer that it belongs to is cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -25,13 +26,19 @@ from bridge.events import (
 from routes._closing import closing
 
 from ._clauses import ClauseSplitter
-from ._protocols import TextToSpeech
+from ._errors import SpeechEngineError
+from ._protocols import SpeechPiece, TextToSpeech
 from ._resample import resample
 
 if TYPE_CHECKING:
     from bridge import Bridge, Message
 
 log = structlog.get_logger()
+
+SILENT_S = 10.0
+"""How long a voice may take to its first piece, and from one to the next, until its text is given
+up: as long as the playout waits for the rest of an utterance.  Workers of ours are replaced
+before."""
 
 CLAUSES_WAITING = 4096
 """How many clauses may wait to be said; an answer of that length is half a day of speech."""
@@ -120,7 +127,7 @@ class Mouth:
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is kept back, so that the last one can be marked as such.
         text, kept = clause.text, None
-        async with closing(self._voice.synthesize(clause.text.strip())) as pieces:
+        async with aclosing(self._in_time(clause.text.strip())) as pieces:
             async for piece in pieces:
                 if kept is not None:
                     yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=False)
@@ -128,6 +135,19 @@ class Mouth:
                 kept = piece
         if kept is not None:
             yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=True)
+
+    async def _in_time(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield what the voice says, unless it falls silent for too long."""
+        with trio.CancelScope() as patience:  # one scope, opened before the voice opens any
+            async with closing(self._voice.synthesize(text)) as pieces:
+                patience.deadline = trio.current_time() + SILENT_S
+                async for piece in pieces:
+                    patience.deadline = math.inf  # a call that is paused takes no pieces
+                    yield piece
+                    patience.deadline = trio.current_time() + SILENT_S
+                patience.deadline = math.inf
+        if patience.cancelled_caught:
+            raise SpeechEngineError(f"the voice was silent for {SILENT_S:g} s in mid-text")
 
     def _audio(
         self, pcm: bytes, text: str, words: Any, utterance: int, *, last: bool

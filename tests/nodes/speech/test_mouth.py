@@ -1,7 +1,8 @@
 """Speaking, with a voice that makes silence of the right length, in virtual time."""
 
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
+import pytest
 import trio
 
 from bridge import App
@@ -118,6 +119,38 @@ async def test_a_clause_that_cannot_be_said_is_told_and_the_call_goes_on(autojum
         assert len(caller.events(AgentError)) == 1
         assert caller.heard.startswith("One two three.")
         assert "four" not in caller.heard
+
+
+@pytest.mark.parametrize("pieces_first", [0, 2])
+async def test_a_voice_that_hangs_costs_its_clause(autojump_clock, pieces_first):
+    """A voice that gives no piece for 10 s has its job cancelled, and speaks on."""
+
+    class Hanging(SlowVoice):
+        async def synthesize(self, text):
+            if "four" not in text:
+                async with aclosing(super().synthesize(text)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
+            try:
+                for _ in range(pieces_first):
+                    yield SpeechPiece(bytes(200))
+                await trio.sleep_forever()
+            finally:
+                self.cancelled.append(text)
+
+    voice = Hanging()
+    words = ["One two three. ", "four five six. ", "Seven."]
+    async with speaking(voice, words) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(9.9)
+        assert not caller.events(AgentError)
+        assert not voice.cancelled
+        await caller.at(11)
+        assert voice.cancelled == ["four five six."]
+        assert len(caller.events(AgentError)) == 1
+        await caller.quiet()
+    assert voice.said == ["One two three.", "Seven."]
 
 
 async def test_what_two_speakers_say_at_once_is_said_whole(autojump_clock):
