@@ -74,6 +74,8 @@ class UserEntry:
     at_s: float
     content: str
     role: Literal["user"] = "user"
+    is_returned: bool = False
+    """Whether it was given back, unanswered, by a cancel: no model is told of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ def as_plain(entry: Entry) -> dict[str, Any]:
     """Return an entry as plain data; the role comes first."""
     plain = {"role": entry.role, **_fields(entry)}
     match entry:
+        case UserEntry(is_returned=False):
+            del plain["is_returned"]
         case ToolEntry():
             plain["call"] = entry.call.model_dump(exclude={"type"})
             plain["result"] = entry.result and entry.result.model_dump(exclude={"type"})

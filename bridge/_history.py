@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,10 @@ from .control._verbs import STRENGTH
 from .events import HeardBasis, JobFinished, ToolCall, ToolResult
 
 _MARKS: dict[ToolMark, int] = {"called": 0, "began": 1, "committing": 2}
+
+
+_MAX_WAITING = 256
+"""How many of the user's last words may still be given back: a chain keeps fewer waiting."""
 
 
 class History:
@@ -52,6 +57,7 @@ class History:
         tools = (entry for entry in self._entries if isinstance(entry, ToolEntry))
         self._ids: dict[str, None] = {entry.call.id: None for entry in tools}
         self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
+        self._said: deque[tuple[int, int]] = deque(maxlen=_MAX_WAITING)
         self._jobs: list[JobFinished] = []
         self._loaded = len(self._entries)
         self.fence = secrets.token_hex(6)
@@ -91,7 +97,23 @@ class History:
                 the second time.
         """
         if self._is_new(message) and content.strip():
+            self._said.append((message or 0, len(self._entries)))
             self._add(UserEntry(trio.current_time(), content))
+
+    def give_back(self, after: int, until: int) -> list[str]:
+        """Mark what the user said as given back, unanswered, and return the words of each.
+
+        Args:
+            after: The number of the last message that was answered.
+            until: The number of the last one that waited for its answer.
+        """
+        texts: list[str] = []
+        for message, index in self._said:
+            entry = self._entries[index]
+            if after < message < until and isinstance(entry, UserEntry) and not entry.is_returned:
+                self._put(index, replace(entry, is_returned=True))
+                texts.append(entry.content)
+        return texts
 
     def add_note(self, content: str) -> None:
         """Add a line of the developer's for the model; neither side said it."""

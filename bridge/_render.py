@@ -197,7 +197,9 @@ class _Rendering:
     """Makes the messages of one conversation."""
 
     def __init__(self, entries: Iterable[Entry], fence: str, turn: int) -> None:
-        self._entries = tuple(entries)
+        self._entries = tuple(
+            e for e in entries if not (isinstance(e, UserEntry) and e.is_returned)
+        )
         self._fence = fence
         self._turn = turn
         self._ids: set[str] = set()

@@ -60,6 +60,8 @@ class Speaking:
         self._closed_as: Outcome | None = None
         self._unbegun: list[AnswerHandle] = []  # of texts that a pause keeps in line
         self.turns_cut = 0
+        self.answered = 0
+        """The number of the last message that began an answer."""
         self._ends_as: Outcome | None = None
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
@@ -444,7 +446,9 @@ class Speaking:
             turn.handle._begin(turn)
             if turn.handle in self._unbegun:
                 self._unbegun.remove(turn.handle)
-        elif isinstance(trigger, JobFinished):
+        elif run is not None and run.trigger is not None:
+            self.answered = max(self.answered, run.trigger.id)
+        if isinstance(trigger, JobFinished):
             self._call.delivery.began(turn, trigger)
         return turn
 

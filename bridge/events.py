@@ -448,6 +448,14 @@ class CapWarning(Event):
     limit: float
 
 
+class InputReturned(Event):
+    """Input that waited behind a turn is given back, as that was cancelled; it is not answered."""
+
+    type: Literal["call.input_returned"] = "call.input_returned"
+    content: str
+    """What the user said, for the box that it was typed in."""
+
+
 class LongRunning(Event):
     """A turn has been at work for a while; once for each turn."""
 

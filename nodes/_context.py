@@ -76,7 +76,7 @@ class ConversationContext:
         for entry in reversed(self.entries):
             if isinstance(entry, AgentEntry) and entry.heard.strip():
                 break
-            if isinstance(entry, UserEntry):
+            if isinstance(entry, UserEntry) and not entry.is_returned:
                 words.insert(0, entry.content.strip())
         return " ".join(words)
 

@@ -486,6 +486,11 @@ class Router:
             if runtime.source == source:
                 runtime.go_on()
 
+    def waiting(self, source: str) -> list[Message]:
+        """Return the triggers that wait in line in the chains of a bridge, in their order."""
+        mine = (runtime for runtime in self._all if runtime.source == source)
+        return [message for runtime in mine for message, _, _ in runtime._pending]
+
     def cut_all(
         self,
         reason: str,

@@ -13,7 +13,7 @@ import trio
 from routes import Message
 
 from .._entries import UserEntry
-from ..events import CallState
+from ..events import CallState, InputReturned
 from ._conversation import Conversation
 from ._editor import LineEditor
 from ._keys import Key, KeyParser
@@ -79,6 +79,8 @@ class Console:
     def take(self, message: Message) -> None:
         """Take an event that reached the caller."""
         self._narrator.take(message.event)
+        if isinstance(message.event, InputReturned):
+            self._editor.put(" ".join(filter(None, (self._editor.text, message.event.content))))
         if self._conversation is not None:
             self._conversation.changed()
 

@@ -17,6 +17,7 @@ from ..events import (
     CallActionFailed,
     CallEnded,
     CapWarning,
+    InputReturned,
     JobFinished,
     PermissionAnswered,
     ToolCall,
@@ -154,6 +155,8 @@ def _line_of(event: Any) -> Line | None:
             return Line(f"{what}: {one_line(reason, 80)}", "warn", "! ")
         case CapWarning(which=which, used=used, limit=limit):
             return Line(f"{used:g} of {limit:g} {cap_name(which)} used", "warn", "! ")
+        case InputReturned(content=content):
+            return Line(f"not answered: “{one_line(content, 200)}”", "dim", "■ ")
         case JobFinished(name=name, outcome=outcome, error=error):
             bad = error or outcome != "completed"
             words = "failed" if error else _OUTCOMES[outcome][2] or "is done"

@@ -120,7 +120,7 @@ def earlier_lines(entries: tuple[Entry, ...]) -> list[Line]:
     lines: list[Line] = []
     for entry in entries:
         match entry:
-            case UserEntry(content=content):
+            case UserEntry(content=content, is_returned=False):
                 lines.append(Line(_cut(content), "user", "> "))
             case AgentEntry(heard=heard, interruption=cut) if heard.strip() or cut is not None:
                 lines.append(Line(_cut(heard) + (" [interrupted]" if cut is not None else "")))

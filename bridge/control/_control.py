@@ -19,6 +19,7 @@ from .._entries import AgentEntry, directive_of
 from ..events import (
     ControlRequested,
     EmergencyStop,
+    InputReturned,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
@@ -359,9 +360,20 @@ class Control:
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
         aside = self._turns_aside()
         self._call.speaking.cut_moving(message)
+        self._return_input(receipt)
         self._cut(receipt.verb, message)
         for turn in aside:
             self._interrupt(turn, receipt.verb)
+
+    def _return_input(self, receipt: Receipt) -> None:
+        """Give back what the user said for turns that have not begun, as they will not."""
+        call = self._call
+        waiting = [each.id for source in self._sources() for each in call.router.waiting(source)]
+        if waiting:
+            texts = call.history.give_back(call.speaking.answered, max(waiting))
+            receipt.returned += tuple(texts)
+            for text in texts:
+                call.router.publish_detached(InputReturned(content=text), "call")
 
     def _do_redirect(self, receipt: Receipt, message: Message) -> None:
         self._cut(receipt.verb, message)
@@ -374,6 +386,7 @@ class Control:
 
     def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
         self._call.speaking.cut_moving(message)
+        self._return_input(receipt)
         self._call.stop_everything(message)
         for work in self._call.work:
             self._interrupt(work, "emergency_stop")

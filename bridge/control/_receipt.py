@@ -55,12 +55,13 @@ class Receipt:
         upgraded_from: The weaker verb under way whose place it took; ``None`` if none was.
         stopped: The tools that it stopped.
         still_running: The tools that it did not stop, and their deadlines.
+        returned: The input that waited behind the turn and is not answered, in its order.
         settled: Await it: everything that was set in motion is over.  True once it is.
     """
 
     __slots__ = (
-        "id", "phase", "reason", "settled", "still_running", "stopped", "turn", "upgraded_from",
-        "verb",
+        "id", "phase", "reason", "returned", "settled", "still_running", "stopped", "turn",
+        "upgraded_from", "verb",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +75,7 @@ class Receipt:
         self.upgraded_from: Verb | None = None
         self.stopped: tuple[Stopped, ...] = ()
         self.still_running: tuple[StillRunning, ...] = ()
+        self.returned: tuple[str, ...] = ()
         self.settled = Settled()
         if reason:
             self.settled.set()

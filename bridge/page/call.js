@@ -371,6 +371,7 @@ export class Call {
 
   #event(name, data) {
     if (name === "agent.generation_complete") this.#transcript.endOfAnswer();
+    if (name === "call.input_returned") this.#ui.giveBack(data.content);
     if (name === "agent.tool_result") this.#handle.toolEnded(data);
     if (name === "agent.permission_requested") this.#permissions.ask(data);
     if (name === "agent.permission_answered") this.#permissions.answered(data);

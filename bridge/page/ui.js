@@ -47,6 +47,11 @@ export class Ui {
     });
   }
 
+  /** Puts back what was typed and will not be answered, behind what stands there. */
+  giveBack(text) {
+    byId("text").value = [byId("text").value, text].filter(Boolean).join(" ");
+  }
+
   get muted() {
     return byId("mute").ariaPressed === "true";
   }

@@ -141,7 +141,7 @@ def said_in(entries: Iterable[Entry]) -> tuple[Said, ...]:
 
 def _said(entry: Entry) -> Said | None:
     match entry:
-        case UserEntry(content=content):
+        case UserEntry(content=content, is_returned=False):
             return Said(role="user", text=content)
         case AgentEntry(generated=generated) if generated:
             return Said(

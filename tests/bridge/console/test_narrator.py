@@ -16,6 +16,7 @@ from bridge.events import (
     AgentSpeechCut,
     CallEnded,
     CapWarning,
+    InputReturned,
     JobFinished,
     PermissionAnswered,
     StateChanged,
@@ -107,6 +108,7 @@ def test_without_a_status_a_tool_is_told_at_its_start():
         (AgentError(message="it broke\x07"), ["✗ it broke"]),
         (AgentHandoff(target="billing"), ["→ billing takes over"]),
         (CapWarning(turn=1, which="tool_calls", used=8, limit=10), ["! 8 of 10 tool calls used"]),
+        (InputReturned(content="and tea"), ["■ not answered: “and tea”"]),
         (JobFinished(id="1", name="bake", content=""), [".", "✓ bake is done, in the background"]),
         (
             JobFinished(id="1", name="bake", content="", error=True),

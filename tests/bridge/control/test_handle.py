@@ -12,6 +12,7 @@ from bridge import Handle, open_agent
 from bridge.control._verbs import VERBS
 from bridge.events import (
     AgentResponse,
+    InputReturned,
     JobFinished,
     LongRunning,
     StateChanged,
@@ -410,3 +411,57 @@ async def test_a_receipt_settles_with_its_call(autojump_clock):
         assert not receipt.settled
         handle._call.end("disconnected")
         await receipt.settled
+
+
+# --- input that waits
+
+
+@pytest.mark.parametrize("verb", ["cancel", "emergency_stop"])
+async def test_input_that_waits_is_given_back(autojump_clock, verb):
+    """What was said behind a turn is told, is in the receipt, and nobody answers it later."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.send_input("and then?")
+        handle.send_input("and after that?")
+        await trio.sleep(0.5)
+        receipt = getattr(handle, verb)()
+        assert receipt.returned == ("and then?", "and after that?")
+        await trio.sleep(20)
+        assert node.begun == 1
+        assert "and then?" not in str(node.context.as_chat())
+        handle.send_input("and then?")
+        await trio.sleep(20)
+        assert node.begun == 2
+        assert str(node.context.as_chat()).count("and then?") == 1
+        handle.shutdown()
+        seen = [event async for event in events]
+    assert [e.content for e in seen if isinstance(e, InputReturned)] == [
+        "and then?",
+        "and after that?",
+    ]
+
+
+async def test_what_is_being_answered_is_not_given_back(autojump_clock):
+    """The words of the turn itself stay in the conversation; there is nothing to give back."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        assert handle.cancel().returned == ()
+        assert "count" in str(node.context.as_chat())
+
+
+async def test_input_while_paused_is_given_back(autojump_clock):
+    """A cancel of a turn that is paused gives back what came meanwhile."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.pause()
+        handle.send_input("and then?")
+        assert handle.cancel().returned == ("and then?",)
+        await trio.sleep(20)
+        assert node.begun == 1

@@ -268,6 +268,11 @@ def work(call: FakeCall) -> None:
     call.send("event", name="agent.tool_call", data={"name": "find_table", "id": "t1"})
 
 
+def returned(call: FakeCall) -> None:
+    call.send("event", name="call.input_returned", data={"content": "and a tea"})
+    call.send("event", name="call.input_returned", data={"content": "and a cake"})
+
+
 def styles(call: FakeCall) -> None:
     """A conversation in which each style of the transcript stands."""
 
@@ -298,6 +303,7 @@ SCRIPTS: dict[str, Callable[[FakeCall], None]] = {
     "fence": fence,
     "short": short,
     "echo": echo,
+    "returned": returned,
     "token": echo,
     "work": work,
     "styles": styles,

@@ -363,6 +363,13 @@ def test_text_mode(visit: Open) -> None:
     assert messages(call, "text") == [{"type": "text", "text": "<b>Hello</b>"}]
 
 
+def test_input_that_is_not_answered_is_put_back(visit: Open) -> None:
+    """What was typed behind a turn that is cancelled stands in the box again, in its order."""
+    call = visit("returned", "?mode=text")
+    call.page.click("#talk")
+    call.wait("document.querySelector('#text').value === 'and a tea and a cake'")
+
+
 def test_type_instead(visit: Open) -> None:
     """Who can't talk may start by typing, without being asked for a microphone."""
     call = visit("echo", mic="denied")
