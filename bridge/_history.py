@@ -58,7 +58,6 @@ class History:
         self._ids: dict[str, None] = {entry.call.id: None for entry in tools}
         self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
         self._said: deque[tuple[int, int]] = deque(maxlen=_MAX_WAITING)
-        self._jobs: list[JobFinished] = []
         self._loaded = len(self._entries)
         self.fence = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
@@ -240,8 +239,7 @@ class History:
 
     def add_job(self, job: JobFinished, message: int | None = None) -> None:
         """Add the result of a tool that went on in the background."""
-        if self._is_new(message) and not any(job is known for known in self._jobs):
-            self._jobs.append(job)  # a result that nobody heard is brought once more
+        if self._is_new(message):
             kept = self._id_of_job(job.id)
             if kept != job.id:
                 job = job.model_copy(update={"id": kept})

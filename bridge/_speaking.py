@@ -33,6 +33,7 @@ from .events import (
     AgentGenerationComplete,
     AgentResponse,
     EmergencyStop,
+    JobAnnounced,
     JobFinished,
     Outcome,
     TurnEnded,
@@ -448,7 +449,7 @@ class Speaking:
                 self._unbegun.remove(turn.handle)
         elif run is not None and run.trigger is not None:
             self.answered = max(self.answered, run.trigger.id)
-        if isinstance(trigger, JobFinished):
+        if isinstance(trigger, JobFinished | JobAnnounced):
             self._call.delivery.began(turn, trigger)
         return turn
 

@@ -341,9 +341,20 @@ class PermissionAnswered(Event):
 
 
 class JobFinished(Event):
-    """A background job has its result; published at the next boundary of the conversation."""
+    """A background job has its result; published once, at the next boundary of the conversation."""
 
     type: Literal["agent.job_finished"] = "agent.job_finished"
+    id: str
+    name: str
+    content: str
+    error: bool = False
+    outcome: ToolOutcome = "completed"
+
+
+class JobAnnounced(Event):
+    """A result is to be told anew, as the answer that told it was cut before a word was heard."""
+
+    type: Literal["agent.job_announced"] = "agent.job_announced"
     id: str
     name: str
     content: str

@@ -12,6 +12,7 @@ from bridge._render import last_messages
 from bridge.control._caps import Caps
 from bridge.events import (
     AgentResponse,
+    JobAnnounced,
     JobFinished,
     TurnLikelyOver,
     TurnWentOn,
@@ -106,7 +107,7 @@ class ChatNode(ReasoningNode):
         if self._runner is None:
             self._runner = ToolRunner(bridge.call, self._tools, source=bridge.name)
             self._jobs = Jobs(bridge, self._runner, self._job_caps, self._plan.caps)
-            finished = bridge.on(JobFinished, source=bridge.name)
+            finished = bridge.on([JobFinished, JobAnnounced], source=bridge.name)
             finished.interrupt_on(UserStartedSpeaking).stream(self.generate).broadcast()
             if self._speculative is not None:
                 bridge.on(TurnLikelyOver).map(self._speculate)

@@ -1,18 +1,21 @@
 """Brings the results of background jobs into the conversation, each exactly once.
 
 A result waits for the next boundary: no agent works or speaks, and the user does not speak either.
-If the answer that tells it is cut before any word of it was heard, it is brought once more.
+If the answer that tells it is cut before any word of it was heard, another event has it told anew,
+so that whoever acts on a result acts once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..events import JobFinished, ToolResult
+from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
     from .._call import Call
     from .._turns import Turn
+
+Telling = JobFinished | JobAnnounced
 
 
 class Delivery:
@@ -20,8 +23,8 @@ class Delivery:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._waiting: list[tuple[JobFinished, str]] = []
-        self._telling: dict[int, tuple[JobFinished, str]] = {}
+        self._waiting: list[tuple[Telling, str]] = []
+        self._telling: dict[int, tuple[Telling, str]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -60,7 +63,7 @@ class Delivery:
             event, source = self._waiting.pop(0)
             self._call.router.publish_detached(event, source)
 
-    def began(self, turn: Turn, event: JobFinished) -> None:
+    def began(self, turn: Turn, event: Telling) -> None:
         """Take note that a turn tells a result."""
         self._telling[turn.number] = (event, turn.agent)
 
@@ -70,5 +73,6 @@ class Delivery:
         if told is None:
             return
         if turn.interruption is not None and not turn.heard.strip():
-            self._waiting.insert(0, told)
+            event, source = told
+            self._waiting.insert(0, (JobAnnounced(**event.model_dump(exclude={"type"})), source))
         self._call.touch_state()

@@ -28,6 +28,7 @@ _WORDLESS: dict[type, frozenset[str]] = {
     e.CallStarted: frozenset({"call_id"}),
     e.CapWarning: frozenset({"which"}),
     e.EmergencyStop: frozenset({"reason"}),
+    e.JobAnnounced: frozenset({"id", "name"}),
     e.JobFinished: frozenset({"id", "name"}),
     e.ListeningFailed: frozenset({"error"}),
     e.LogMetric: frozenset({"name", "unit"}),
