@@ -15,6 +15,7 @@ Rules:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -55,6 +56,10 @@ class PoolSettings:
     late_s: float | None = None
     """A worker that gives no piece for so long is late: another starts beside it if a job waits.
     ``None`` starts none, where a second process is too dear."""
+    ping_s: float | None = None
+    """A worker that gives no piece for so long is asked whether it is there, and is lost if it does
+    not say so within that time again.  It tells one that is stopped, or whose native code keeps the
+    interpreter, from one that is at work.  ``None`` asks nothing."""
     attempts: int = 1
     """How often a job is begun whose worker is lost.  2 is for engines that cut the same job into
     the same pieces each time."""
@@ -333,16 +338,25 @@ class _Worker:
     async def _receive(self, process: Process, silence_s: float) -> tuple[bytes, bytes]:
         """Return the next frame of the job; say when it is late, and give up when it hangs."""
         late_s = self._settings.late_s
-        left_s = silence_s
+        given_up_s = trio.current_time() + silence_s
         if late_s is not None and late_s < silence_s:
             with trio.move_on_after(late_s):
                 return await process.receive(self._number)
             self._be_late()
-            left_s -= late_s
-        with trio.move_on_after(left_s):
-            found = await process.receive(self._number)
-            self.is_late = False
-            return found
+        ping_s = self._settings.ping_s or math.inf
+        is_asked = False
+        while (left_s := given_up_s - trio.current_time()) > 0:
+            with trio.move_on_after(min(left_s, ping_s)) as waited:
+                found = await process.receive(self._number)
+                if found[0] != b"!":
+                    self.is_late = False
+                    return found
+                is_asked = False
+            if waited.cancelled_caught and left_s > ping_s:
+                if is_asked:
+                    raise process.lost(f"does not say within {ping_s:g} s that it is there")
+                await process.send(b"?", self._number)
+                is_asked = True
         raise process.lost(f"silent for {silence_s:g} s", "silence_s")
 
     async def _give(self, job: _Job, piece: bytes) -> None:

@@ -136,11 +136,11 @@ class Process:
         while True:
             if (found := self._frame()) is not None:
                 kind, number, payload = found
-                if number > job or kind not in b"RPEX":
+                if number > job or kind not in b"RPEX!":
                     raise self.lost(f"wrote garbage: a frame {kind!r} of job {number}")
                 if number == job:
                     return kind, payload
-                if kind != b"P":
+                if kind in b"EX":
                     _log.info("late_result_dropped", process=self.name, job=number)
                 continue
             try:

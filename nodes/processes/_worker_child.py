@@ -7,9 +7,11 @@ own.
 A frame, in both directions: u32 length of what follows, u8 kind, u64 job, payload (little-endian).
 
     in:  ``J`` do a job              ``C`` cancel this job and all before it
+         ``?`` are you there
     out: ``R`` ready, payload: JSON of the engine's ``about``
          ``P`` piece of a job's answer         ``E`` the job ended, or was cancelled
          ``X`` the job, or loading (job 0), failed; payload: message
+         ``!`` it is there; left out while another frame is being written
 
 Rules:
 1. A thread reads the input, so a cancel arrives while the engine works.
@@ -57,12 +59,40 @@ def frame(kind: bytes, job: int, payload: bytes = b"") -> bytes:
     return HEADER.pack(AFTER_LENGTH + len(payload), kind[0], job) + payload
 
 
+class Outbox:
+    """Writes frames to the parent, one at a time."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """Write to an unbuffered stream."""
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def send(self, kind: bytes, job: int, payload: bytes = b"") -> None:
+        """Write one frame; waits while the pipe is full."""
+        with self._lock:
+            self._write(frame(kind, job, payload))
+
+    def send_unless_busy(self, kind: bytes, job: int) -> None:
+        """Write one frame, but not while another thread waits in `send`."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._write(frame(kind, job))
+            finally:
+                self._lock.release()
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._stream.write(left) :]
+
+
 class Inbox:
     """Reads what the parent sends, in a thread of its own."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        """Read from a stream."""
+    def __init__(self, stream: BinaryIO, outbox: Outbox) -> None:
+        """Read from a stream; answer what can be answered at once."""
         self._stream = stream
+        self._outbox = outbox
         self._cancelled = 0
         self.jobs: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
 
@@ -73,6 +103,8 @@ class Inbox:
             payload = self._stream.read(length - AFTER_LENGTH)
             if kind == b"C"[0]:
                 self._cancelled = max(self._cancelled, job)
+            elif kind == b"?"[0]:
+                self._outbox.send_unless_busy(b"!", job)
             else:
                 self.jobs.put((job, payload))
         # The engine may be deep inside native code: nothing gentler would end it.
@@ -117,43 +149,37 @@ def main(niceness: int, engine_path: str, settings: str) -> None:
         settings: JSON object for that function.
     """
     source, out = private_pipes()
-    inbox = Inbox(source)
+    outbox = Outbox(out)
+    inbox = Inbox(source, outbox)
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)  # first, as threads take over that of the one that makes them
     threading.Thread(target=inbox.run, daemon=True).start()
 
-    def send(kind: bytes, job: int, payload: bytes = b"") -> None:
-        left = memoryview(frame(kind, job, payload))
-        while left:
-            left = left[out.write(left) :]
-
     try:
         engine: Engine = load(engine_path, json.loads(settings))
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
-        send(b"X", 0, f"{type(error).__name__}: {error}".encode())
+        outbox.send(b"X", 0, f"{type(error).__name__}: {error}".encode())
         sys.exit(1)
-    send(b"R", 0, json.dumps(engine.about).encode())
+    outbox.send(b"R", 0, json.dumps(engine.about).encode())
     while True:
         job, payload = inbox.jobs.get()
-        answer(engine, job, payload, inbox, send)
+        answer(engine, job, payload, inbox, outbox)
 
 
-def answer(
-    engine: Engine, job: int, payload: bytes, inbox: Inbox, send: Callable[..., None]
-) -> None:
+def answer(engine: Engine, job: int, payload: bytes, inbox: Inbox, outbox: Outbox) -> None:
     """Do one job; what the engine raises is its answer."""
 
     def give(piece: bytes) -> None:
         if not inbox.is_cancelled(job):
-            send(b"P", job, piece)
+            outbox.send(b"P", job, piece)
 
     try:
         if not inbox.is_cancelled(job):
             engine.run(job, payload, give, lambda: inbox.is_cancelled(job))
     except Exception as error:  # noqa: BLE001 - the parent raises it, and the process lives on
-        send(b"X", job, f"{type(error).__name__}: {error}".encode())
+        outbox.send(b"X", job, f"{type(error).__name__}: {error}".encode())
     else:
-        send(b"E", job)
+        outbox.send(b"E", job)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,11 @@ class Engine:
         elif word == "flood":
             for _ in range(int(rest)):
                 give(bytes(1 << 20))
+        elif word == "work":
+            until = time.monotonic() + float(rest)
+            while time.monotonic() < until:
+                pass
+            give(b"done")
         elif word == "noise":
             print("x" * 3_000_000, flush=True)
             give(b"quiet")
@@ -259,6 +264,35 @@ async def test_a_lost_job_is_done_again_and_holds_up_nobody(
         assert heard == [b"one", b"two"]
         await until_gone(pid)
         assert len(pool.pids) == 1
+
+
+async def test_a_worker_that_does_not_say_it_is_there_is_lost(
+    pool_of: Make, tmp_path: Path
+) -> None:
+    """One that is stopped is noticed long before its job's limit, also while it drains a cancel."""
+    pool = pool_of(ping_s=0.5, cancel_s=LIMIT_S)
+    async with pool.open():
+        began_s = trio.current_time()
+        with pytest.raises(ProcessLostError, match=r"does not say within 0\.5 s"):
+            await do(pool, f"trouble hang {tmp_path / 'once'}")
+        async with aclosing(pool.run(b"endless", silence_s=LIMIT_S)) as pieces:
+            await anext(pieces)
+            os.kill(pool.pids[0], signal.SIGSTOP)
+        assert await do(pool, "next") == [b"next"]
+        assert trio.current_time() - began_s < 5
+
+
+async def test_a_worker_that_is_at_work_says_that_it_is_there(pool_of: Make) -> None:
+    """A long job, a busy interpreter, and a full pipe are no signs of death."""
+    pool = pool_of(ping_s=0.3)
+    async with pool.open():
+        pid = await pid_of(pool)
+        assert await do(pool, "work 2") == [b"done"]
+        async with aclosing(pool.run(b"flood 8", silence_s=LIMIT_S)) as pieces:
+            await anext(pieces)
+            await trio.sleep(1)
+            assert len([piece async for piece in pieces]) == 7
+        assert await pid_of(pool) == pid
 
 
 async def test_a_cancelled_job_that_hangs_holds_up_nobody(pool_of: Make, tmp_path: Path) -> None:
