@@ -134,6 +134,7 @@ class Call:
         router.on_run_start = self._run_started
         router.on_run_end = self.speaking.run_ended
         router.on_cut = self._run_cut
+        router.on_move = self.control.move_run
         self._chain_check = ChainCheck(router, self._is_heard_agent)
         router.observe(UserTranscriptionReceived, self._remember_user)
         router.observe([ToolCall, ToolResult], self._remember_tool)

@@ -68,6 +68,7 @@ class Router:
         on_run_start: Called with each run that begins; ``None`` calls nothing.
         on_run_end: Called with each run whose stages have ended.
         on_cut: Called with each run that is cut, in the same step.
+        on_move: Called with a run whose token was asked to have it go on in the background.
         on_failure: Called with run or ``None``, chain, stage and error of whatever failed.
         on_error: Called with each exception that is caught here, in the step in which it is caught:
             of stages, handlers, conditions, sinks, observers and listeners.
@@ -81,7 +82,7 @@ class Router:
         "_after", "_alarms", "_depth", "_depth_limit", "_failures", "_first", "_messages",
         "_plans", "_retired", "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished",
         "closed", "closing", "handler_s", "nursery", "on_cut", "on_decision", "on_error",
-        "on_failure", "on_run_end", "on_run_start", "unwind_s",
+        "on_failure", "on_move", "on_run_end", "on_run_start", "unwind_s",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +94,7 @@ class Router:
         self.on_run_start: Callable[[Run], None] | None = None
         self.on_run_end: Callable[[Run], None] | None = None
         self.on_cut: Callable[[Run], None] | None = None
+        self.on_move: Callable[[Run], None] | None = None
         self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
         self.on_error: Callable[[Exception], None] | None = None
         self.on_decision: Callable[[RouteRuntime, Message, Verdict, str, int], None] | None = None

@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -165,23 +166,21 @@ class Run:
     def token(self) -> InterruptToken:
         """The token linked to this run: asking it cuts the run, cutting the run asks it."""
         if self._token is None:
-            self._token = InterruptToken(self._token_requested(trio.lowlevel.current_trio_token()))
+            trio_token = trio.lowlevel.current_trio_token()
+            self._token = InterruptToken(
+                partial(_call_on, trio_token, partial(self.cut, reason="its token was asked")),
+                partial(_call_on, trio_token, self._move),
+            )
             if self.is_cut:
                 self._token.request()
+            elif self.is_aside:
+                self._token.tell_background()
         return self._token
 
-    def _token_requested(self, trio_token: trio.lowlevel.TrioToken) -> Any:
-        def cut_here() -> None:
-            self.cut(reason="its token was asked")
-
-        def cut_from_anywhere() -> None:
-            if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
-                cut_here()
-            else:
-                with contextlib.suppress(trio.RunFinishedError):
-                    trio_token.run_sync_soon(cut_here)
-
-        return cut_from_anywhere
+    def _move(self) -> None:
+        """Have whoever keeps the runs move this one to the background; its token was asked."""
+        if self.is_running and not self.is_cut and not self.is_aside:
+            self.route.router.notify(self.route.router.on_move, self)
 
     def cut(
         self, cause: Message | None = None, rule: Interrupt | None = None, reason: str = ""
@@ -257,6 +256,8 @@ class Run:
         """Let this run go on in the background: no rule reaches it, its chain is free again."""
         self.is_aside = True
         self.route.set_aside(self)
+        if self._token is not None:
+            self._token.tell_background()
 
     async def may_go_on(self) -> bool:
         """Wait while this run is paused; then tell whether what it does next still counts.
@@ -417,3 +418,12 @@ def _unsettled(run: Run | None) -> Run | None:
     while run is not None and run.is_settled:
         run = run.parent
     return run
+
+
+def _call_on(trio_token: trio.lowlevel.TrioToken, fn: Callable[[], object]) -> None:
+    """Call a function in an event loop: at once in its own thread, else soon."""
+    if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
+        fn()
+    else:
+        with contextlib.suppress(trio.RunFinishedError):
+            trio_token.run_sync_soon(fn)

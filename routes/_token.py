@@ -26,19 +26,26 @@ class InterruptToken:
     """
 
     __slots__ = (
-        "__weakref__", "_background", "_children", "_force", "_lock", "_on_request", "_requested",
-        "_waiters",
+        "__weakref__", "_background", "_children", "_force", "_lock", "_on_background",
+        "_on_request", "_requested", "_waiters",
     )  # fmt: skip
 
-    def __init__(self, on_request: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        on_request: Callable[[], None] | None = None,
+        on_background: Callable[[], None] | None = None,
+    ) -> None:
         """Make a quiet token.
 
         Args:
             on_request: Called once, in the thread that asks, when the token is first asked to
                 stop; ``None`` calls nothing.
+            on_background: The same for the first request to go on in the background, unless the
+                work was asked to stop before.
         """
         self._lock = threading.Lock()
         self._on_request = on_request
+        self._on_background = on_background
         self._requested = False
         self._force = False
         self._background = False
@@ -88,10 +95,18 @@ class InterruptToken:
     def request_background(self) -> None:
         """Ask that the work goes on in the background; a request to stop still wins."""
         with self._lock:
+            on_background, self._on_background = self._on_background, None
+        self.tell_background()
+        if on_background is not None and not self._requested:
+            on_background()
+
+    def tell_background(self) -> None:
+        """Tell the work that it goes on in the background; for whoever has moved it."""
+        with self._lock:
             self._background = True
             children = list(self._children)
         for child in children:
-            child.request_background()
+            child.tell_background()
 
     def throw_if_requested(self) -> None:
         """Raise if the work was asked to stop.

@@ -79,6 +79,9 @@ class BackgroundTurn:
         """Return False: it is there already."""
         return False
 
+    def tell_background(self) -> None:
+        """Do nothing: it knows."""
+
     def consequence(self, verb: Verb) -> str:
         """Say in a few words what ``interrupt(verb)`` would do now."""
         return "goes on in the background" if verb in ("resume", "background") else "is stopped"

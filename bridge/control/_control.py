@@ -400,7 +400,10 @@ class Control:
     def _do_background(self, receipt: Receipt, message: Message) -> None:
         turn = self.target()
         assert turn is not None  # the table says so
+        works = self.works(turn)
         self._call.speaking.set_aside(turn)
+        for work in works:
+            work.tell_background()
         self._release()
 
     def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
@@ -428,6 +431,12 @@ class Control:
             self._runs.append(run)
         for work in self._call.work.of(run):
             self._interrupt(work, verb)
+
+    def move_run(self, run: Run) -> None:
+        """Move the turn of a run to the background, as its token was asked; called by the call."""
+        turn = self._call.turn_of(run)
+        if turn is not None and turn is self.target():
+            self.use("background", source="token")
 
     def _interrupt(self, work: Work, verb: Verb) -> None:
         still = work.interrupt(verb)

@@ -56,6 +56,9 @@ class Work(Protocol):
     def to_background(self) -> bool:
         """Let it go on as a job of the call's own, the same task; False if it cannot."""
 
+    def tell_background(self) -> None:
+        """Tell it that its turn goes on in the background, and it with that."""
+
     def consequence(self, verb: Verb) -> str:
         """Say in a few words what ``interrupt(verb)`` would do now."""
 

@@ -50,6 +50,7 @@ class Body:
         run: Run | None,
         turn: int,
         on_stop: Callable[[], None],
+        on_background: Callable[[], object],
     ) -> None:
         self.call = call
         self.tool = tool
@@ -58,7 +59,9 @@ class Body:
         self.run = run
         self.turn = turn
         self.trio_token = trio.lowlevel.current_trio_token()
-        self.token = InterruptToken(partial(self._on_loop, on_stop))
+        self.token = InterruptToken(
+            partial(self._on_loop, on_stop), partial(self._on_loop, on_background)
+        )
         self.commit = CommitState(tool.name)
         self.scope = trio.CancelScope()
         self.begun_at_s: float | None = None
@@ -102,7 +105,7 @@ class Body:
         """Publish what it tells, unless its result was given; from any thread."""
         self._on_loop(self._publish, event)
 
-    def _on_loop(self, fn: Callable[..., None], *args: Any) -> None:
+    def _on_loop(self, fn: Callable[..., object], *args: Any) -> None:
         here = trio.lowlevel.in_trio_run()
         if here and trio.lowlevel.current_trio_token() is self.trio_token:
             fn(*args)

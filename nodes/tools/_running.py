@@ -138,6 +138,11 @@ class RunningTool:
         self._move()
         return True
 
+    def tell_background(self) -> None:
+        """Tell it, by its token, that its turn goes on in the background, and it with that."""
+        if self._body is not None:
+            self._body.token.tell_background()
+
     def stop(self) -> None:
         """Stop it by its policy, as ``cancel`` would; a job is cancelled now if it may detach."""
         if self.run is None and self.policy == "detach" and not self._is_over():
@@ -208,7 +213,7 @@ class RunningTool:
         self._interrupts.forget()
         self._limits.stop_at(math.inf)
         self._body.is_stopping = False
-        self._body.token.request_background()
+        self._body.token.tell_background()
         self._tell(self._as_result(plain("backgrounded")))
         self._call.work.changed()
 
@@ -266,7 +271,14 @@ class RunningTool:
 
     async def _oversee(self, arguments: dict[str, Any]) -> None:
         body = self._body = Body(
-            self._call, self.tool, self.id, self._source, self.run, self.turn, self._token_asked
+            self._call,
+            self.tool,
+            self.id,
+            self._source,
+            self.run,
+            self.turn,
+            self._token_asked,
+            self.to_background,
         )
         context = ToolContext(body)
         self._call.nursery.start_soon(

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
+import pytest
 import trio
+import trio.testing
 
-from bridge import Call, Message
-from bridge.events import AgentResponse, JobFinished, UserStartedSpeaking, UserStoppedSpeaking
+from bridge import Call, InterruptToken, Message, current_run, open_agent
+from bridge.events import (
+    AgentResponse,
+    JobFinished,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
 from bridge.testing import open_call
+from nodes import ChatNode
+from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.tools import ToolContext, tool
 
 WORDS = "one two three four five six seven eight"
 
@@ -38,3 +50,90 @@ async def test_what_was_generated_and_not_heard_is_part_of_the_result(autojump_c
         assert heard
         assert heard != WORDS
         assert heard + result.content == f"{WORDS} nine"
+
+
+# --- tokens
+
+
+class Polite:
+    """A model that calls the tool ``work``, and then says that it is done."""
+
+    async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
+        if any(message["role"] == "tool" for message in messages):
+            yield TextDelta("It is done.")
+        else:
+            yield ToolCallRequest("call_work", "work", {}, "{}")
+        yield Usage()
+
+
+async def test_the_verb_tells_the_tokens_of_run_and_tools(autojump_clock):
+    """What polls in the node and in a tool sees that nobody waits for it; it was not cut."""
+    tokens: list[InterruptToken] = []
+
+    @tool
+    async def work(context: ToolContext) -> str:
+        """Work."""
+        run = current_run()
+        assert run is not None
+        tokens.extend([run.token, context.token, context.token.child()])
+        await trio.sleep(3)
+        return "worked"
+
+    node = ChatNode(Polite(), tools=[work])
+    async with open_agent(node) as handle:
+        handle.send_input("Work!")
+        await trio.sleep(1)
+        assert [token.is_background_requested for token in tokens] == [False] * 3
+        handle.background()
+        assert [token.is_background_requested for token in tokens] == [True] * 3
+        assert [token.is_requested for token in tokens] == [False] * 3
+        assert [job.id for job in node.jobs] == ["turn_1"]
+        await trio.sleep(10)
+        assert node.jobs[0].result.content == "It is done."
+
+
+@pytest.mark.parametrize("from_thread", [False, True])
+async def test_asking_the_token_of_a_run_moves_its_turn(from_thread: bool):
+    """The turn goes on in the background, as by the verb; from a thread too."""
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        run = current_run()
+        assert run is not None
+        token = run.token
+        if from_thread:
+            await trio.to_thread.run_sync(token.request_background)
+        else:
+            token.request_background()
+        await trio.testing.wait_all_tasks_blocked()
+        yield AgentResponse(content="unheard")
+
+    async def answer(call: Call) -> None:
+        route = call.bridge(name="agent").on(UserStoppedSpeaking)
+        route.interrupt_on(UserStartedSpeaking).stream(generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.receives(JobFinished)
+        assert caller.heard == ""
+        assert [event.outcome for event in caller.events(TurnEnded)] == ["backgrounded"]
+        assert [event.content for event in caller.events(JobFinished)] == ["unheard"]
+
+
+async def test_asking_the_token_of_a_tool_moves_the_tool(autojump_clock):
+    """The tool becomes a job of its own, and its turn goes on."""
+
+    @tool
+    async def work(context: ToolContext) -> str:
+        """Work."""
+        context.token.request_background()
+        await trio.sleep(3)
+        return "worked"
+
+    node = ChatNode(Polite(), tools=[work])
+    async with open_agent(node) as handle:
+        handle.send_input("Work!")
+        await trio.sleep(1)
+        assert [(job.id, job.status) for job in node.jobs] == [("call_work", "running")]
+        assert handle.snapshot().state == "idle"
+        await trio.sleep(10)
+        assert node.jobs[0].result.content == "worked"

@@ -79,6 +79,9 @@ class Chore:
     def to_background(self):
         return False
 
+    def tell_background(self):
+        pass
+
     def consequence(self, verb):
         return f"will end in {self._grace_s:g} s"
 

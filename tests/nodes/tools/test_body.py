@@ -24,7 +24,7 @@ def make(open_bench):
     """Make a body in a call."""
 
     def made(bench, fn, on_stop=lambda: None):
-        return Body(bench.call, Work(fn), "c1", "agent", bench.run, 1, on_stop)
+        return Body(bench.call, Work(fn), "c1", "agent", bench.run, 1, on_stop, lambda: None)
 
     return made
 
