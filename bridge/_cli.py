@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import socket
+import ssl
 import sys
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from ._target import TargetError, load_app
 from ._token_command import SECRET_VARIABLE, add_token
 from .console import ChatError, add_options, chat
 from .server import Limits, Server, UnguardedError, run
+from .server._proxies import TrustedProxies
 from .server._serve import ServerOptions
 from .server._signed_token import BadSecretError
 from .server._watch_messages import WatchLevel
@@ -130,6 +132,23 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--max-calls", type=as_positive_int, default=Limits().max_calls, help="(%(default)s)"
     )
     parser.add_argument(
+        "--calls-per-address",
+        type=as_positive_int,
+        default=Limits().calls_per_address,
+        metavar="N",
+        help="calls at the same time from one address, with IPv6 from one /64 (%(default)s)",
+    )
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="NET",
+        help="an address or net, as 10.0.0.0/8, whose X-Forwarded-For and -Proto say who calls; "
+        "makes the server public; may be repeated (nobody)",
+    )
+    parser.add_argument("--cert", metavar="FILE", help="certificates for TLS, in PEM; needs --key")
+    parser.add_argument("--key", metavar="FILE", help="the key of --cert")
+    parser.add_argument(
         "--silence",
         type=as_positive_float,
         default=Limits().silence_s,
@@ -208,11 +227,14 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 def _serve(options: argparse.Namespace) -> int:
     try:
         origins = None if options.origin is None else [_origin(o) for o in options.origin]
-    except ValueError as error:
+        TrustedProxies(options.trust_proxy)
+        tls = _tls(options.cert, options.key)
+    except (ValueError, OSError) as error:  # OSError: also what is no certificate
         return _fail(str(error), code=2)
     limits = replace(
         Limits(),
         max_calls=options.max_calls,
+        calls_per_address=options.calls_per_address,
         resume_s=options.resume,
         silence_s=options.silence,
         watch=options.watch,
@@ -226,7 +248,9 @@ def _serve(options: argparse.Namespace) -> int:
         metrics_token=options.metrics_token,
         host_names=options.host_name,
         origins=origins,
+        trusted_proxies=options.trust_proxy,
         insecure=options.insecure,
+        ssl=tls,
         limits=limits,
     )
 
@@ -357,6 +381,19 @@ def _has_desktop() -> bool:
     if sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
+    if (cert is None) != (key is None):
+        raise ValueError("--cert and --key belong together; give both, or neither")
+    if cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(cert, key)
+    except OSError as error:
+        raise ValueError(f"--cert {cert!r} and --key {key!r} cannot be used: {error}") from error
+    return context
 
 
 def _origin(text: str) -> str | re.Pattern[str]:

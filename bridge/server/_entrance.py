@@ -12,13 +12,28 @@ from websockets.http11 import Response
 from .._call_request import CallRequest, Refusal
 from ..websocket import HttpRequest
 from ._access import Access
-from ._http import Gate, call_request, token_of, wants_resume, wants_to_watch
+from ._addresses import Addresses
+from ._http import (
+    CALL_PATH,
+    WATCH_PATH,
+    Gate,
+    call_request,
+    token_of,
+    wants_resume,
+    wants_to_watch,
+)
+from ._proxies import TrustedProxies
 
 if TYPE_CHECKING:
     from .. import App
 
 ADMIT_S = 5.0
 """How long an app may take to decide about a call: half of what a client has for its handshake."""
+
+WRONG_TOKEN_DELAY_S = 1.0
+"""How long the answer to a wrong token waits, as sshd's and PAM's do (2 s)."""
+
+GUARDED = (CALL_PATH, WATCH_PATH, "/metrics")
 
 MAX_REASON_CHARS = 200
 
@@ -29,17 +44,23 @@ log = structlog.get_logger()
 class Entrance:
     """Lets connections in, one ``Visit`` each."""
 
-    def __init__(self, app: App, gate: Gate, access: Access) -> None:
+    def __init__(
+        self, app: App, gate: Gate, access: Access, addresses: Addresses, proxies: TrustedProxies
+    ) -> None:
         """Keep who decides.
 
         Args:
             app: Asked about each call that the gate lets through.
             gate: Answers everything else.
             access: Tells who a caller is by its token.
+            addresses: What each address may take.
+            proxies: Whose word about an address is believed.
         """
         self._app = app
         self.gate = gate
         self.access = access
+        self.addresses = addresses
+        self.proxies = proxies
 
     def visit(self, peer: str, *, secure: bool) -> Visit:
         """Begin with a connection.
@@ -76,23 +97,42 @@ class Visit:
 
     Attributes:
         call: How it asked for a call; None before it was let in, and for one that resumes.
+        peer: The caller's address, once its request was read.
     """
 
     def __init__(self, entrance: Entrance, peer: str, secure: bool) -> None:
         self.call: CallRequest | None = None
         self._entrance = entrance
-        self._peer = peer
+        self.peer = peer
+        self._socket_peer = peer
         self._secure = secure
 
     async def answer(self, request: HttpRequest) -> Response | None:
         """Return the answer, or None to go on with the WebSocket handshake."""
-        response = self._entrance.gate.answer(request)
+        entrance, path = self._entrance, request.path.partition("?")[0]
+        self.peer, secure = entrance.proxies.look(self._socket_peer, self._secure, request.headers)
+        if path in (CALL_PATH, WATCH_PATH) and not entrance.addresses.may_knock(self.peer):
+            return self._too_many("too many connections from your address")
+        if path in GUARDED and not entrance.addresses.may_guess(self.peer):
+            return self._too_many("too many wrong tokens from your address")
+        response = entrance.gate.answer(request)
+        if response is not None and response.status_code == HTTPStatus.UNAUTHORIZED:
+            entrance.addresses.guessed_wrong(self.peer)
+            await trio.sleep(WRONG_TOKEN_DELAY_S)
         if response is not None or wants_resume(request) or wants_to_watch(request):
             return response
-        identity = self._entrance.access.identify(token_of(request))
-        asked = call_request(request, self._peer, identity, secure=self._secure)
-        verdict = await self._entrance.ask_app(asked)
+        if not entrance.addresses.has_room(self.peer, "calls"):
+            return self._too_many("too many calls from your address")
+        identity = entrance.access.identify(token_of(request))
+        asked = call_request(request, self.peer, identity, secure=secure)
+        verdict = await entrance.ask_app(asked)
         if isinstance(verdict, Response):
             return verdict
         self.call = verdict
         return None
+
+    def _too_many(self, text: str) -> Response:
+        gate = self._entrance.gate
+        response = gate.reject(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text)
+        response.headers["Retry-After"] = "10"
+        return response

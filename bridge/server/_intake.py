@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ..websocket import Data
-from ._limits import Limits, RateLimit
+from ._handle_messages import UseVerb
+from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
 from ._metrics import Metrics
-from ._native import HangUp, ProtocolViolation, Stop, decode_client
+from ._native import (
+    BYTES_PER_INPUT_MS,
+    ClientMessage,
+    HangUp,
+    ProtocolViolation,
+    Stop,
+    TextInput,
+    decode_client,
+)
 from ._transport import NativeTransport
 
 if TYPE_CHECKING:
@@ -16,6 +25,9 @@ if TYPE_CHECKING:
 COMPLAINTS_PER_S = 10.0
 COMPLAINT_BURST = 100
 """Errors told to one client; more are counted but not told, so that nobody can make us talk."""
+
+
+BYTES_PER_S = 1000 * BYTES_PER_INPUT_MS
 
 
 @final
@@ -41,6 +53,8 @@ class Intake:
         self._limits = limits
         self._metrics = metrics
         self._rate = RateLimit(limits.messages_per_s, limits.message_burst)
+        self._turns = RateLimit(limits.turns_per_s, limits.turn_burst)
+        self._audio = _audio_budget(limits.audio_rate)
         self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
 
     def take(self, data: Data, call: Call) -> None:
@@ -51,7 +65,12 @@ class Intake:
             call: The call, open.
         """
         within_rate = True
-        if isinstance(data, str):
+        if not isinstance(data, str):
+            # Before anything is done with it: a flood costs its neighbours as little as can be.
+            if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
+                self._metrics.over_budget["audio"] += 1
+                return
+        else:
             self.received += 1
             within_rate = self._rate.take()
         try:
@@ -61,6 +80,11 @@ class Intake:
                 raise ProtocolViolation(
                     "rate_limited",
                     f"more than {self._limits.messages_per_s:g} messages per second",
+                )
+            if _is_turn(message) and not self._turns.take():
+                self._metrics.over_budget["turns"] += 1
+                raise ProtocolViolation(
+                    "rate_limited", f"more than {self._limits.turns_per_s:g} turns per second"
                 )
             self._transport.receive(message, call)
         except ProtocolViolation as violation:
@@ -72,3 +96,14 @@ class Intake:
             self._transport.refuse(violation.code, violation.message, violation.request)
         else:
             self._metrics.errors[violation.code] += 1
+
+
+def _audio_budget(rate: float | None) -> RateLimit | None:
+    return None if rate is None else RateLimit(rate, rate * AUDIO_WINDOW_S)
+
+
+def _is_turn(message: ClientMessage) -> bool:
+    """Whether a message begins a turn of the agent's, which may cost a model's work."""
+    return isinstance(message, TextInput) or (
+        isinstance(message, UseVerb) and message.verb == "redirect"
+    )

@@ -9,6 +9,9 @@ import trio
 
 from ._watch_messages import WatchLevel
 
+AUDIO_WINDOW_S = 5.0
+"""Over how many seconds a caller's audio is counted: a line that stalled catches up in less."""
+
 HARD_LIMIT_FACTOR = 4
 """A message above ``max_message_bytes`` is answered by an error; above this many times as much it
 is not even read: the connection is closed with code 1009."""
@@ -26,6 +29,18 @@ class Limits:
     """Calls at the same time; the next caller is refused with status 503."""
     max_message_bytes: int = 65_536
     """Largest message of a client that is looked at."""
+    calls_per_address: int | None = 20
+    """Calls at the same time from one address, with IPv6 from one /64; None: no limit.  This
+    machine has none.  Behind a proxy, trust it, or all callers have one address."""
+    resumes_per_address: int | None = 5
+    """Connections of one address that have not told yet which call they go on with."""
+    audio_rate: float | None = 1.5
+    """Seconds of a caller's audio that are taken in a second, over 5 s; what is more is dropped
+    and counted.  None: no limit."""
+    turns_per_s: float = 2.0
+    """Texts that a caller may send as turns per second and call, over a while."""
+    turn_burst: int = 10
+    """Texts that may come at once."""
     messages_per_s: float = 100.0
     """JSON messages per second and call, over a while; playback positions alone are 20."""
     message_burst: int = 200
@@ -69,7 +84,7 @@ class Limits:
 class RateLimit:
     """A token bucket on trio's clock."""
 
-    def __init__(self, per_s: float, burst: int) -> None:
+    def __init__(self, per_s: float, burst: float) -> None:
         """Start with a full bucket.
 
         Args:
@@ -81,12 +96,21 @@ class RateLimit:
         self._tokens = float(burst)
         self._at_s = trio.current_time()
 
-    def take(self) -> bool:
-        """Take a token; False when there is none."""
+    def take(self, cost: float = 1.0) -> bool:
+        """Take a token, or `cost` of them; False when there are fewer."""
+        self._refill()
+        if self._tokens < cost:
+            return False
+        self._tokens -= cost
+        return True
+
+    @property
+    def has_some(self) -> bool:
+        """Whether a token could be taken now."""
+        self._refill()
+        return self._tokens >= 1.0
+
+    def _refill(self) -> None:
         now = trio.current_time()
         self._tokens = min(self._burst, self._tokens + (now - self._at_s) * self._per_s)
         self._at_s = now
-        if self._tokens < 1.0:
-            return False
-        self._tokens -= 1.0
-        return True

@@ -30,6 +30,10 @@ KNOWN_REASONS = frozenset(
 """Reasons with a row of their own in the metrics; an agent may end calls with any word."""
 
 
+BUDGETS = ("audio", "calls", "failed_tokens", "handshakes", "resumes", "turns")
+"""What is bounded by call or by address, and shown from the start, at 0."""
+
+
 @final
 class Metrics:
     """Counts of one server; plain numbers, changed on the event loop only.
@@ -42,6 +46,7 @@ class Metrics:
         calls: Calls that ended, by reason.
         rejected: Handshakes that were refused, by code.
         errors: Error messages sent to clients, by code.
+        over_budget: What was refused or dropped for being too much, by budget.
         barge_ins: Times a caller's audio was cleared.
         frames_in: 20 ms frames of callers.
         frames_out: Audio messages queued for callers.
@@ -56,6 +61,7 @@ class Metrics:
         self.calls: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
+        self.over_budget: Counter[str] = Counter(dict.fromkeys(BUDGETS, 0))
         self.barge_ins = 0
         self.frames_in = 0
         self.frames_out = 0
@@ -96,6 +102,12 @@ class Metrics:
         yield from _labelled("calls_total", "Calls that ended.", "reason", self.calls)
         yield from _labelled(
             "calls_rejected_total", "Handshakes that were refused.", "code", self.rejected
+        )
+        yield from _labelled(
+            "over_budget_total",
+            "What was refused or dropped for being too much.",
+            "budget",
+            self.over_budget,
         )
         yield from self._histogram()
         yield from _plain(

@@ -17,7 +17,8 @@ from structlog.contextvars import bound_contextvars
 
 from ..websocket import Connection, Data, HttpRequest, accept, check_all
 from ._access import Access, Origins, UnguardedError
-from ._entrance import Entrance
+from ._addresses import Addresses
+from ._entrance import Entrance, Visit
 from ._greeting import about, call_of
 from ._http import (
     ABOUT_PATH,
@@ -36,6 +37,7 @@ from ._metrics import Metrics
 from ._native import ErrorCode, ErrorMessage, ProtocolViolation, decode_client, encode
 from ._operators import Operators
 from ._outbox import Outbox
+from ._proxies import TrustedProxies
 from ._session import Session
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ class Server:
         limits: Limits,
         *,
         access: Access,
+        proxies: TrustedProxies,
         ssl: ssl_module.SSLContext | None,
     ) -> None:
         """Keep what calls need; use ``open_server``."""
@@ -91,7 +94,8 @@ class Server:
         is_open = not access.needs_token and app.admit is None
         page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
         gate = Gate(self.metrics, self.room, access, page=page)
-        self._entrance = Entrance(app, gate, access)
+        self._addresses = Addresses(limits, self.metrics.over_budget)
+        self._entrance = Entrance(app, gate, access, self._addresses, proxies)
         self._is_encrypted = ssl is not None
         self._listeners: list[Any] = [
             one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
@@ -144,21 +148,24 @@ class Server:
                 logger=_websockets_log,
             )
             if opened is not None:
-                await self._serve_connection(*opened, visit.call)
+                await self._serve_connection(*opened, visit)
         except Exception:
             # A fault of the server, and no other connection's.
             log.exception("connection_failed")
 
     async def _serve_connection(
-        self, request: HttpRequest, connection: Connection, asked: CallRequest | None
+        self, request: HttpRequest, connection: Connection, visit: Visit
     ) -> None:
         if wants_to_watch(request):
             await self._serve_operator(connection)
             return
+        asked = visit.call
         if asked is None or wants_resume(request):
-            await self._resume(connection)
+            await self._resume(connection, visit.peer)
             return
         why_not = self.room()
+        if why_not is None and not self._addresses.has_room(asked.peer, "calls"):
+            why_not = "rate_limited"
         if why_not is not None:  # others came while the handshake was answered
             await self._refuse(connection, why_not, "no room")
             return
@@ -194,10 +201,11 @@ class Server:
         attend = self._operators.attend
         session = Session(self._app, request, limits, self.metrics, token_hex(8), attend)
         self._sessions[session.call_id] = session
-        self._calls.start_soon(self._hold, session, name=f"call {session.call_id}")
+        self._addresses.take(request.peer, "calls")
+        self._calls.start_soon(self._hold, session, request.peer, name=f"call {session.call_id}")
         return session
 
-    async def _hold(self, session: Session) -> None:
+    async def _hold(self, session: Session, peer: str) -> None:
         try:
             await session.run()
         except Exception:
@@ -206,20 +214,24 @@ class Server:
         finally:
             session.over.set()
             self._operators.leave(session.call_id)
+            self._addresses.give_back(peer, "calls")
             del self._sessions[session.call_id]
             if not self._sessions:
                 self._idle.set()
 
-    async def _resume(self, connection: Connection) -> None:
+    async def _resume(self, connection: Connection, peer: str) -> None:
         """Let a client go on with its call over another connection."""
-        if self._asking >= self._limits.max_calls:
+        is_full = self._asking >= self._limits.max_calls
+        if is_full or not self._addresses.has_room(peer, "resumes"):
             await self._refuse(connection, "server_full", "too many clients ask at once")
             return
         self._asking += 1
+        self._addresses.take(peer, "resumes")
         try:
             asked = await self._asked(connection)
         finally:
             self._asking -= 1
+            self._addresses.give_back(peer, "resumes")
         session = None if asked is None else self._sessions.get(call_of(asked.token))
         if asked is None or session is None or not session.can_resume(asked):
             await self._refuse(connection, "resume_expired", "there is no such call any more")
@@ -289,6 +301,7 @@ async def open_server(
     metrics_token: str | None = None,
     host_names: Sequence[str] = (),
     origins: Origins | None = None,
+    trusted_proxies: Sequence[str] = (),
     insecure: bool = False,
     limits: Limits | None = None,
     ssl: ssl_module.SSLContext | None = None,
@@ -318,6 +331,8 @@ async def open_server(
         origins: Pages that may open calls, as exact origins (``"https://example.com"``) or
             patterns that match whole origins; None: pages of this server and, unless it is public,
             of localhost.  Clients that send no Origin (programs) may always.
+        trusted_proxies: Addresses or nets (``"10.0.0.0/8"``) whose ``X-Forwarded-For`` and
+            ``-Proto``, or ``Forwarded``, say who calls and how; makes the server public.
         insecure: Whether everybody may call a public server.
         limits: Bounds; None takes the defaults.
         ssl: Context for TLS; None serves plain HTTP.
@@ -326,16 +341,17 @@ async def open_server(
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
         UnguardedError: It is public, and nothing keeps strangers out.
-        ValueError: The secret is too short.
+        ValueError: The secret is too short, or a proxy is no address.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
     limits = limits or Limits()
     if listeners is None:
         listeners = await _open_listeners(host, port)
     try:
+        proxies = TrustedProxies(trusted_proxies)
         listens_publicly = not _all_loopback(listeners)
         access = Access(
-            public=listens_publicly or bool(host_names),
+            public=listens_publicly or bool(host_names) or bool(proxies),
             listens_publicly=listens_publicly,
             host_names=host_names,
             origins=origins,
@@ -345,7 +361,7 @@ async def open_server(
         )
         if access.public and not (access.needs_token or app.admit or insecure):
             raise UnguardedError(", ".join(host_names) or host)
-        server = Server(app, listeners, limits, access=access, ssl=ssl)
+        server = Server(app, listeners, limits, access=access, proxies=proxies, ssl=ssl)
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
             try:
@@ -369,6 +385,7 @@ class ServerOptions(TypedDict, total=False):
     metrics_token: str | None
     host_names: Sequence[str]
     origins: Origins | None
+    trusted_proxies: Sequence[str]
     insecure: bool
     limits: Limits | None
     ssl: ssl_module.SSLContext | None

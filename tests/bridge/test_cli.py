@@ -4,12 +4,15 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 import trio
+import trustme
 
 from bridge._cli import main
 from bridge.client import CallRefused, open_caller
@@ -390,4 +393,44 @@ def test_token_says_what_is_wrong(monkeypatch, capsys, secret, arguments, proble
     """A mistake ends with code 2 and a sentence, a secret that is not there with code 1."""
     monkeypatch.setenv("BARGEIN_TOKEN_SECRET", secret)
     assert main(["token", *arguments]) == (2 if secret else 1)
+    assert problem in capsys.readouterr().err
+
+
+def test_serve_speaks_tls(folder, tmp_path):
+    """With --cert and --key the page is on https."""
+    authority = trustme.CA()
+    leaf = authority.issue_cert("localhost")
+    leaf.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
+    for pem in leaf.cert_chain_pems:
+        pem.write_to_path(str(tmp_path / "cert.pem"), append=True)
+    command = [sys.executable, "-m", "bridge", "serve", str(folder / "agent.py"), "--port", "0"]
+    command += ["--cert", str(tmp_path / "cert.pem"), "--key", str(tmp_path / "key.pem")]
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1]
+            assert url.startswith("https://")
+            port = int(url.rstrip("/").rpartition(":")[2])
+            with urllib.request.urlopen(
+                f"https://localhost:{port}/healthz", context=context, timeout=30
+            ) as answer:
+                assert answer.read() == b"ok\n"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--cert", "c.pem"], "belong together"),
+        (["--cert", "none.pem", "--key", "none.pem"], "cannot be used"),
+        (["--trust-proxy", "proxy.example"], "trusted proxy"),
+        (["--calls-per-address", "0"], "not above 0"),
+    ],
+)
+def test_wrong_options_of_a_public_server(capsys, arguments, problem):
+    """Each ends with code 2 and a sentence, before anything is loaded."""
+    assert main(["serve", "agent", *arguments]) == 2
     assert problem in capsys.readouterr().err

@@ -1,0 +1,135 @@
+"""What one address may take of a server: calls, handshakes, wrong tokens, places for resuming.
+
+Rule 1. This machine, and a line without an address, have no budget: a proxy that is not trusted
+would be one caller, and lock out all that are behind it.
+Rule 2. What is kept is bounded: an address that holds nothing is forgotten, the oldest first.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter, OrderedDict
+from typing import Literal, final
+
+from ._limits import Limits, RateLimit
+
+MAX_ADDRESSES = 10_000
+"""Addresses that are remembered while they hold nothing, at about 1 KB each."""
+
+IPV6_PREFIX = 64
+"""The smallest net that is given to one customer (RFC 6177); who has one has 2**64 addresses."""
+
+HANDSHAKES_PER_S = 2.0
+HANDSHAKE_BURST = 30
+"""A page that reconnects tries once in some seconds; an office behind one address some at once."""
+
+WRONG_TOKENS_PER_S = 0.1
+WRONG_TOKEN_BURST = 10
+"""A person mistypes a few times; after ten the address waits 10 s for each further try."""
+
+Held = Literal["calls", "resumes"]
+
+Budget = Literal["calls", "handshakes", "failed_tokens", "resumes", "audio", "turns"]
+"""What is counted in ``bargein_over_budget_total``; the last two by call."""
+
+
+@final
+class _Usage:
+    """What an address has taken."""
+
+    __slots__ = ("handshakes", "held", "wrong_tokens")
+
+    def __init__(self) -> None:
+        self.held: Counter[str] = Counter()
+        self.handshakes = RateLimit(HANDSHAKES_PER_S, HANDSHAKE_BURST)
+        self.wrong_tokens = RateLimit(WRONG_TOKENS_PER_S, WRONG_TOKEN_BURST)
+
+
+@final
+class Addresses:
+    """The budgets of all addresses; for the event loop only."""
+
+    def __init__(self, limits: Limits, over: Counter[str]) -> None:
+        """Begin with no address.
+
+        Args:
+            limits: Of the server.
+            over: Counts what was refused, by budget.
+        """
+        self._most = {"calls": limits.calls_per_address, "resumes": limits.resumes_per_address}
+        self._over = over
+        self._known: OrderedDict[str, _Usage] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many addresses are remembered."""
+        return len(self._known)
+
+    def may_knock(self, peer: str) -> bool:
+        """Whether an address may try to open a WebSocket now; counts the try."""
+        usage = self._usage(peer)
+        return usage is None or self._counted(usage.handshakes.take(), "handshakes")
+
+    def may_guess(self, peer: str) -> bool:
+        """Whether a token of an address is looked at: not after too many wrong ones."""
+        usage = self._usage(peer)
+        return usage is None or self._counted(usage.wrong_tokens.has_some, "failed_tokens")
+
+    def guessed_wrong(self, peer: str) -> None:
+        """Count a token that did not hold."""
+        usage = self._usage(peer)
+        if usage is not None:
+            usage.wrong_tokens.take()
+
+    def has_room(self, peer: str, budget: Held) -> bool:
+        """Whether an address may hold one more; counts it if not."""
+        most, usage = self._most[budget], self._usage(peer)
+        return usage is None or most is None or self._counted(usage.held[budget] < most, budget)
+
+    def take(self, peer: str, budget: Held) -> None:
+        """Hold one more of a budget, until ``give_back``."""
+        usage = self._usage(peer)
+        if usage is not None:
+            usage.held[budget] += 1
+
+    def give_back(self, peer: str, budget: Held) -> None:
+        """Hold one less."""
+        usage = self._usage(peer)
+        if usage is not None:
+            usage.held[budget] -= 1
+            if not usage.held[budget]:
+                del usage.held[budget]
+
+    def _counted(self, is_within: bool, budget: Budget) -> bool:
+        self._over[budget] += not is_within
+        return is_within
+
+    def _usage(self, peer: str) -> _Usage | None:
+        key = key_of(peer)
+        if key is None:
+            return None
+        usage = self._known.pop(key, None) or _Usage()
+        self._known[key] = usage
+        if len(self._known) > MAX_ADDRESSES:
+            self._forget_one(key)
+        return usage
+
+    def _forget_one(self, but: str) -> None:
+        for key, usage in self._known.items():
+            if not usage.held and key != but:
+                del self._known[key]
+                return
+
+
+def key_of(peer: str) -> str | None:
+    """Return what an address is counted as: itself, or its net with IPv6; None if it is not."""
+    try:
+        address = ipaddress.ip_address(peer.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is None:
+            if address.is_loopback:
+                return None
+            return str(ipaddress.ip_network((int(address), IPV6_PREFIX), strict=False))
+        address = address.ipv4_mapped
+    return None if address.is_loopback else str(address)

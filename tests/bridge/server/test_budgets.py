@@ -1,0 +1,313 @@
+"""What one caller, and one address, may take; and that its neighbours do not feel it."""
+
+import statistics
+from contextlib import suppress
+
+import pytest
+import trio
+
+from bridge import App
+from bridge.client import CallRefused, Transcript, open_caller
+from bridge.events import AgentResponse, UserAudio, UserTranscriptionReceived
+from bridge.server import Limits, open_server
+from bridge.server import _addresses as addresses_module
+from bridge.server._addresses import Addresses, key_of
+from bridge.server._metrics import Metrics
+from bridge.server._native import ErrorMessage
+
+FRAME = bytes(640)  # 20 ms
+
+
+async def echo(call):
+    clerk = call.bridge(name="echo")
+    clerk.on(UserTranscriptionReceived).map(
+        lambda m: AgentResponse(content=m.event.content)
+    ).broadcast()
+
+
+# --- by call ------------------------------------------------------------------------------------
+
+
+async def test_audio_above_its_budget_is_dropped_and_counted(serving, autojump_clock):
+    """At 60 times real time 1.5 times of it is taken, after 5 seconds at once, and no more."""
+    heard = []
+
+    async def answer(call):
+        call.router.observe(UserAudio, heard.append)
+
+    async with (
+        serving(answer, voice=True) as place,
+        place.call() as caller,
+    ):
+        await trio.sleep(1)
+        before = len(heard)
+        started_s = trio.current_time()
+        for _ in range(100):  # 10 s
+            for _ in range(300):
+                caller.send_raw(FRAME)
+            await trio.sleep(0.1)
+        took_s = trio.current_time() - started_s
+        taken_s = (len(heard) - before) * 0.02
+        assert 1.5 * took_s <= taken_s <= 1.5 * (took_s + 5) + 0.1
+        assert place.server.metrics.over_budget["audio"] > 25_000
+
+
+async def test_a_line_that_stalled_catches_up(serving, autojump_clock):
+    """Five seconds of audio that come at once, after none, are all taken."""
+    heard = []
+
+    async def answer(call):
+        call.router.observe(UserAudio, heard.append)
+
+    async with serving(answer, voice=True) as place, place.call() as caller:
+        await trio.sleep(5)
+        before = len(heard)
+        for _ in range(250):
+            caller.send_raw(FRAME)
+        await trio.sleep(0.01)
+        assert len(heard) - before >= 250
+        assert place.server.metrics.over_budget["audio"] == 0
+
+
+async def test_turns_above_their_budget_are_refused(serving, autojump_clock):
+    """Ten texts at once, then two a second; each refused one is told and counted."""
+    async with serving(echo) as place, place.call(mode="text") as caller:
+        for n in range(13):
+            caller.write(f"text {n}")
+        await caller.wait_for(ErrorMessage, lambda m: m.code == "rate_limited")
+        await trio.sleep(1)
+        assert place.server.metrics.over_budget["turns"] == 3
+        before = caller.received[-1].number
+        caller.write("after a second")
+        await caller.wait_for(Transcript, lambda m: m.text == "after a second", after=before)
+
+
+async def test_a_flood_holds_up_no_neighbour(tone_speech):
+    """While a caller floods at 60 times real time, others get their words at most 0.3 s later."""
+    app = App(echo, speech=tone_speech)
+
+    async def delays_s(caller, name):
+        for n in range(8):
+            began_s = trio.current_time()
+            caller.write(f"{name} {n}")
+            words = f"{name} {n}"
+            await caller.wait_for(Transcript, lambda m, w=words: m.role == "agent" and m.text == w)
+            yield trio.current_time() - began_s
+            await trio.sleep(0.6)
+
+    with trio.fail_after(60):
+        async with (
+            open_server(app, port=0) as server,
+            open_caller(server.url, mode="text") as neighbour,
+            open_caller(server.url) as flooder,
+            trio.open_nursery() as nursery,
+        ):
+            quiet = [one async for one in delays_s(neighbour, "quiet")]
+
+            async def flood():
+                while True:
+                    for _ in range(60):
+                        flooder.send_raw(FRAME)
+                    await trio.sleep(0.02)
+
+            nursery.start_soon(flood)
+            await trio.sleep(1)
+            loud = [one async for one in delays_s(neighbour, "loud")]
+            nursery.cancel_scope.cancel()
+        assert max(loud) <= statistics.median(quiet) + 0.3
+        assert server.metrics.over_budget["audio"] > 1000
+
+
+# --- by address ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("peer", "key"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("127.0.0.1", None),
+        ("::1", None),
+        ("::ffff:127.0.0.1", None),
+        ("", None),
+        ("/run/bargein.sock", None),
+    ],
+)
+def test_what_an_address_is_counted_as(peer, key):
+    """IPv6 by its /64; this machine and lines without an address are not counted."""
+    assert key_of(peer) == key
+
+
+async def test_addresses_take_bounded_memory(monkeypatch):
+    """The oldest are forgotten, but none that holds something."""
+    monkeypatch.setattr(addresses_module, "MAX_ADDRESSES", 100)
+    known = Addresses(Limits(calls_per_address=1), Metrics().over_budget)
+    known.take("198.51.100.1", "calls")
+    for n in range(1000):
+        known.may_knock(f"203.0.{n // 250}.{n % 250}")
+    assert len(known) == 100
+    assert not known.has_room("198.51.100.1", "calls")
+    known.give_back("198.51.100.1", "calls")
+    assert known.has_room("198.51.100.1", "calls")
+
+
+def at(peer):
+    """The headers of a caller at an address, behind a proxy on this machine."""
+    return {"X-Forwarded-For": peer}
+
+
+BEHIND = {"port": 0, "trusted_proxies": ["127.0.0.1"]}
+
+
+async def test_an_address_has_so_many_calls(raw_handshake):
+    """One more is refused, a neighbour is not, and a call that ends makes room."""
+    limits = Limits(calls_per_address=2, resume_s=0)
+    async with open_server(App(echo), insecure=True, limits=limits, **BEHIND) as server:
+        ada, bob = at("203.0.113.7"), at("203.0.113.8")
+        first = await raw_handshake(server.port, ada)
+        second = await raw_handshake(server.port, ada)
+        third = await raw_handshake(server.port, ada)
+        other = await raw_handshake(server.port, bob)
+        assert [one.status for one in (first, second, third, other)] == [101, 101, 429, 101]
+        assert server.metrics.over_budget["calls"] == 1
+        await first.hang_up()
+        await until(lambda: server.calls == 2)
+        again = await raw_handshake(server.port, ada)
+        assert again.status == 101
+        for one in (second, other, again):
+            await one.hang_up()
+
+
+async def test_an_address_has_so_many_handshakes(raw_handshake):
+    """Thirty at once, then 429; other addresses go on."""
+    limits = Limits(calls_per_address=None, resume_s=0)
+    async with open_server(App(echo), token="t", limits=limits, **BEHIND) as server:
+        ada = {**at("2001:db8::7"), "Authorization": "Bearer t"}
+        statuses = []
+        for n in range(40):
+            one = await raw_handshake(server.port, {**ada, **at(f"2001:db8::{n + 1:x}")})
+            statuses.append(one.status)
+            await one.hang_up()
+        assert statuses[:30] == [101] * 30
+        assert 429 in statuses[30:]
+        other = await raw_handshake(server.port, {**ada, **at("2001:db8:0:1::7")})
+        assert other.status == 101
+        await other.hang_up()
+        assert server.metrics.over_budget["handshakes"] >= 1
+
+
+async def test_wrong_tokens_wait_and_then_are_not_looked_at(raw_handshake):
+    """Each is answered after a second; after ten not even the right one is tried."""
+    async with open_server(App(echo), token="t", **BEHIND) as server:
+        statuses = []
+
+        async def guess(n):
+            headers = {**at("203.0.113.7"), "Authorization": f"Bearer guess{n}"}
+            one = await raw_handshake(server.port, headers)
+            statuses.append(one.status)
+
+        began_s = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            for n in range(10):
+                nursery.start_soon(guess, n)
+        assert statuses == [401] * 10
+        assert trio.current_time() - began_s >= 1
+        right = {"Authorization": "Bearer t"}
+        assert (await raw_handshake(server.port, {**at("203.0.113.7"), **right})).status == 429
+        other = await raw_handshake(server.port, {**at("203.0.113.8"), **right})
+        assert other.status == 101
+        await other.hang_up()
+        assert server.metrics.over_budget["failed_tokens"] >= 1
+
+
+async def test_an_address_has_so_many_places_for_resuming(raw_handshake):
+    """Connections that do not tell which call they go on with take places of their address only."""
+    limits = Limits(resumes_per_address=2, resume_s=5)
+    async with open_server(App(echo), insecure=True, limits=limits, **BEHIND) as server:
+        ada, bob = at("203.0.113.7"), at("203.0.113.8")
+        lines = [await raw_handshake(server.port, ada, "/ws?resume=1") for _ in range(3)]
+        await until(lambda: server.metrics.rejected["server_full"])
+        assert server.metrics.over_budget["resumes"] == 1
+        lines.append(await raw_handshake(server.port, bob, "/ws?resume=1"))
+        await trio.sleep(0.2)
+        assert server.metrics.over_budget["resumes"] == 1
+        for one in lines:
+            await one.hang_up()
+
+
+async def test_this_machine_has_no_budget():
+    """Without a trusted proxy a loopback address is not counted: it may be anybody."""
+    limits = Limits(calls_per_address=1)
+    async with (
+        open_server(App(echo), port=0, limits=limits) as server,
+        open_caller(server.url, mode="text"),
+        open_caller(server.url, mode="text") as second,
+    ):
+        assert second.hello
+
+
+async def test_every_budget_is_in_the_metrics():
+    """A row each, from the start."""
+    text = Metrics().exposition()
+    for budget in ("audio", "turns", "calls", "handshakes", "failed_tokens", "resumes"):
+        assert f'bargein_over_budget_total{{budget="{budget}"}} 0' in text
+
+
+async def test_a_caller_is_told_why(serving):
+    """`CallRefused` has the code."""
+    async with serving(echo, token="t") as place:
+        with pytest.raises(CallRefused) as refused:
+            async with place.call(mode="text", token="x"):
+                pass
+    assert refused.value.code == "unauthorized"
+
+
+async def until(is_so):
+    """Wait for what other tasks do, up to 20 seconds."""
+    for _ in range(400):
+        if is_so():
+            return
+        await trio.sleep(0.05)
+    pytest.fail("it did not happen")
+
+
+class Knocked:
+    """A connection that has asked for a call."""
+
+    def __init__(self, stream, status):
+        self.status = status
+        self._stream = stream
+
+    async def hang_up(self):
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            await self._stream.send_all(b"\x88\x82\0\0\0\0\x03\xe8")  # close, 1000
+        await self._stream.aclose()
+
+
+@pytest.fixture
+def raw_handshake():
+    """Ask for a call with headers of one's own."""
+
+    async def knock(port, headers, path="/ws?mode=text"):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        fields = {
+            "Host": "localhost",
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+            **headers,
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        await stream.send_all(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        with trio.fail_after(30):
+            answer = await stream.receive_some(4096)
+        knocked = Knocked(stream, int(answer.split(b" ")[1]))
+        if knocked.status != 101:
+            await stream.aclose()
+        return knocked
+
+    return knock
