@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -420,3 +421,29 @@ async def test_a_worker_does_not_outlive_its_parent(tmp_path: Path, pool_of: Mak
     await parent.wait()
     await parent.stdout.aclose()
     await until_gone(pid)
+
+
+async def test_any_mix_of_trouble_leaves_a_pool_that_works(pool_of: Make, tmp_path: Path) -> None:
+    """Forty jobs that hang, die, talk nonsense or are dropped, at random: the pool recovers."""
+    choices = random.Random(14)
+    pool = pool_of(size=2, attempts=2, late_s=0.2, cancel_s=0.5, ping_s=0.3)
+    wrong: list[object] = []
+
+    async def one(number: int) -> None:
+        await trio.sleep(choices.uniform(0, 3))
+        how = choices.choice(["nothing", "nothing", "nothing", "hang", "die", "garbage"])
+        with trio.move_on_after(choices.choice([0.05, LIMIT_S, LIMIT_S])) as scope:
+            heard = await do(pool, f"trouble {how} {tmp_path / str(number)}")
+        if not scope.cancelled_caught and heard != [b"one", b"two"]:
+            wrong.append((number, how, heard))
+
+    async with pool.open():
+        async with trio.open_nursery() as nursery:
+            for number in range(40):
+                nursery.start_soon(one, number)
+        assert not wrong
+        for _ in range(4):
+            assert await do(pool, "next") == [b"next"]
+        assert 1 <= len(pool.pids) <= 4
+        pids = pool.pids
+    assert not any(map(is_alive, pids))
