@@ -336,7 +336,8 @@ class Control:
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
                 work.to_background()
-            self._works.append(work)
+            if work.started_at_s is not None:  # what has not begun is held
+                self._works.append(work)
         self._call.nursery.start_soon(self._settle, receipt, [], self._works)
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:

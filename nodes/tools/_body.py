@@ -82,6 +82,8 @@ class Body:
             with self.scope:
                 if trio.current_effective_deadline() == -math.inf:
                     return  # it was cut before it began
+                if self.run is not None and not await self.run.may_go_on():
+                    return  # nothing begins while its turn is paused, or once that was cut
                 self.begun_at_s = trio.current_time()
                 on_begin()
                 with context.as_current():
