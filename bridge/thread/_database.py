@@ -13,6 +13,7 @@ Rules:
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,8 @@ CHECKPOINT_ROWS = 2000
 MAX_LOG_PAGES = 16_384
 """How long the log may be, in pages of 4 kB.  Where so much is written that it never rests, it is
 begun anew while writes wait for the disk, or are kept."""
+MODE = 0o600
+"""Of the files: what people said is for the user who runs the agent."""
 SCHEMA = 2
 """Of the file.  Format 1 had no additions; such a file is taken as it is, and becomes format 2."""
 
@@ -101,6 +104,7 @@ class Database:
             sqlite3.Error: It cannot be opened, or written to.
             ThreadError: A newer version has made it.
         """
+        _keep_private(self._path)
         connection = self._connect()
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -220,6 +224,20 @@ class Database:
         return sqlite3.connect(
             self._path, timeout=OPEN_WAIT_S, isolation_level=None, check_same_thread=False
         )
+
+
+def _keep_private(path: Path) -> None:
+    """Make a file for this user alone, or one of an older version so.
+
+    The log and the index beside it get the mode of the database from SQLite.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, MODE))
+        for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+            if one.exists() and one.stat().st_mode & ~MODE & 0o777:
+                one.chmod(MODE)
+    except OSError:
+        return  # SQLite says what is wrong, or the file is another user's who shares it
 
 
 def _write_all(

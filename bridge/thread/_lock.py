@@ -38,7 +38,7 @@ class ThreadLock:
             OSError: The file of the lock cannot be made.
         """
         folder = database.with_name(database.name + "-locks")
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._path = folder / hashlib.sha256(thread.encode()).hexdigest()[:32]
         self._descriptor = self._take()
 
