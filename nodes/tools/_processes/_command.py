@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 import string
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
 
 from .._context import ToolContext
-from .._errors import ToolDefinitionError
+from .._errors import BadArguments, ToolDefinitionError
 from .._schema import read_signature
 from .._tool import Tool
 from ._run import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
 
 Command = Sequence[str] | str
 """Program and arguments, or a line for a shell."""
+
+_SHELL_BREAK = re.compile(r"[|;&\n(`]")
+"""What begins another command in a line for a shell."""
+_WORD_BEGINS = re.compile(r"""\s["']?$""")
 
 
 class CommandTool(Tool):
@@ -40,6 +46,7 @@ class CommandTool(Tool):
         parameters: Mapping[str, Any] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        inherit: Sequence[str] = (),
         tty: bool = False,
         shell: bool = False,
         ladder: Ladder = DEFAULT_LADDER,
@@ -53,13 +60,17 @@ class CommandTool(Tool):
                 returns the command, whose annotated parameters are what the model gives; it runs
                 on the event loop and only builds.  In a template a part that is one name alone,
                 such as ``"{files}"``, becomes as many arguments as a list has, and none for
-                ``None``.  Write ``"--"`` before what a model chooses, or it may give an option.
+                ``None``.  What a model chooses cannot become an option: a value that begins with
+                ``-`` is refused, unless the template has ``"--"`` before it, or its type in
+                `parameters` is a ``Literal`` or an ``Enum``, whose values are yours.
                 With ``shell=True`` it is one string, and the values are quoted.
             name: What the model calls it; ``None`` for the function's name.
             description: What the model is told; ``None`` for the function's docstring.
             parameters: The types of a template's names; those left out are ``str``.
             cwd: Folder to run in; ``None`` for ours.
-            env: Variables beside ours, or instead of them.
+            env: Variables beside the few that it needs of ours (PATH, HOME, LANG and the like), or
+                instead of them: no secret of ours reaches it unless it is given here.
+            inherit: Names of other variables of ours that it gets, such as ``["GH_TOKEN"]``.
             tty: Whether the command gets a terminal of its own, for one that writes to
                 ``/dev/tty`` or only to a terminal.  It cannot read from it.
             shell: Whether the command is a line for ``/bin/sh``.
@@ -81,9 +92,17 @@ class CommandTool(Tool):
         else:
             build = _from_template(command, shell, parameters or {})
         self._build = build
+        self._is_template = not callable(command)
         self._signature = read_signature(build, ToolContext)
         self._run: Callable[..., Any] = partial(
-            run_command, cwd=cwd, env=env, tty=tty, shell=shell, ladder=ladder, limits=limits
+            run_command,
+            cwd=cwd,
+            env=env,
+            inherit=tuple(inherit),
+            tty=tty,
+            shell=shell,
+            ladder=ladder,
+            limits=limits,
         )
         # A second more than the ladder's own bound, so that the process is never given up before.
         options.setdefault("unwind_s", ladder.bound_s + SPARE_S)
@@ -95,8 +114,15 @@ class CommandTool(Tool):
         )
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        """Return the arguments as the function or the template takes them."""
-        return self._signature.parse(self.name, super().parse(arguments, raw))
+        """Return the arguments as the function or the template takes them.
+
+        Raises:
+            BadArguments: They do not fit, or one would become an option of the program.
+        """
+        parsed = self._signature.parse(self.name, super().parse(arguments, raw))
+        if self._is_template:
+            self._build(**parsed)  # refuses what would be an option
+        return parsed
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Run the command; cancelling stops it and all that it has started.
@@ -172,7 +198,12 @@ def _from_template(
             f"parameters= names {unknown[0]!r}, the template {template!r} not"
         )
 
+    chosen = {name for name in names if not _is_authors(types.get(name, str))}
+    exposed = _exposed(parts, shell) & chosen
+
     def build(**values: Any) -> Command:
+        for name in exposed:
+            _refuse_option(name, values.get(name))
         if shell:
             return parts[0].format_map({name: _quoted(value) for name, value in values.items()})
         return [argument for part in parts for argument in _fill(part, values)]
@@ -188,6 +219,40 @@ def _from_template(
         ]
     )
     return build
+
+
+def _exposed(parts: Sequence[str], shell: bool) -> set[str]:
+    """Return the names whose values begin a word that a program could read as an option."""
+    exposed: set[str] = set()
+    ends_options = False
+    for number, part in enumerate(parts):
+        before = ""
+        for literal, name, _, _ in string.Formatter().parse(part):
+            before += literal
+            if shell:
+                before = _SHELL_BREAK.split(before)[-1]
+                ends_options = " -- " in before
+            begins_word = bool(_WORD_BEGINS.search(before)) if shell else not before
+            if name and begins_word and not ends_options and (shell or number):
+                exposed.add(name)
+        ends_options = ends_options or (part == "--" and not shell)
+    return exposed
+
+
+def _is_authors(annotation: Any) -> bool:
+    """Whether all values of a type were chosen by who wrote the template."""
+    if annotation is None or annotation is type(None) or get_origin(annotation) is Literal:
+        return True
+    if isinstance(annotation, type) and issubclass(annotation, (Enum, bool)):
+        return True
+    inner = [one for one in get_args(annotation) if one is not Ellipsis]
+    return bool(inner) and all(_is_authors(one) for one in inner)
+
+
+def _refuse_option(name: str, value: Any) -> None:
+    for one in value if isinstance(value, (list, tuple)) else (value,):
+        if one is not None and str(one).startswith("-"):
+            raise BadArguments(f"bad arguments: {name}: it must not begin with '-', as {one!r:.80}")
 
 
 def _names(part: str) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,14 @@ from ._errors import CommandError
 
 _log = structlog.get_logger()
 _LAUNCHER = Path(__file__).with_name("_launch_child.py")
+
+
+INHERITED = (
+    *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"),
+    *("LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"),
+)
+"""Variables of ours that every command gets, as programs of MCP servers do, and those that tell
+languages and times.  No key or token of ours reaches what a model runs unless it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,7 @@ async def run_command(
     output: OnOutput | None = None,
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
+    inherit: Iterable[str] = (),
     stdin: str | None = None,
     tty: bool = False,
     shell: bool = False,
@@ -106,7 +115,8 @@ async def run_command(
         command: Program and arguments; one string for ``shell=True``.
         output: Called with stream and text, which is one whole line or several.
         cwd: Folder to run in; ``None`` for ours.
-        env: Variables beside ours, or instead of them.
+        env: Variables beside the few that it needs of ours (``INHERITED``), or instead of them.
+        inherit: Names of others of ours that it gets.
         stdin: What it reads; ``None`` for nothing.
         tty: Whether it gets a terminal, on which it then writes all; it cannot read from it.
         shell: Whether ``command`` is a line for ``/bin/sh``.
@@ -127,7 +137,9 @@ async def run_command(
         raise ValueError("a command with tty=True reads nothing: leave out stdin or tty")
     recorder = _Recorder(output, limits)
     began_s = trio.current_time()
-    process, taps = await _start(_arguments(command, shell), recorder, cwd, env, stdin, tty)
+    process, taps = await _start(
+        _arguments(command, shell), recorder, cwd, env, inherit, stdin, tty
+    )
     async with trio.open_nursery() as nursery:
         for tap in taps:
             nursery.start_soon(tap.run)
@@ -199,6 +211,7 @@ async def _start(
     recorder: _Recorder,
     cwd: str | os.PathLike[str] | None,
     env: Mapping[str, str] | None,
+    inherit: Iterable[str],
     stdin: str | None,
     tty: bool,
 ) -> tuple[trio.Process, list[Tap]]:
@@ -227,7 +240,7 @@ async def _start(
                 stdout=ends[0],
                 stderr=ends[-1],
                 cwd=cwd,
-                env={**os.environ, **({"TERM": TERM} if tty else {}), **(env or {})},
+                env={**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})},
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:  # ValueError: a null character in an argument
@@ -237,6 +250,11 @@ async def _start(
         Tap(read, recorder.listener(stream)) for read, stream in zip(ours, streams, strict=True)
     ]
     return process, taps
+
+
+def _inherited(names: Iterable[str]) -> dict[str, str]:
+    wanted = (*INHERITED, *names)
+    return {name: os.environ[name] for name in wanted if name in os.environ}
 
 
 async def _feed(process: trio.Process, data: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field
@@ -53,10 +53,39 @@ class TestTemplates:
 
     def test_a_list_is_as_many_arguments_and_none_is_no_argument(self):
         """Only where the name stands alone."""
-        parameters = {"files": list[str], "flag": str | None}
+        parameters = {"files": list[str], "flag": Literal["-l"] | None}
         tool = CommandTool(["ls", "{flag}", "--", "{files}"], "ls", parameters=parameters)
         assert argv(tool, files=["a", "b c"], flag=None) == ["ls", "--", "a", "b c"]
         assert argv(tool, files=[], flag="-l") == ["ls", "-l", "--"]
+
+    @pytest.mark.parametrize(
+        ("template", "options", "values", "refused"),
+        [
+            (["git", "log", "{branch}"], {}, {"branch": "--output=/etc/passwd"}, True),
+            (["git", "log", "{branch}"], {}, {"branch": "main"}, False),
+            (["git", "log", "--", "{branch}"], {}, {"branch": "--output=x"}, False),
+            (["git", "log", "-n{count}"], {}, {"count": "-3"}, False),
+            (["git", "log", "--since={day}"], {}, {"day": "-3"}, False),
+            (["tar", "{x}{y}"], {}, {"x": "-", "y": "a"}, True),
+            (["tar", "{x}{y}"], {}, {"x": "", "y": "-rf"}, True),
+            (["rm", "{files}"], {"files": list[str]}, {"files": ["a", "-rf"]}, True),
+            (["head", "{n}"], {"n": int}, {"n": -3}, True),
+            (["ls", "{flag}"], {"flag": Literal["-l", "-a"]}, {"flag": "-a"}, False),
+            ("grep {word} f", {}, {"word": "-f"}, True),
+            ("grep -- {word} f", {}, {"word": "-f"}, False),
+            ("grep -- {word} | head {n}", {}, {"word": "-f", "n": "-c9"}, True),
+            ("grep -e{word} f", {}, {"word": "-f"}, False),
+        ],
+    )
+    def test_a_value_cannot_become_an_option(self, template, options, values, refused):
+        """One that begins a word with '-' is refused, unless it comes after '--' or is ours."""
+        shell = isinstance(template, str)
+        tool = CommandTool(template, "t", parameters=options, shell=shell)
+        if not refused:
+            assert tool.parse(values) == values
+            return
+        with pytest.raises(BadArguments, match="must not begin with '-'"):
+            tool.parse(values)
 
     def test_a_line_for_a_shell_has_its_values_quoted(self):
         """With shell=True a value is still one word of the line."""
@@ -207,3 +236,16 @@ class TestRuns:
             running.interrupt("cancel")
             await running.done.wait()
             assert running.outcome == "not_started"
+
+
+async def test_a_command_gets_no_secret_of_ours(monkeypatch, open_bench):
+    """Only the variables that every program needs, those that are named, and those given."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("GH_TOKEN", "named")
+    tool = CommandTool(["env"], "t", inherit=["GH_TOKEN"], env={"COLOR": "never"})
+    async with open_bench(tool) as bench:
+        content = (await bench.start("t").result()).content
+    assert "PATH=" in content
+    assert "GH_TOKEN=named" in content
+    assert "COLOR=never" in content
+    assert "OPENAI_API_KEY" not in content
