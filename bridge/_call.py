@@ -361,7 +361,13 @@ class Call:
 
     def snapshot(self) -> Snapshot:
         """Return what the call is doing, with all that a watcher shows."""
-        now_s = trio.current_time()
+        return self._snapshot_at(trio.current_time())
+
+    def last_snapshot(self) -> Snapshot:
+        """Return what the call was doing at its last change of state; for after its event loop."""
+        return self._snapshot_at(self._state.since_s)
+
+    def _snapshot_at(self, now_s: float) -> Snapshot:
         turn = self.control.target()
         keeper = self._state
         return Snapshot(

@@ -125,9 +125,10 @@ class History:
             step: The step it goes on with, from 1; 0 before the first.
             note: What the user adds to the task; empty adds nothing to the history.
         """
-        if note.strip():
+        line = " ".join(note.split())
+        if line:
             where = f"resumed at step {step}" if step else "resumed"
-            self._add(NoteEntry(trio.current_time(), f"{where}: + {note.strip()}", kind="control"))
+            self._add(NoteEntry(trio.current_time(), f"{where}: + {line}", kind="control"))
 
     def set_agent(
         self, turn: int, agent: str, generated: str, heard: str, basis: HeardBasis

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import structlog
 import trio
@@ -25,7 +25,7 @@ from ..events import (
 )
 from ._background import BackgroundTurn
 from ._receipt import Receipt
-from ._verbs import Verb
+from ._verbs import PauseTools, Verb, check_verb
 from ._work import Work
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Control:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self.pause_tools = "finish"
+        self._pause_tools: PauseTools = "finish"
         self.is_closing = False
         self._receipts = 0
         self._users = 0
@@ -75,6 +75,18 @@ class Control:
     def is_paused(self) -> bool:
         """Whether everything is held."""
         return self._paused is not None
+
+    @property
+    def pause_tools(self) -> PauseTools:
+        """What a pause means to the tools of the turn."""
+        return self._pause_tools
+
+    @pause_tools.setter
+    def pause_tools(self, meaning: PauseTools) -> None:
+        if meaning not in get_args(PauseTools):
+            known = ", ".join(get_args(PauseTools))
+            raise ValueError(f"pause_tools is one of {known}, not {meaning!r}")
+        self._pause_tools = meaning
 
     @property
     def is_stopping(self) -> bool:
@@ -180,7 +192,11 @@ class Control:
             verb: The verb.
             text: The instruction of ``redirect``, the note of ``resume``.
             source: Who uses it.
+
+        Raises:
+            ValueError: There is no such verb.
         """
+        check_verb(verb)
         event = (
             EmergencyStop() if verb == "emergency_stop" else ControlRequested(verb=verb, text=text)
         )
@@ -296,7 +312,7 @@ class Control:
             self._upgrade_record(receipt)
         if before is not None and before is not receipt and not before.settled:
             self._call.nursery.start_soon(_settle_with, before, receipt)
-        if receipt.verb not in ("resume", "pause") and not receipt.settled:
+        if receipt.verb not in ("resume", "pause", "shutdown") and not receipt.settled:
             self._call.nursery.start_soon(self._settle, receipt, self._runs, self._works)
         self._call.touch_state()
 
@@ -414,7 +430,7 @@ class Control:
         self._cut(receipt.verb, message)
         for work in self._call.work:
             self._interrupt(work, "cancel")
-        self._call.nursery.start_soon(self._close, receipt, self._shutdown_s)
+        self._call.nursery.start_soon(self._close, receipt, self._runs, self._works)
 
     def _cut(self, verb: Verb, message: Message) -> None:
         for source in self._sources():
@@ -450,6 +466,14 @@ class Control:
 
     async def _settle(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         """Wait until everything that a verb has stopped is over, then say so."""
+        await self._end_of(receipt, runs, works)
+        receipt.settled.set()
+        if self._under_way is receipt and receipt.verb != "pause":
+            self._under_way = None
+        self._call.touch_state()
+
+    async def _end_of(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+        """Wait until everything that a verb has stopped is over, by its last deadline."""
         for run in runs:
             await run.finished()
         ends_s = max(
@@ -464,10 +488,6 @@ class Control:
                     await work.done.wait()
         if scope.cancelled_caught:
             log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
-        receipt.settled.set()
-        if self._under_way is receipt and receipt.verb not in ("pause", "shutdown"):
-            self._under_way = None
-        self._call.touch_state()
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -478,9 +498,9 @@ class Control:
             receipt.settled.set()
         self._unsettled.clear()
 
-    async def _close(self, receipt: Receipt, deadline_s: float) -> None:
-        with trio.move_on_after(deadline_s):
-            await receipt.settled
+    async def _close(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+        with trio.move_on_after(self._shutdown_s):
+            await self._end_of(receipt, runs, works)
         for work in self._call.work:
             work.interrupt("shutdown")
         self._call.end("shutdown")

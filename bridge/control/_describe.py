@@ -45,7 +45,7 @@ def describe(call: Call, verb: Verb) -> str:
     title = _TITLES[verb]
     reason = call.why_not(verb)
     if reason:
-        return f"{title}: nothing would happen; {reason}."
+        return over(verb, reason)
     parts = [_EFFECTS[verb]]
     turn = call.control.target()
     saved = _finished(call, turn)
@@ -56,6 +56,11 @@ def describe(call: Call, verb: Verb) -> str:
         told_of = (f"{work.name} {work.consequence(told)}" for work in call.control.reach(verb))
         parts += dict.fromkeys(told_of)
     return f"{title}: {'; '.join(parts)}."
+
+
+def over(verb: Verb, reason: str = "the call is over") -> str:
+    """Return the line for a verb that would do nothing."""
+    return f"{_TITLES[verb]}: nothing would happen; {reason}."
 
 
 def _finished(call: Call, turn: Turn | None) -> int:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
-from ._describe import describe
+from ._describe import describe, over
 from ._feed import Snapshot, Subscription
 from ._receipt import Receipt
-from ._verbs import Verb
+from ._verbs import Verb, check_verb
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -49,8 +49,12 @@ class Handle:
         """Go on exactly where a pause has stopped everything.
 
         Args:
-            note: What the model is told besides; empty for nothing.
+            note: What the model is told besides, as one line; empty for nothing.
+
+        Raises:
+            TypeError: The note is no text.
         """
+        _check_text("resume", note)
         return self._use("resume", note)
 
     def redirect(self, text: str) -> Receipt:
@@ -61,7 +65,9 @@ class Handle:
 
         Raises:
             ValueError: The text is empty.
+            TypeError: It is no text.
         """
+        _check_text("redirect", text)
         if not text.strip():
             raise ValueError(
                 f"redirect() needs an instruction, not {text!r}; to stop, use cancel()"
@@ -93,9 +99,9 @@ class Handle:
             deadline_s: How long tools may take to end, in seconds.
 
         Raises:
-            ValueError: The deadline is negative.
+            ValueError: The deadline is no number, or negative.
         """
-        if not deadline_s >= 0:
+        if not isinstance(deadline_s, int | float) or not deadline_s >= 0:
             raise ValueError(f"shutdown() deadline_s= is a number from 0, not {deadline_s!r}")
         return self._run(lambda: self._call.control.shut_down(deadline_s), self._stale("shutdown"))
 
@@ -117,13 +123,18 @@ class Handle:
             text: What the user says.
 
         Returns:
-            Whether it was taken; False once the call is over or is shutting down.
+            Whether it was taken; False for a text without a word, and once the call is over or is
+            shutting down.
+
+        Raises:
+            TypeError: It is no text.
         """
+        _check_text("send_input", text)
         return self._run(lambda: self._take_input(text), lambda: False)
 
     def _take_input(self, text: str) -> bool:
         call = self._call
-        if call.control.is_closing or call.ended.is_set():
+        if not text.strip() or call.control.is_closing or call.ended.is_set():
             return False
         call.router.publish_detached(UserTranscriptionReceived(content=text), "caller")
         call.router.publish_detached(UserStoppedSpeaking(), "caller")
@@ -156,15 +167,19 @@ class Handle:
 
     def snapshot(self) -> Snapshot:
         """Return what the call is doing at this moment."""
-        return self._run(self._call.snapshot, self._call.snapshot)
+        return self._run(self._call.snapshot, self._call.last_snapshot)
 
     def describe(self, verb: Verb) -> str:
         """Say in one line what a verb would do now; the receipt then shows the same.
 
         Args:
             verb: The verb.
+
+        Raises:
+            ValueError: There is no such verb.
         """
-        return self._run(lambda: describe(self._call, verb), lambda: "The call is over.")
+        check_verb(verb)
+        return self._run(lambda: describe(self._call, verb), lambda: over(verb))
 
     def _run(self, fn: Callable[[], T], stale: Callable[[], T]) -> T:
         """Call a function in the call's event loop, wherever this is called from."""
@@ -177,3 +192,8 @@ class Handle:
 
     def __repr__(self) -> str:
         return f"<Handle of call {self._call.call_id!r}>"
+
+
+def _check_text(verb: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{verb}() takes a text, not {text!r}")
