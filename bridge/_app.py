@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import structlog
 import trio
 
-from routes import Message
+from routes import Message, RouteDefinitionError
 
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
@@ -285,10 +285,7 @@ class App:
 
     async def _answer(self, call: Call) -> None:
         try:
-            answering = self.answer(call)
-            if not inspect.isawaitable(answering):
-                raise TypeError(f"{_qualified(self.answer)} gave {answering!r}; make it async def")
-            await answering
+            await run_answer(self.answer, call)
         except Exception as error:
             call.router.caught(error)
             log.exception("answer_failed", answer=_qualified(self.answer), exc_info=error)
@@ -319,6 +316,21 @@ def _checked_admit(admit: Admit | None) -> Admit | None:
             f"App(admit={admit!r}) must be a function that takes the CallRequest: {error}"
         ) from None
     return admit
+
+
+async def run_answer(answer: Answer, call: Call) -> None:
+    """Let a function answer a call.
+
+    Raises:
+        RouteDefinitionError: It is no async function, nor gives what one does.
+    """
+    answering = answer(call)
+    if not inspect.isawaitable(answering):
+        raise RouteDefinitionError(
+            f"{_qualified(answer)}() gave {type(answering).__name__}; write async def, "
+            "so that it can be awaited"
+        )
+    await answering
 
 
 def _qualified(answer: object) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from bridge import RouteDefinitionError
 from bridge.events import AgentResponse
 from routes._closing import closing
 
@@ -58,11 +59,23 @@ class ReasoningNode(Node, ABC):
             The events that ``process_context`` yields.
         """
         self.current_response = ""
-        async with closing(self.process_context(self.context)) as answer:
+        answered = self.process_context(self.context)
+        if not hasattr(answered, "__aiter__"):
+            raise self._no_pieces(answered)
+        async with closing(answered) as answer:
             async for event in answer:
                 if isinstance(event, AgentResponse):
                     self.current_response += event.content
                 yield event
+
+    def _no_pieces(self, answered: object) -> RouteDefinitionError:
+        """Return what tells that ``process_context`` is no async generator."""
+        if isinstance(answered, Coroutine):
+            answered.close()  # it is never awaited
+        return RouteDefinitionError(
+            f"{type(self).__name__}.process_context() gave {type(answered).__name__}; write async "
+            "def, and yield the pieces of the answer instead of returning it"
+        )
 
     def on_interrupt_generate(self, message: Message | None) -> Any:
         """Hear that an answer was cut; meant for ``interrupt_on(…, handler=…)``.

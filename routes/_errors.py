@@ -55,7 +55,7 @@ class PublishLoop(SafeText, RouteError):
         )
 
 
-class ScopeLeak(RouteError):
+class ScopeLeak(SafeText, RouteError):
     """A cancel scope or nursery that a generator held across a ``yield`` reached others' code."""
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from routes import Message
 
+from .._app import run_answer
 from .._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ._cells import clean, one_line
 from ._conversation import Conversation
@@ -105,7 +106,7 @@ class _Answered:
     async def __call__(self, call: Call) -> None:
         self.earlier = call.history.entries  # what it says first is told as it is said
         try:
-            await self._answer(call)
+            await run_answer(self._answer, call)
         finally:
             self._is_over = True
 

@@ -90,7 +90,7 @@ class _Shown:
             known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
             words = _WORDS.get(name)
             text = name.replace("_", " ") if words is None else words.format_map(_Known(known))
-            self._tell(Line(f"{one_line(text, 160)}{_why(event)}", "warn", "! "))
+            self._tell(Line(f"{one_line(text, 160)}{_hint(known)}{_why(event)}", "warn", "! "))
         return event
 
     def _tell(self, line: Line) -> None:
@@ -100,6 +100,12 @@ class _Shown:
         elif self._token is not None:  # another thread
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._show, line)
+
+
+def _hint(known: dict[str, str]) -> str:
+    """Return what a warning advises, below the chain that it is about."""
+    lines = [known[key] for key in ("route", "hint") if "hint" in known and key in known]
+    return "".join(f"\n  {clean(line)}" for line in lines)
 
 
 def _why(event: EventDict) -> str:

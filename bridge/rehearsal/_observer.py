@@ -13,7 +13,7 @@ from typing import Any, final
 
 from routes import Message
 
-from .._app import Answer, App
+from .._app import Answer, App, run_answer
 from .._call import Call
 from ..events import (
     AgentAudio,
@@ -73,7 +73,7 @@ class Observer:
 
         async def answer_watched(call: Call) -> None:
             self._watch(call)
-            await answer(call)
+            await run_answer(answer, call)
 
         return answer_watched
 

@@ -165,7 +165,7 @@ async def _generates(call: Call) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("wrong", [lambda call: None, lambda call: 5, _generates])
 async def test_an_answer_that_is_not_async(autojump_clock, wrong):
-    """It is told as an error of that call, with the way to put it right in the log."""
+    """It is told as an error of that call, with the way to put it right."""
     line = Silence()
     with structlog.testing.capture_logs() as logs:
         async with App(wrong).open_call(line) as call:
@@ -173,7 +173,8 @@ async def test_an_answer_that_is_not_async(autojump_clock, wrong):
     (entry,) = [entry for entry in logs if entry["event"] == "answer_failed"]
     assert entry["log_level"] == "error"
     (error,) = [event for event in line.events if isinstance(event, AgentError)]
-    assert error.message.startswith("TypeError in ")
+    assert error.message.startswith("RouteDefinitionError in ")
+    assert "write async def" in error.message
 
 
 class Ears:

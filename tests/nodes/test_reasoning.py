@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import Call
+from bridge import Call, RouteDefinitionError
 from bridge.events import (
     AgentResponse,
     DTMFOutput,
@@ -146,3 +146,14 @@ async def test_a_clean_up_that_hangs_is_bounded(autojump_clock):
     await anext(stream)
     await stream.aclose()
     assert trio.current_time() == 1.0
+
+
+async def test_an_answer_that_is_returned_instead_of_yielded():
+    """The error says to yield; nothing warns of a coroutine that was never awaited."""
+
+    class Returns(ReasoningNode):
+        async def process_context(self, context: ConversationContext) -> AgentResponse:
+            return AgentResponse(content="Hello.")
+
+    with pytest.raises(RouteDefinitionError, match=r"Returns\.process_context\(\).*yield"):
+        await anext(Returns().generate())

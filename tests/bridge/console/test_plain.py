@@ -244,3 +244,12 @@ def test_half_a_terminal(open_tty, stream):
     tty.until("You said: hello")
     assert tty.end() == 0
     assert tty.is_restored()
+
+
+def test_an_answer_that_is_not_async_is_told(run_chat, folder):
+    """The console watches the answer from outside; what is wrong with it is told all the same."""
+    (folder / "plain.py").write_text(
+        "from bridge import App\ndef answer(call):\n    pass\napp = App(answer)\n"
+    )
+    result = run_chat("hello\n", target="plain:app", code=1)
+    assert "answer() gave NoneType; write async def" in result.stderr

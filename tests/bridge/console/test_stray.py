@@ -28,15 +28,17 @@ async def test_warnings_are_shown():
     log.info("verb_used", verb="cancel")
     log.warning("odd\x1b[2J_thing", pii_words="secret")
     log.warning("tool_abandoned", tool="pay")
+    log.warning("chain_goes_nowhere", route=".stream(talk)", hint="add .broadcast()")
     log.error("stage_failed")  # an event tells it
     await trio.to_thread.run_sync(lambda: log.warning("from_a_thread"))
     await trio.sleep(0.01)
     assert shown == [
         "odd thing",
         "pay does not stop; it was given up, and may still run",
+        "chain goes nowhere\n  .stream(talk)\n  add .broadcast()",
         "from a thread",
     ]
-    assert len(file.getvalue().splitlines()) == 5
+    assert len(file.getvalue().splitlines()) == 6
     assert "secret" not in file.getvalue()
 
 
