@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies beside this file
 
-from spoken import day_in, last_said, means_no, means_yes, name_in, number_in, time_in
+from spoken import day_in, last_said, means_no, means_yes, name_in, people_in, time_in
 
 from bridge import AgentEntry, App, Call
 from bridge.events import AgentResponse, EndCall
@@ -38,6 +38,11 @@ QUESTIONS = {
     "guests": "For how many people?",
     "day": "For what day, and at what time?",
 }
+CALLED = {
+    "name": r"\bname\b",
+    "guests": r"people|guests|number|how many",
+    "day": r"\bday|date|time",
+}
 
 
 class Waiter(ReasoningNode):
@@ -57,10 +62,12 @@ class Waiter(ReasoningNode):
         """Return what a text tells for the fields; None for what it does not tell."""
         told = {
             "name": name_in(text, asked=self.asked == "name"),
-            "guests": last_said(text, number_in),
+            "guests": last_said(text, people_in),
             "day": last_said(text, lambda part: day_in(part, self.today())),
             "time_of_day": last_said(text, time_in),
         }
+        if told["guests"] and "guests" in self.fields and re.search(r"\b(?:more|extra)\b", text):
+            told["guests"] += self.fields["guests"]
         if self.asked == "day" and "guests" in self.fields and not re.search("people|of us", text):
             told["time_of_day"] = told["time_of_day"] or time_in(f"at {told.pop('guests')}")
         return told
@@ -97,7 +104,11 @@ class Waiter(ReasoningNode):
             yield AgentResponse(content="It is booked. See you then!")
             yield EndCall()
         elif was_read and means_no(said) and before == self.fields:
+            self.asked = "change"
             yield AgentResponse(content="What shall I change?")
+        elif self.asked == "change" and before == self.fields and (field := field_called(said)):
+            self.asked = field
+            yield AgentResponse(content=QUESTIONS[field])
         else:
             self.asked = ""
             yield AgentResponse(content=self.read_back())
@@ -121,6 +132,12 @@ class Waiter(ReasoningNode):
         last = next((entry for entry in reversed(entries) if isinstance(entry, AgentEntry)), None)
         complete = all(name in self.fields for name in QUESTIONS)
         return complete and last is not None and last.heard.endswith(self.read_back())
+
+
+def field_called(text: str) -> str:
+    """Return which field a text speaks of; empty for none."""
+    called = (name for name, words in CALLED.items() if re.search(words, text, re.I))
+    return next(called, "")
 
 
 async def answer(call: Call, today: Callable[[], date] = date.today) -> None:

@@ -46,10 +46,12 @@ TIME = re.compile(
     re.I,
 )
 YES = (
-    r"yes|yeah|yep|yup|sure|of course|correct|right|exactly|perfect|absolutely|definitely|fine|okay"
-    r"|ok|go ahead|do it|please do|book it|sounds good|great|confirm|confirmed|it is|that is it"
+    r"yes|y|yeah|yep|yup|sure|of course|correct|right|exactly|perfect|absolutely|definitely|fine"
+    r"|okay|ok|go ahead|do it|please do|book it|sounds good|great|confirm|confirmed|it is"
+    r"|that is it"
 )
-NO = r"no|nope|nah|wrong|incorrect|(?:do not|don't) think so|do not|don't|not"
+NO = r"no|n|nope|nah|wrong|incorrect|(?:do not|don't) think so|do not|don't|not"
+NO_REFUSAL = r"\b(?:no (?:problem|worries|rush|doubt)|(?:do not|don't) mind|why not|not bad)\b"
 CORRECTION = r"\b(?:no|wait|actually|sorry|i mean|i meant|rather|make (?:it|that)|instead)\b(?! of)"
 DENIED = (
     r"\b(?:not|instead of|rather than|(?:do not|don't) (?:want|mean))\s+"
@@ -58,7 +60,7 @@ DENIED = (
 
 # "Under miller", but "for Miller" only with a capital: "for dinner" is no name.
 NAMES = (
-    r"(?i:\bname(?:'s| is|:)|\bcall me|\bunder(?: the name(?: of)?)?|^it's) (\w.*)",
+    r"(?i:\bname(?:'s| is| to|:)|\bcall me|\bunder(?: the name(?: of)?)?|^it's) (\w.*)",
     r"(?i:\bi am|\bi'm|\bfor|\bthis is) ([A-Z].*)",
 )
 NO_NAME = re.compile(
@@ -70,7 +72,7 @@ NO_NAME = re.compile(
 
 def means_no(text: str) -> bool:
     """Return whether a text says no, wherever in it."""
-    return re.search(rf"\b(?:{NO})\b", plain(text)) is not None
+    return re.search(rf"\b(?:{NO})\b", re.sub(NO_REFUSAL, " ", plain(text))) is not None
 
 
 def means_yes(text: str) -> bool:
@@ -110,6 +112,13 @@ def number_in(text: str) -> int | None:
     rest = without_days(without_times(plain(text)))
     found = re.search(rf"(?<!half )\b{NUMBER}", rest)  # "half eight" is a time, but which?
     return value_of(found[0]) if found else None
+
+
+def people_in(text: str) -> int | None:
+    """Return how many people are told, added up where it is "two adults and two kids"."""
+    kinds = r"adults?|grown ups?|kids?|child(?:ren)?|bab(?:y|ies)"
+    counts = re.findall(rf"\b({NUMBER})\s+(?:{kinds})\b", plain(text))
+    return sum(map(value_of, counts)) if len(counts) > 1 else number_in(text)
 
 
 def times(text: str) -> Iterator[re.Match[str]]:
@@ -167,6 +176,8 @@ def days(text: str, today: date) -> Iterator[tuple[str, date | None]]:
         ahead = (WEEKDAYS.index(named[1]) - today.weekday() - 1) % 7 + 1
         if "next week" in text:
             ahead = 7 - today.weekday() + WEEKDAYS.index(named[1])
+        elif re.search(rf"\ba week (?:from|on) {named[1]}|\b{named[1]} week\b", text):
+            ahead += 7
         yield named[0], today + timedelta(ahead)
 
 
