@@ -88,7 +88,7 @@ def detail(error: BaseException, *, with_text: bool = True) -> str:
 def _detail(error: BaseException, with_text: bool) -> Iterator[str]:
     text = str(error)
     shown = _safe_text(error) if with_text else ""  # it stands in the headline, if there is one
-    if with_text and (untold := text.removeprefix(shown).lstrip(": ")):
+    if with_text and (untold := text.removeprefix(shown).lstrip(":; ")):
         yield untold
     yield from (note for note in getattr(error, "__notes__", ()) if note != shown)
     place = where_in_app(error)

@@ -5,6 +5,7 @@ RouteError                something went wrong while routes ran
  +-- StageTimeout         a stage did not give its next value in time
  +-- PublishLoop          a route feeds itself
  +-- ScopeLeak            a generator's cancel scope or nursery reached code outside of it
+ +-- NotAnEvent           something that is no event was to be published
 Interrupted               raised by InterruptToken.throw_if_requested
 """
 
@@ -65,6 +66,23 @@ class ScopeLeak(SafeText, RouteError):
             "@trio.as_safe_channel, and give it to .stream(), or read it by "
             "'async with fn(...) as values: async for value in values: ...'"
         )
+
+
+class NotAnEvent(SafeText, RouteError, TypeError):
+    """Something that is no event was to be published."""
+
+    def __init__(self, value: object, fix: str) -> None:
+        super().__init__(value, fix)
+        self.value = value
+        self.fix = fix
+
+    @property
+    def safe_text(self) -> str:
+        """What may be shown where the value, which may be what somebody says, is hidden."""
+        return f"broadcast() publishes events, not {type(self.value).__name__}; {self.fix}"
+
+    def __str__(self) -> str:
+        return f"{self.safe_text}; it was given {self.value!r:.80}"
 
 
 class Interrupted(Exception):

@@ -22,7 +22,7 @@ import trio
 
 from ._alarms import Alarms
 from ._calls import is_async_function, name_of, needs_function, needs_plain_function
-from ._errors import PublishLoop, RouteDefinitionError
+from ._errors import NotAnEvent, PublishLoop, RouteDefinitionError
 from ._failures import KINDS_KEPT, Failures
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
@@ -275,7 +275,7 @@ class Router:
         if type(event) not in publishable:  # the usual case is known to be one
             event = value.event if type(value) is Message else value
             if type(event) not in publishable and not is_event(event):
-                raise TypeError(_no_event(event))
+                raise NotAnEvent(event, _as_event(event))
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
 
@@ -553,11 +553,10 @@ class Router:
         self._alarms.take_away(key)
 
 
-def _no_event(value: object) -> str:
-    fix = "make an event of it, such as AgentResponse(content=...)"
+def _as_event(value: object) -> str:
     if shape_of(value) is Shape.CHANNEL:
-        fix = "give the function that it comes from to .stream(), which reads it"
-    return f"broadcast() publishes events, not {type(value).__name__}: {value!r:.80}; {fix}"
+        return "give the function that it comes from to .stream(), which reads it"
+    return "make an event of it, such as AgentResponse(content=...)"
 
 
 @asynccontextmanager

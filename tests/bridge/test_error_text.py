@@ -75,6 +75,21 @@ async def test_what_the_framework_says_is_for_everybody(autojump_clock):
     assert "did you mean" not in error.detail
 
 
+async def test_text_instead_of_an_event_is_told_without_it(autojump_clock):
+    """Everybody reads what to write instead, and only the developer what was to be said."""
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="agent").on(DTMFInput).map(lambda message: "my secret").broadcast()
+
+    async with open_call(answer, expect_errors=True) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await trio.testing.wait_all_tasks_blocked()
+    (error,) = caller.events(AgentError)
+    assert "publishes events, not str; make an event of it" in error.message
+    assert "secret" not in error.message
+    assert error.detail.startswith("it was given 'my secret'")
+
+
 @pytest.mark.parametrize(
     "fn",
     [
