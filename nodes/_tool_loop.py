@@ -255,7 +255,10 @@ class ToolLoop:
 
     async def _finish(self, id: str) -> None:
         result = await self.meter.within(self.running[id].result)
-        self._story.add_result(self.running.pop(id), result)
+        running = self.running.pop(id)
+        self._story.add_result(running, result)
+        if running.capped is not None and self.meter.answers_to(running.capped.meter):
+            raise running.capped  # an agent inside the tool has reached a cap of this answer
         if self._turn is None or self._turn.phase != "permission":  # another one may wait for it
             self._show("tool" if self.running else "between_tools")
 

@@ -288,6 +288,10 @@ class Meter:
                 if limit is not None and meter.used(one) >= limit - _CLOSE:
                     raise meter._capped(one)
 
+    def answers_to(self, meter: Meter | None) -> bool:
+        """Whether a meter is this one, or one that this one is a part of."""
+        return meter in self._lineage
+
     async def within(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
         """Await what a function gives, for as long as the time at work lasts.
 

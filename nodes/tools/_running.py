@@ -101,6 +101,12 @@ class RunningTool:
         """Whether it was cancelled and unwinds, or has unwound."""
         return self._body is not None and self._body.scope.cancel_called
 
+    @property
+    def capped(self) -> Capped | None:
+        """The cap that something inside it has reached; ``None`` if it failed by none."""
+        error = None if self._body is None else self._body.error
+        return error if isinstance(error, Capped) else None
+
     # --- bridge.control.Work ----------------------------------------------------------------------
 
     def interrupt(self, verb: Verb) -> StillRunning | None:

@@ -101,6 +101,30 @@ async def test_a_sub_agent_at_its_cap_fails_its_tool_alone(autojump_clock):
         assert caller.events(TurnEnded)[0].outcome == "completed"
 
 
+async def test_a_cap_of_the_turn_that_is_reached_inside_a_sub_agent_ends_the_turn(autojump_clock):
+    """However deep it is reached, the turn ends as capped, and no model is asked further."""
+    inner = Script([asks("nap", "i", seconds=1)], ["four"])
+    middle = Script([asks("research", "m", question="2+2")], ["so I hear"])
+    outer = Script([asks("research", "o", question="2+2")], ["It is four."])
+    deep = sub_agent(inner)
+
+    @tool
+    async def research(question: str) -> str:
+        """Ask a sub-agent that has one of its own."""
+        node = ChatNode(middle, tools=[deep])
+        return "".join([piece.content async for piece in node.generate()])
+
+    node = ChatNode(outer, tools=[research], caps=Caps(tool_calls=2))
+    async with open_call(answer_with(node), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        (ended,) = caller.events(TurnEnded)
+        assert (ended.outcome, ended.capped) == ("capped", "tool_calls")
+        assert set(results(caller)) == {"o", "m"}
+        assert not caller.call.work
+    assert (len(inner.asked), len(middle.asked), len(outer.asked)) == (1, 1, 1)
+
+
 async def test_an_answer_that_a_tool_has_caused_is_a_turn_of_its_own(autojump_clock):
     """A turn begun by an event that a tool publishes has caps of its own."""
 
