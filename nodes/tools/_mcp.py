@@ -6,6 +6,7 @@ async with McpServer(["python", "server.py"]).open() as tools:
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,10 +15,17 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import structlog
 import trio
 
 from ._errors import BadArguments, ToolDefinitionError
-from ._mcp_content import ArgumentCheck, result_text
+from ._mcp_content import (
+    MOST_OF_DESCRIPTION,
+    MOST_OF_SCHEMA,
+    ArgumentCheck,
+    bounded,
+    result_text,
+)
 from ._mcp_errors import McpExtraError, McpToolError
 from ._mcp_session import Link, McpSession
 from ._mcp_stdio import ServerProcess
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
 
 START_S = 30.0
 """Launchers such as npx and uvx fetch the server first; its own start takes a second or two."""
+_log = structlog.get_logger()
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -56,7 +65,7 @@ class McpTool(Tool):
         hints = remote.annotations
         super().__init__(
             name,
-            remote.description or remote.title or "",
+            bounded(remote.description or remote.title or "", MOST_OF_DESCRIPTION),
             remote.input_schema,
             read_only=hints is not None and hints.read_only_hint is True,
             **options,
@@ -201,6 +210,10 @@ class McpServer:
                 )
         tools: dict[str, Tool] = {}
         for remote in remotes:
+            if len(json.dumps(remote.input_schema)) > MOST_OF_SCHEMA:
+                _log.warning("mcp_tool_not_offered", server=self.name, tool=remote.name[:64],
+                             problem=f"its schema is over {MOST_OF_SCHEMA} characters")  # fmt: skip
+                continue
             name = _free_name(self.prefix + remote.name, tools)
             check = ArgumentCheck(self.name, remote.name, remote.input_schema)
             tools[name] = McpTool(session, name, remote, check, **self._options(remote.name))

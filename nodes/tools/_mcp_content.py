@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from nodes.processes import Excerpt
+
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
 
@@ -15,8 +17,27 @@ _log = structlog.get_logger()
 _MOST_COMPLAINTS = 5
 
 
+MOST_OF_RESULT = (8_000, 8_000)
+"""Characters kept of the beginning and the end of a result, as of what a command writes."""
+
+MOST_OF_DESCRIPTION = (3_000, 1_000)
+"""Of the description of a tool; it is sent with every question to the model."""
+
+MOST_OF_SCHEMA = 32_000
+"""Characters of the schema of a tool's arguments, as JSON; a longer one is not offered."""
+
+
+def bounded(text: str, most: tuple[int, int]) -> str:
+    """Return a text with its middle left out if it is long, and a word on that."""
+    if len(text) <= sum(most):
+        return text
+    excerpt = Excerpt(*most)
+    excerpt.add(text)
+    return str(excerpt)
+
+
 def result_text(result: CallToolResult) -> str:
-    """Return what the model is told of a result.
+    """Return what the model is told of a result, with its middle left out if it is long.
 
     Text comes as it is.  What is no text is named with its type and size, since a model that calls
     tools reads text.  Structured content is shown where no text says the same, as the specification
@@ -24,8 +45,8 @@ def result_text(result: CallToolResult) -> str:
     """
     blocks = [_block_text(block) for block in result.content]
     if not blocks and result.structured_content is not None:
-        return json.dumps(result.structured_content, ensure_ascii=False)
-    return "\n".join(blocks)
+        blocks = [json.dumps(result.structured_content, ensure_ascii=False)]
+    return bounded("\n".join(blocks), MOST_OF_RESULT)
 
 
 def _block_text(block: ContentBlock) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
+from ._mcp_content import MOST_OF_RESULT, bounded
 from ._mcp_errors import McpServerError, McpToolError
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def _failure(tool: str, error: Exception, link: Link | None) -> McpToolError:
     from mcp import MCPError
 
     told = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
-    why = _why(error, link)
+    why = bounded(_why(error, link), MOST_OF_RESULT)
     return McpToolError(f"The call of {tool!r} failed: {why}.", is_effect_unknown=not told)
 
 

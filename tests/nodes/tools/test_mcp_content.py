@@ -8,7 +8,12 @@ import pytest
 from mcp_types import CallToolResult
 from structlog.testing import capture_logs
 
-from nodes.tools._mcp_content import ArgumentCheck, result_text
+from nodes.tools._mcp_content import (
+    MOST_OF_DESCRIPTION,
+    ArgumentCheck,
+    bounded,
+    result_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +82,19 @@ def test_a_broken_schema() -> None:
         check = ArgumentCheck("s", "t", {"type": "no such type"})
     assert check.complaints({"a": 1}) == []
     assert [(entry["server"], entry["tool"]) for entry in logs] == [("s", "t")]
+
+
+def test_a_long_result_has_its_middle_left_out() -> None:
+    """A server cannot fill the model's context: beginning and end are kept, as of a command."""
+    long = {"type": "text", "text": "a" * 10_000 + "b" * 1_000_000 + "c" * 10_000}
+    for given in ({"content": [long]}, {"content": [], "structuredContent": {"x": long["text"]}}):
+        text = result_text(CallToolResult.model_validate(given))
+        assert len(text) < 16_200
+        assert "a" * 7_900 in text
+        assert "c" * 7_900 in text
+
+
+def test_a_long_description_is_bounded() -> None:
+    """It is sent with every question to the model."""
+    assert bounded("x" * 100_000, MOST_OF_DESCRIPTION).count("x") <= 4_001
+    assert bounded("short", MOST_OF_DESCRIPTION) == "short"
