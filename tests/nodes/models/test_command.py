@@ -129,3 +129,16 @@ def test_progress_on_a_terminal() -> None:
     assert out.getvalue().count("\n") == 1
     assert out.getvalue().count("\r") == 10
     assert out.getvalue().endswith("tiny: ready\n")
+
+
+def test_verify_tells_each_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is not what is pinned is told, and makes the exit code 1."""
+    store = ModelStore(tmp_path, table=(ROW,), downloader=Offline())
+    assert command(["--verify"], store=store, out=io.StringIO()) == 0
+    assert command(["--verify", "tiny"], store=store, out=io.StringIO()) == 1
+    folder = tmp_path / "tiny-1.0"
+    folder.mkdir()
+    (folder / "tiny.bin").write_bytes(b"abcd")
+    capsys.readouterr()
+    assert command(["--verify"], store=store, out=io.StringIO()) == 1
+    assert "has sha256" in capsys.readouterr().err

