@@ -215,7 +215,7 @@ class Caller:
 
     def ping(self, t: float = 0.0) -> None:
         """Ask for a ``Pong`` with the same ``t``."""
-        self._send(Ping(t=t))
+        self._send(Ping(t=t, received=self.line.received))
 
     def hang_up(self) -> None:
         """Ask the server to end the call."""

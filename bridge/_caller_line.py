@@ -26,6 +26,7 @@ class CallerLine:
     """The sending side of a caller, over more than one connection.
 
     Attributes:
+        received: How many messages but audio and greetings have come.
         resumes: How often the call went on over another connection.
         is_up: Whether there is a connection now.
         resume_s: For how long the server waits for this caller to come back.
@@ -44,7 +45,7 @@ class CallerLine:
         self._token = greeting.resume
         self._backlog = Backlog(Outbox, keeps_audio=False)
         self._backlog.begin(outbox)
-        self._received = 0
+        self.received = 0
         self._utterance: int | None = None
         self._audio_bytes = 0
 
@@ -61,7 +62,7 @@ class CallerLine:
     def note(self, message: ServerMessage) -> None:
         """Count a message that came."""
         if not isinstance(message, AgentFrame):
-            self._received += not isinstance(message, Greeting)
+            self.received += not isinstance(message, Greeting)
             return
         if message.utterance != self._utterance:
             self._utterance, self._audio_bytes = message.utterance, 0
@@ -87,7 +88,7 @@ class CallerLine:
         assert self._token is not None  # can_resume was asked
         return Resume(
             token=self._token,
-            received=self._received,
+            received=self.received,
             utterance=self._utterance,
             audio_bytes=self._audio_bytes,
             playing=None if stopped_at is None else stopped_at.utterance,

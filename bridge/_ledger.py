@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REPORT_TRUSTED_S = 0.25
 """For how long a player's last report counts as the truth about what was heard; then the clock
-carries it on.  Players report every 50 ms."""
+carries it on.  Players report every 100 ms."""
 
 _QUIET_SLACK_S = 0.002
 """By how much what is known of the end of a word is too early, at most."""

@@ -14,8 +14,9 @@ from typing import Literal, final
 
 from ._fades import Fade, fades_of
 
-POSITION_EVERY_S = 0.05
-"""Time between two reports of the position."""
+POSITION_EVERY_S = 0.1
+"""Time between two reports of the position, in which a clock drifts by nothing: what happens to the
+player in between (a start, an end, a gap, a hold, a cut) it tells at once."""
 
 _CLOSE_S = 1e-9
 """What differences of times are off by; nothing that is heard."""

@@ -128,7 +128,7 @@ export class Line {
       return;
     }
     this.#quiet = true;
-    this.send("ping", { t: performance.now() });
+    this.send("ping", { t: performance.now(), received: this.#received });
   }
 
   #write(text, type) {

@@ -18,7 +18,7 @@ import { Utterance } from "./utterance.js";
 const SOURCE_HZ = 24000;
 const PREBUFFER_MS = 80; // covers the jitter of a usual line; shorter than a person notices
 const RAMP_MS = 4;
-const POSITION_MS = 50;
+const POSITION_MS = 100;
 const MAX_QUEUED_MS = 300_000; // a server that floods fills no more than 14 MB
 const KEPT_RECORDS = 64; // utterances whose played time can still be asked for
 

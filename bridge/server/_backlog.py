@@ -3,29 +3,34 @@
 Rule 1. The client gets each JSON message once and in order: it tells how many it has got, and the
 rest is sent again, in the order of the wire.
 Rule 2. Audio is sent again from the sample that the client tells.
+Rule 3. What the client is known to have is not kept: it tells how many messages it has got, and how
+far it has played.
 """
 
 from __future__ import annotations
 
+import heapq
 import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import final
 
 from ..websocket import Data
-from ._line_messages import Resume
+from ._line_messages import OUTPUT_RATE_HZ, Resume
 from ._outbox import Outbox
 
-KEPT_BYTES = 500_000
-"""How much of what was sent is kept to be sent again: 10 s of audio.  A line that takes nothing
-more is held after a second or two, so that less than that is ever in flight."""
+KEPT_BYTES = 250_000
+"""How much audio that was sent is kept to be sent again: 5 s, and as much of messages.  A line that
+takes nothing more is held after a second or two, so that less than that is ever in flight."""
 
 _HOLD = '{"type":"hold"'
 """How the message begins that is not sent again: what holds now is told anew, in front of all that
 was missed, and must be the last word on it."""
 
 HEADER_BYTES = 4
+BYTES_PER_MS = OUTPUT_RATE_HZ * 2 // 1000
 _HEADER = struct.Struct("<I")
 
 
@@ -34,7 +39,9 @@ class _Sent:
     """A message that was sent, and may have been lost."""
 
     data: Data
-    number: int
+    place: int
+    """Where it stands among all that was sent."""
+    number: int = 0
     """Of a JSON message its number, from 1; 0 for audio."""
     utterance: int = -1
     begins: int = 0
@@ -63,8 +70,11 @@ class Backlog:
         self._keeps_audio = keeps_audio
         self._outbox = open_outbox()
         self._greeting: Data | None = None
-        self._kept: deque[_Sent] = deque()
+        self._texts: deque[_Sent] = deque()
+        self._text_bytes = 0
+        self._audio: deque[_Sent] = deque()
         self._kept_bytes = 0
+        self._places = 0
         self._count = 0
         self._forgotten = 0
         self._utterance = -1
@@ -92,10 +102,8 @@ class Backlog:
 
     def drop_audio(self, fence: int) -> int:
         """Drop the audio that waits, or was sent and may be lost; see ``Outbox.drop_audio``."""
-        audio = [sent for sent in self._kept if 0 <= sent.utterance <= fence]
-        if audio:
-            self._kept = deque(s for s in self._kept if not 0 <= s.utterance <= fence)
-            self._kept_bytes -= sum(len(sent.data) for sent in audio)
+        self._audio = deque(sent for sent in self._audio if sent.utterance > fence)
+        self._kept_bytes = sum(len(sent.data) for sent in self._audio)
         return self._outbox.drop_audio(fence)
 
     def wake(self) -> None:
@@ -146,13 +154,49 @@ class Backlog:
         """
         self._go_on(outbox, Resume(token="", received=received))
 
+    def note_received(self, count: int) -> None:
+        """Forget the messages that the other side has got.
+
+        Args:
+            count: How many JSON messages it has got, of all connections; more than were sent says
+                nothing.
+        """
+        while self._texts and self._texts[0].number <= count <= self._count:
+            self._forget_text()
+
+    def note_played(self, utterance: int, played_ms: float) -> None:
+        """Forget the audio that the client has played, and so has got.
+
+        Args:
+            utterance: What it plays.
+            played_ms: How far it has played that.
+        """
+        played_bytes = played_ms * BYTES_PER_MS
+        audio = self._audio
+        while audio and (
+            audio[0].utterance < utterance
+            or (
+                audio[0].utterance == utterance
+                and audio[0].begins + len(audio[0].data) - HEADER_BYTES <= played_bytes
+            )
+        ):
+            self._kept_bytes -= len(audio.popleft().data)
+
     def forget(self) -> None:
         """Send nothing again of what was sent so far."""
-        self._kept.clear()
+        self._texts.clear()
+        self._text_bytes = 0
+        self._audio.clear()
         self._kept_bytes = 0
 
+    def _forget_text(self) -> None:
+        oldest = self._texts.popleft()
+        self._text_bytes -= len(oldest.data)
+        self._forgotten = oldest.number
+
     def _go_on(self, outbox: Outbox, asked: Resume) -> None:
-        missed = [again for sent in self._kept if (again := _missed(sent, asked)) is not None]
+        kept = heapq.merge(self._texts, self._audio, key=attrgetter("place"))
+        missed = [again for sent in kept if (again := _missed(sent, asked)) is not None]
         self.forget()
         self._count = self._forgotten = asked.received
         self._utterance = -1 if asked.utterance is None else asked.utterance
@@ -170,27 +214,26 @@ class Backlog:
     def _keep(self, data: Data) -> None:
         if data is self._greeting:
             return
-        if isinstance(data, bytes):
-            if not self._keeps_audio:
-                return
-            sent = self._audio(data)
-        else:
+        self._places += 1
+        if isinstance(data, str):
             self._count += 1
-            sent = _Sent(data, self._count)
-        self._kept.append(sent)
-        self._kept_bytes += len(data)
-        while self._kept_bytes > KEPT_BYTES:
-            oldest = self._kept.popleft()
-            self._kept_bytes -= len(oldest.data)
-            self._forgotten = max(self._forgotten, oldest.number)
+            self._texts.append(_Sent(data, self._places, self._count))
+            self._text_bytes += len(data)
+            while self._text_bytes > KEPT_BYTES:
+                self._forget_text()
+        elif self._keeps_audio:
+            self._audio.append(self._sent_audio(data))
+            self._kept_bytes += len(data)
+            while self._kept_bytes > KEPT_BYTES:
+                self._kept_bytes -= len(self._audio.popleft().data)
 
-    def _audio(self, data: bytes) -> _Sent:
+    def _sent_audio(self, data: bytes) -> _Sent:
         (utterance,) = _HEADER.unpack_from(data)
         if utterance != self._utterance:
             self._utterance, self._audio_bytes = utterance, 0
         begins = self._audio_bytes
         self._audio_bytes += len(data) - HEADER_BYTES
-        return _Sent(data, 0, utterance, begins)
+        return _Sent(data, self._places, 0, utterance, begins)
 
 
 def _missed(sent: _Sent, asked: Resume) -> tuple[int | None, Data] | None:

@@ -42,7 +42,7 @@ class Limits:
     turn_burst: int = 10
     """Texts that may come at once."""
     messages_per_s: float = 100.0
-    """JSON messages per second and call, over a while; playback positions alone are 20."""
+    """JSON messages per second and call, over a while; playback positions alone are 10."""
     message_burst: int = 200
     """JSON messages that may come at once."""
     resume_s: float = 20.0

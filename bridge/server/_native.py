@@ -122,6 +122,9 @@ class Ping(Wire):
 
     type: Literal["ping"] = "ping"
     t: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    received: Annotated[int, Field(ge=0)] | None = None
+    """How many JSON messages the client has got, of all connections of its call, greetings not
+    counted: the server keeps them no longer."""
 
 
 ClientMessage = (

@@ -38,7 +38,7 @@ UNWIND_S = 1.0
 """How long the tasks of an ended call may take before the client is told that it is over."""
 
 STALLED_S = 1.0
-"""How long a client that tells what it plays, 20 times a second, may be silent while the agent
+"""How long a client that tells what it plays, 10 times a second, may be silent while the agent
 speaks: then its line has stalled, and what is said would be lost."""
 
 CONNECTION = "connection"
@@ -112,6 +112,8 @@ class Session:
             watch=limits.watch,
             verbs=verbs_of(request.identity),
             greet=self._greet,
+            on_received=self._backlog.note_received,
+            on_played=self._backlog.note_played,
         )
         self._intake = Intake(self._transport, limits, metrics)
 

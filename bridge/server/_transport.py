@@ -104,6 +104,8 @@ class NativeTransport:
         watch: WatchLevel = "events",
         verbs: Collection[Verb] = VERBS,
         greet: Callable[[Call], None] = lambda call: None,
+        on_received: Callable[[int], None] = lambda count: None,
+        on_played: Callable[[int, float], None] = lambda utterance, played_ms: None,
     ) -> None:
         """Keep the outbox, which somebody else runs.
 
@@ -114,6 +116,8 @@ class NativeTransport:
             watch: What the client may see of what happens in its call.
             verbs: Those that the client may use.
             greet: Tells the client that the call is open; called before anything is told of it.
+            on_received: Told how many messages the client has got.
+            on_played: Told how far the client has played an utterance, in milliseconds.
         """
         self.audio = audio
         self.sample_rate_hz = OUTPUT_RATE_HZ
@@ -128,6 +132,8 @@ class NativeTransport:
         self._muted = False
         self._held = False
         self._greet = greet
+        self._on_received = on_received
+        self._on_played = on_played
         self._call: Call | None = None
         self._remote = RemoteHandle(self.tell, verbs)
         self._watcher = Watcher(watch, outbox.wake)
@@ -277,7 +283,9 @@ class NativeTransport:
                 call.publish(EmergencyStop(reason="stop_key"))
             case HangUp():
                 call.end("hangup")
-            case Ping(t=t):
+            case Ping(t=t, received=received):
+                if received is not None:
+                    self._on_received(received)
                 self.tell(Pong(t=t))
             case UseVerb() | AnswerPermission() | DescribeVerb() | AskSnapshot():
                 self._remote.receive(message, call)
@@ -317,6 +325,7 @@ class NativeTransport:
                 report.request,
             )
         self.has_reported = True
+        self._on_played(report.utterance, report.played_ms)
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 

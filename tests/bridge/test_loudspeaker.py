@@ -53,13 +53,12 @@ def test_utterances_follow_each_other():
 
 
 def test_reports_tell_start_positions_and_end():
-    """A start, a position each 50 ms, and done at the last sample."""
+    """A start, a position each 100 ms, and done at the last sample."""
     loud = speaker()
     loud.feed(1, tone(120), 0.0)
     loud.end(1)
     assert run(loud, 5) == [
         (0.06, "start", 1, 0),
-        (0.11, "position", 1, 50),
         (0.16, "position", 1, 100),
         (0.18, "done", 1, 120),
     ]
@@ -156,8 +155,7 @@ def test_a_hold_stops_at_the_sample_and_the_release_goes_on_with_the_next():
     ]  # fmt: skip
     assert bytes(loud.heard(2)[1].pcm) == bytes(range(80, 200))
     assert run(loud, 2) == [
-        (1.11, "position", 1, 50), (1.16, "done", 1, 100),
-        (1.16, "start", 2, 0), (1.21, "done", 2, 50),
+        (1.16, "done", 1, 100), (1.16, "start", 2, 0), (1.21, "done", 2, 50),
     ]  # fmt: skip
     assert loud.underruns == 0
 

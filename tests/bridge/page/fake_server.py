@@ -236,7 +236,7 @@ class FakeCall:
     def on_hangup(self) -> None:
         self.send("ended", reason="hangup")
 
-    def on_ping(self, t: float) -> None:
+    def on_ping(self, t: float, **_: Any) -> None:
         self.send("pong", t=t)
 
 

@@ -169,7 +169,7 @@ def test_reports_wait_for_the_loudspeaker(play: Play) -> None:
     assert start["at"] == pytest.approx(0.03, abs=0.003)
     assert at["done"] == pytest.approx(0.33, abs=0.003)
     positions = [report for report in result["reports"] if report["kind"] == "position"]
-    assert len(positions) == 6
+    assert len(positions) == 3
     for report in positions:
         assert report["played_ms"] == pytest.approx(1000 * report["at"] - 30, abs=0.1)
 
@@ -212,7 +212,7 @@ def test_positions_stand_still_while_held(play: Play) -> None:
     standing = [(kind, played) for at, kind, played in told if 130 < at < 1120]
     assert standing == [("position", pytest.approx(120, abs=3))]
     after = [played for at, kind, played in told if at > 1120 and kind == "position"]
-    assert after[0] == pytest.approx(standing[0][1], abs=53)
+    assert after[0] == pytest.approx(standing[0][1], abs=103)
     assert after == sorted(after)
     assert told[-1][1:] == ("done", 500)
     assert told[-1][0] == pytest.approx(1520, abs=5)

@@ -2,6 +2,7 @@
 
 import struct
 
+import pytest
 import trio
 import trio.testing
 
@@ -202,3 +203,33 @@ async def test_what_is_forgotten_is_gone(nursery, carry):
     bench.backlog.put("next")
     wire = await bench.run(Wire(), lambda outbox: bench.backlog.send_again(outbox, 0))
     assert wire.got == ["next"]
+
+
+async def test_what_the_client_has_is_not_kept(nursery, carry):
+    """Messages that it has told of, and audio that it has played, are sent to nobody again."""
+    bench = Bench(nursery, carry)
+    await bench.first()
+    put = bench.backlog.put
+    for n in range(1, 6):
+        put(str(n))
+        put(audio(n, bytes(4800)), utterance=n)
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.note_received(3)
+    bench.backlog.note_played(4, 50)  # of 100 ms: the piece is not played to its end
+    assert not bench.backlog.can_resume(asks(2))
+    assert bench.backlog.can_resume(asks(3))
+    wire = await bench.again(asks(3))
+    assert wire.got == [
+        "the greeting", "4", audio(4, bytes(4800)), "5", audio(5, bytes(4800))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [6, 10**9])
+async def test_a_client_cannot_have_more_than_was_sent(nursery, carry, count):
+    """Who tells of more messages than there were is not believed."""
+    bench = Bench(nursery, carry)
+    await bench.first()
+    bench.backlog.put("1")
+    await trio.testing.wait_all_tasks_blocked()
+    bench.backlog.note_received(count)
+    assert bench.backlog.can_resume(asks(0))
