@@ -26,6 +26,7 @@ from . import (
     memory,
     publish,
     records,
+    sockets,
     stream,
     tokens,
 )
@@ -43,6 +44,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "records": records.rows,
     "control": control.rows,
     "tokens": tokens.rows,
+    "sockets": sockets.rows,
 }
 
 

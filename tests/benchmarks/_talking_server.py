@@ -1,0 +1,254 @@
+"""Servers of talking calls, each a process of its own: ours, a bare loop, and the calls alone.
+
+``_talking_server ours`` prints its port and serves; ``bare`` takes and gives the same bytes with
+nothing behind them; ``process`` has the same calls without a socket.  A line on standard input asks
+for a measurement, and each prints what it has used: CPU seconds since the last one, and how large
+it is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+import trio
+from websockets.datastructures import Headers
+from websockets.frames import Frame
+from websockets.http11 import Request
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from bridge import App, Call, Message
+from bridge.events import (
+    AgentAudio,
+    AgentResponse,
+    UserAudio,
+    UserStartedSpeaking,
+    UserTranscriptionReceived,
+    WordTiming,
+)
+from bridge.server import Limits, open_server
+
+from ._process import resident_bytes
+
+RATE_HZ = 24_000
+PIECE_S = 0.2
+SPEED = 3
+"""A voice gives pieces of 200 ms at three times real time, as those of vendors do."""
+
+CLAUSE = "It goes on and on, for three seconds or so, "
+CLAUSE_S = 3.0
+"""At 15 characters a second, as people speak."""
+
+PIECES = int(CLAUSE_S / PIECE_S)
+WORDS = {
+    number * PIECES // len(CLAUSE.split()): (WordTiming(word, 0.0, PIECE_S),)
+    for number, word in enumerate(CLAUSE.split())
+}
+"""In which piece of a clause which word lies."""
+
+PIECE = bytes(int(PIECE_S * RATE_HZ) * 2)
+FRAME = bytes(640)
+START = "go"
+
+
+async def _talk(message: Message) -> AsyncIterator[AgentResponse]:
+    """Write as fast as a model does, and as far ahead as somebody who is heard."""
+    while True:
+        yield AgentResponse(content=CLAUSE)
+        await trio.sleep(CLAUSE_S)
+
+
+class Voice:
+    """Says each clause as a vendor's voice does: in pieces, faster than it is heard, with words."""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """There is nothing to open."""
+        yield
+
+    def attach(self, call: Call) -> None:
+        """Say what the agents of a call write."""
+
+        async def say(message: Message) -> AsyncIterator[AgentAudio]:
+            utterance = call.speaking.utterance_of(message)
+            if utterance is None:
+                return
+            text = message.event.content
+            for number in range(PIECES):
+                yield AgentAudio(
+                    PIECE,
+                    RATE_HZ,
+                    text if number == 0 else "",
+                    WORDS.get(number, ()),
+                    last=number == PIECES - 1,
+                    utterance=utterance.number,
+                )
+                await trio.sleep(PIECE_S / SPEED)
+
+        voice = call.bridge(name="voice", is_agent=False)
+        voice.on(AgentResponse, overlap="concurrent").stream(say).broadcast()
+        voice.on(UserAudio).map(_hear)
+
+
+def _hear(message: Message) -> None:
+    """Take a frame of the caller, as the first stage of an ear does."""
+
+
+async def answer(call: Call) -> None:
+    """Talk for ever once anything was said."""
+    agent = call.bridge(name="agent")
+    agent.on(UserTranscriptionReceived).interrupt_on(UserStartedSpeaking).stream(_talk).broadcast()
+
+
+# --- ours ---------------------------------------------------------------------------------------
+
+
+async def serve_ours(told: Callable[[int], None]) -> None:
+    """Serve the app as anybody does."""
+    app = App(answer, speech=Voice())
+    async with open_server(app, port=0, limits=Limits(max_calls=1000)) as server:
+        told(server.port)
+        await trio.sleep_forever()
+
+
+# --- the bare loop ------------------------------------------------------------------------------
+
+
+async def serve_bare(told: Callable[[int], None], texts: list[str], texts_per_s: float) -> None:
+    """Give the same pieces of audio, and as many texts of the same lengths, from bare trio."""
+
+    async def handle(stream: trio.SocketStream) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += await stream.receive_some(4096)
+        headers = [line.partition(": ") for line in head.decode().split("\r\n")[1:-2]]
+        request = Request("/ws", Headers([(name, value) for name, _, value in headers]))
+        await stream.send_all(ServerProtocol().accept(request).serialize())
+        protocol = ServerProtocol(state=State.OPEN)
+        begin = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_give, stream, protocol, begin, texts, texts_per_s)
+            try:
+                while data := await stream.receive_some(16_384):
+                    protocol.receive_data(data)
+                    for frame in protocol.events_received():
+                        assert isinstance(frame, Frame)
+                        if frame.opcode == 1:
+                            begin.set()
+            except trio.BrokenResourceError:
+                pass
+            nursery.cancel_scope.cancel()
+
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    told(listeners[0].socket.getsockname()[1])
+    await trio.serve_listeners(handle, listeners)
+
+
+async def _give(
+    stream: trio.SocketStream,
+    protocol: ServerProtocol,
+    begin: trio.Event,
+    texts: list[str],
+    texts_per_s: float,
+) -> None:
+    await begin.wait()
+    audio = struct.pack("<I", 1) + PIECE
+    per_piece = texts_per_s * PIECE_S
+    owed = 0.0
+    number = 0
+    at_s = trio.current_time()
+    while True:
+        for piece in range(PIECES):
+            protocol.send_binary(audio)
+            owed += per_piece
+            while owed >= 1:
+                owed -= 1
+                number += 1
+                protocol.send_text(texts[number % len(texts)].encode())
+            try:
+                await stream.send_all(b"".join(protocol.data_to_send()))
+            except trio.BrokenResourceError:
+                return
+            await trio.sleep_until(at_s + piece * PIECE_S / SPEED)
+        at_s += CLAUSE_S
+        await trio.sleep_until(at_s)
+
+
+# --- the calls alone ----------------------------------------------------------------------------
+
+
+class _Sink:
+    """A caller whose line costs nothing."""
+
+    audio = True
+    sample_rate_hz = RATE_HZ
+
+    def send(self, message: object) -> None:
+        """Take an event."""
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Take audio."""
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Nothing is queued."""
+
+    def hold(self, on: bool) -> None:
+        """Nothing plays."""
+
+
+async def run_process(told: Callable[[int], None], calls: int) -> None:
+    """Hold as many calls in process."""
+
+    async def hold(number: int) -> None:
+        async with app.open_call(_Sink(), call_id=str(number)) as call:
+            await trio.sleep(number * 0.02 / calls)
+            call.publish(UserTranscriptionReceived(content=START))
+            at_s = trio.current_time()
+            while True:
+                call.publish(UserAudio(pcm=FRAME))
+                at_s += 0.02
+                await trio.sleep_until(at_s)
+
+    app = App(answer, speech=Voice())
+    async with app.open(), trio.open_nursery() as nursery:
+        for number in range(calls):
+            nursery.start_soon(hold, number)
+        told(0)
+
+
+async def _meter() -> None:
+    lines = trio.lowlevel.FdStream(0)
+    used_s = time.process_time()
+    async for _ in lines:
+        now_s = time.process_time()
+        print(json.dumps({"cpu_s": now_s - used_s, "resident": resident_bytes()}), flush=True)
+        used_s = time.process_time()
+
+
+async def _main(side: str, rest: list[str]) -> None:
+    def told(port: int) -> None:
+        print(port, flush=True)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_meter)
+        if side == "ours":
+            nursery.start_soon(serve_ours, told)
+        elif side == "bare":
+            nursery.start_soon(serve_bare, told, json.loads(rest[0]), float(rest[1]))
+        else:
+            nursery.start_soon(run_process, told, int(rest[0]))
+
+
+if __name__ == "__main__":
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    trio.run(_main, sys.argv[1], sys.argv[2:])

@@ -1,0 +1,226 @@
+"""Load 10: what talking calls cost over real sockets, with their client on another core.
+
+Held against the sum of what the same calls cost without a socket and of a bare loop on the same
+Sans-I/O protocol that takes and gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+import trio
+
+from ._measure import Row, Size
+from ._process import ROOT
+
+SETTLE_S = 6.0
+"""The last call begins to talk 3.5 s after it was opened, and some words are heard by then."""
+
+OPENING_S = 0.01
+BOUND = 1.2
+MEMORY_BOUND_KB = 150.0
+POSITION_EVERY_S = 0.1
+"""How often the page and ``bridge.client`` tell how far they have played."""
+
+_MICROPHONE = b"\x82\xfe" + struct.pack("!H", 640) + bytes(4) + bytes(640)
+_HANDSHAKE = (
+    b"GET /ws?mode=audio HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+
+
+def _text(fields: dict[str, object]) -> bytes:
+    payload = json.dumps(fields).encode()
+    assert len(payload) < 126
+    return bytes([0x81, 0x80 | len(payload)]) + bytes(4) + payload
+
+
+@dataclass
+class _Heard:
+    """What one client got."""
+
+    audio_bytes: int = 0
+    texts: list[str] = field(default_factory=list)
+
+
+class _Client:
+    """Many callers on one trio loop, as cheap as they can be: the server is what is measured."""
+
+    def __init__(self, port: int, calls: int) -> None:
+        self.port = port
+        self.calls = calls
+        self.heard = [_Heard() for _ in range(calls)]
+
+    def forget(self) -> None:
+        """Count anew."""
+        for heard in self.heard:
+            heard.texts.clear()
+
+    async def run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            for number in range(self.calls):
+                nursery.start_soon(self._call, number)
+                await trio.sleep(OPENING_S)
+
+    async def _call(self, number: int) -> None:
+        stream = await trio.open_tcp_stream("127.0.0.1", self.port)
+        await stream.send_all(_HANDSHAKE)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._speak, stream, number)
+            await self._listen(stream, self.heard[number])
+
+    async def _speak(self, stream: trio.SocketStream, number: int) -> None:
+        await trio.sleep(0.5 + random.random() * 3)
+        await stream.send_all(_text({"type": "text", "text": "go"}))
+        at_s = began_s = trio.current_time()
+        reported_s = at_s
+        while True:
+            data = _MICROPHONE
+            if at_s >= reported_s + POSITION_EVERY_S and self.heard[number].audio_bytes:
+                reported_s = at_s
+                played_ms = min(1000 * (at_s - began_s), self.heard[number].audio_bytes / 48)
+                report = {"type": "playback.position", "utterance": 1, "played_ms": played_ms}
+                data += _text(report)
+            await stream.send_all(data)
+            at_s += 0.02
+            await trio.sleep_until(at_s)
+
+    async def _listen(self, stream: trio.SocketStream, heard: _Heard) -> None:
+        buffer = bytearray()
+        while b"\r\n\r\n" not in buffer:
+            buffer += await stream.receive_some(4096)
+        del buffer[: buffer.index(b"\r\n\r\n") + 4]
+        while True:
+            while len(buffer) >= 4:
+                length, at = buffer[1] & 127, 2
+                if length == 126:
+                    length, at = int.from_bytes(buffer[2:4], "big"), 4
+                if len(buffer) < at + length:
+                    break
+                if buffer[0] & 15 == 1:
+                    heard.texts.append(buffer[at : at + length].decode())
+                elif buffer[0] & 15 == 2:
+                    heard.audio_bytes += length - 4
+                del buffer[: at + length]
+            buffer += await stream.receive_some(65_536)
+
+
+class _Server:
+    """A process that is measured, on a core of its own where there are two."""
+
+    def __init__(self, *arguments: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.benchmarks._talking_server", *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+
+    def measure(self) -> dict[str, float]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("?\n")
+        self._process.stdin.flush()
+        found: dict[str, float] = json.loads(self._process.stdout.readline())
+        return found
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@dataclass
+class _Figure:
+    cpu_ms: float
+    """Of CPU, a call and second."""
+    memory_kb: float
+    """Of a call of the second half: what the first calls load is no call's."""
+    texts: list[str]
+    """What the clients were sent in the time that was measured."""
+    seconds: float
+
+
+def _measure(calls: int, seconds: float, *arguments: str) -> _Figure:
+    server = _Server(*arguments)
+
+    async def main() -> _Figure:
+        first, second = _Client(server.port, calls // 2), _Client(server.port, calls - calls // 2)
+        async with trio.open_nursery() as nursery:
+            resident = []
+            for client in (first, second):
+                if server.port:
+                    nursery.start_soon(client.run)
+                await trio.sleep(SETTLE_S + client.calls * OPENING_S)
+                resident.append(server.measure()["resident"])
+            first.forget()
+            second.forget()
+            began_s = time.monotonic()
+            await trio.sleep(seconds)
+            cpu_s = server.measure()["cpu_s"]
+            took_s = time.monotonic() - began_s
+            nursery.cancel_scope.cancel()
+        return _Figure(
+            cpu_ms=1000 * cpu_s / took_s / calls,
+            memory_kb=(resident[1] - resident[0]) / second.calls / 1000,
+            texts=[text for heard in first.heard + second.heard for text in heard.texts],
+            seconds=took_s,
+        )
+
+    try:
+        return trio.run(main)
+    finally:
+        server.stop()
+
+
+def rows(size: Size) -> list[Row]:
+    """Run the load."""
+    return [row for calls in size.socket_calls for row in _rows(calls, size)]
+
+
+def _rows(calls: int, size: Size) -> list[Row]:
+    ours: list[_Figure] = []
+    sums: list[float] = []
+    for _ in range(size.socket_rounds):
+        ours.append(_measure(calls, size.socket_s, "ours"))
+        texts = ours[-1].texts or ["{}"]
+        texts_per_s = len(texts) / ours[-1].seconds / calls
+        same_bytes = (json.dumps(texts[:50]), str(texts_per_s))
+        bare = _measure(calls, size.socket_s, "bare", *same_bytes)
+        alone = _measure(calls, size.socket_s, "process", str(calls))
+        sums.append(bare.cpu_ms + alone.cpu_ms)
+    cpu = Row(
+        name=f"CPU of a call over a socket, {calls} calls",
+        unit="ms/s",
+        bare=statistics.median(sums),
+        bare_p99=None,
+        ours=statistics.median(one.cpu_ms for one in ours),
+        ours_p99=None,
+        value=statistics.median(
+            one.cpu_ms / sum_ms for one, sum_ms in zip(ours, sums, strict=True)
+        ),
+        bound=BOUND,
+        note="bare: a socket loop and the calls alone",
+    )
+    memory_kb = statistics.median(one.memory_kb for one in ours)
+    memory = Row(
+        name=f"memory of a call over a socket, {calls} calls",
+        unit="kB",
+        bare=None,
+        bare_p99=None,
+        ours=memory_kb,
+        ours_p99=None,
+        value=memory_kb,
+        bound=MEMORY_BOUND_KB,
+        note="resident",
+    )
+    return [cpu, memory]
