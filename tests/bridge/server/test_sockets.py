@@ -220,7 +220,7 @@ ROUNDS = 40
 async def test_garbage_gets_typed_errors_and_the_call_lives(tone_speech):
     """Binary, huge, deep and wrong messages by the thousand are refused one by one; the call and
     its neighbour answer afterwards, and nothing is logged as a failure."""
-    limits = Limits(messages_per_s=10_000, message_burst=10_000)
+    limits = Limits(messages_per_s=10_000, message_burst=10_000, audio_rate=None)
     with capture_logs() as logs:
         async with (
             open_server(App(echo, speech=tone_speech), port=0, limits=limits) as server,
