@@ -63,6 +63,7 @@ NAMES = (
     r"(?i:\bname(?:'s| is| to|:)|\bcall me|\bunder(?: the name(?: of)?)?|^it's) (\w.*)",
     r"(?i:\bi am|\bi'm|\bfor|\bthis is) ([A-Z].*)",
 )
+QUESTION = r"\s*(?:what|who|whose|how|why|where|when|which|can|could|do|does|is|are)\b"
 NO_NAME = re.compile(
     r"(a|the|my|we|i|it|its|it's|is|that|this|what|who|how|why|you|do|know|guess|just|um|uh|oh|hello"
     r"|hi|there|for|at|on|to|in|and|with|please|thanks|next|dinner|people)\b[,.]?",
@@ -211,8 +212,10 @@ def name_in(text: str, *, asked: bool) -> str | None:
     for found in filter(None, (re.search(pattern, text) for pattern in NAMES)):
         if words := [*takewhile(is_name, re.findall(r"[\w'-]+[,.]?", found[1])[:3])]:
             return named(words)
+    if not asked or re.match(QUESTION, text, re.I):
+        return None
     words = [word for word in re.findall(r"[\w'-]+", text) if not NO_NAME.fullmatch(word)]
-    return named(words) if asked and 1 <= len(words) <= 3 and all(map(is_name, words)) else None
+    return named(words) if 1 <= len(words) <= 3 and all(map(is_name, words)) else None
 
 
 def named(words: list[str]) -> str:
