@@ -66,7 +66,7 @@ class Failures:
         return True
 
     def works(self, stage: str) -> bool:
-        """Take note that a stage has worked; return whether its next failure is news.
+        """Record that a stage has worked, and return whether its next failure is news.
 
         Args:
             stage: What worked.

@@ -378,7 +378,7 @@ class RouteRuntime:
         return self.failures.is_news(stage, error, run.id if run is not None else 0)
 
     def works(self, stage: str) -> bool:
-        """Take note that a stage has worked; return whether its next failure is news."""
+        """Record that a stage has worked, and return whether its next failure is news."""
         if self.failures is not None:
             if not self.failures.works(stage):
                 return False
@@ -387,7 +387,7 @@ class RouteRuntime:
         return True
 
     def _all_works(self, failures: Failures) -> None:
-        """Take note of a run that came to its end: all stages that wait have worked."""
+        """Record that a run came to its end: all stages that wait have worked."""
         for stage in failures.stages:
             if not self.pipeline.watches(stage):
                 self.works(stage)

@@ -87,7 +87,7 @@ class BackgroundTurn:
         return "goes on in the background" if verb in ("resume", "background") else "is stopped"
 
     def end(self, outcome: Outcome) -> None:
-        """Take note that nothing works on it any more.
+        """Record that nothing works on it any more.
 
         Args:
             outcome: How the last of its runs has ended.

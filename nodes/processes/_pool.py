@@ -360,7 +360,7 @@ class _Worker:
         raise process.lost(f"silent for {silence_s:g} s", "silence_s")
 
     async def _give(self, job: _Job, piece: bytes) -> None:
-        """Hand a piece to the caller, who may be slow, be it because the call is paused."""
+        """Hand a piece to the caller, who may be slow, or have paused the call."""
         if self._settings.late_s is not None:
             with trio.move_on_after(self._settings.late_s):
                 await job.pieces.send(piece)
