@@ -59,7 +59,10 @@ def test_names_that_no_model_may_use(name):
         ({"timeout_s": math.inf}, "timeout_s= of the tool 'echo'"),
         ({"timeout_s": "1"}, "timeout_s= of the tool 'echo'"),
         ({"unwind_s": -1}, "unwind_s= of the tool 'echo'"),
-        ({"permission": "yes"}, "permission= of the tool 'echo' is one of 'auto', 'ask', 'never'"),
+        (
+            {"permission": "yes"},
+            "permission= of the tool 'echo' is one of 'auto', 'ask', 'operator', 'never'",
+        ),
         ({"on_duplicate": "no"}, "on_duplicate= of the tool 'echo' is one of 'run', 'join'"),
         ({"policy": "finish"}, "needs its seconds"),
     ],
