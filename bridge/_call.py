@@ -10,7 +10,7 @@ from typing import Any, Literal
 import structlog
 import trio
 
-from routes import Message, Route, Router, Run, current_run, open_router
+from routes import Interruption, Message, Route, Router, Run, current_run, open_router
 
 from ._answer import AnswerHandle
 from ._bridge import Bridge
@@ -135,6 +135,7 @@ class Call:
         router.on_run_end = self.speaking.run_ended
         router.on_cut = self._run_cut
         router.on_move = self.control.move_run
+        router.told_of = self._told_of
         self._chain_check = ChainCheck(router, self._is_heard_agent)
         router.observe(UserTranscriptionReceived, self._remember_user)
         router.observe([ToolCall, ToolResult], self._remember_tool)
@@ -459,6 +460,10 @@ class Call:
     def _run_started(self, run: Run) -> None:
         self.speaking.run_started(run)
         self._chain_check.run_started(run)
+
+    async def _told_of(self, run: Run, interruption: Interruption) -> Interruption:
+        await self.control.cut_tools_end(run)
+        return self.speaking.told_of(interruption)
 
     def _run_cut(self, run: Run) -> None:
         self.speaking.run_cut(run)

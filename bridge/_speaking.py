@@ -7,8 +7,10 @@ is sent.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import trio
@@ -18,6 +20,7 @@ from routes._outcome import Phase
 
 from ._aloud import words_around
 from ._answer import AnswerHandle
+from ._entries import AgentEntry
 from ._holding import Holding
 from ._ledger import Utterance
 from ._playout import Playout
@@ -66,6 +69,7 @@ class Speaking:
         self._ends_as: Outcome | None = None
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
+        self._cut_runs: deque[tuple[int, int]] = deque(maxlen=32)  # and the turn of each
         self._marks = LongRunningMarks(call)
         call.router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
             [UserStartedSpeaking, EmergencyStop]
@@ -165,6 +169,17 @@ class Speaking:
         if turn.phase == "thinking" and not turn.step and turn.generated:
             return "text"  # its node tells nothing of its steps
         return turn.phase
+
+    def told_of(self, interruption: Interruption) -> Interruption:
+        """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
+        number = dict(self._cut_runs).get(interruption.run)
+        for entry in reversed(self._call.history.entries):
+            record = entry.interruption if isinstance(entry, AgentEntry) else None
+            if isinstance(entry, AgentEntry) and record and record.turn == number:
+                return replace(
+                    interruption, generated=entry.generated, heard=entry.heard, tools=record.tools
+                )
+        return interruption
 
     def complete_text(self, turn: Turn) -> None:
         """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
@@ -406,6 +421,8 @@ class Speaking:
             turn.verb = verb_of(by.cause)
             self.turns_cut += 1
             self._record(turn, by)
+            first = by.run if turn.run is None else turn.run.id
+            self._cut_runs.extend((run, turn.number) for run in {by.run, first})
             if turn.run is None or not turn.run.is_running:
                 # What others still do for it nobody will hear.
                 self.finish(turn, self._outcome_of_cut(turn.verb))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ._message import Message
 
@@ -42,6 +42,13 @@ class Interruption:
     """When it was cut, in seconds of trio's clock."""
     elapsed_s: float
     """Seconds from the run's start to the cut."""
+    generated: str = ""
+    """All that the answer had generated; told to handlers, where somebody keeps what is said."""
+    heard: str = ""
+    """What was heard of that; always a prefix of it."""
+    tools: tuple[Any, ...] = ()
+    """The tools of the answer, each with its ``name`` and its ``outcome``, ``None`` while it goes
+    on."""
 
 
 Verdict = Literal[

@@ -11,7 +11,7 @@ Rules of a publication, in this order:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +26,7 @@ from ._errors import NotAnEvent, PublishLoop, RouteDefinitionError
 from ._failures import KINDS_KEPT, Failures
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
-from ._outcome import Outcome, Verdict
+from ._outcome import Interruption, Outcome, Verdict
 from ._plan import NOTHING, Observer, Plan, holds, is_event, matching, publishable
 from ._route import Route, new_route
 from ._rules import Interrupt
@@ -68,6 +68,7 @@ class Router:
         on_run_start: Called with each run that begins; ``None`` calls nothing.
         on_run_end: Called with each run whose stages have ended.
         on_cut: Called with each run that is cut, in the same step.
+        told_of: Returns what a handler is told of a run, of what is known of its cut here.
         on_move: Called with a run whose token was asked to have it go on in the background.
         on_failure: Called with run or ``None``, chain, stage and error of whatever failed.
         on_error: Called with each exception that is caught here, in the step in which it is caught:
@@ -82,7 +83,7 @@ class Router:
         "_after", "_alarms", "_depth", "_depth_limit", "_failures", "_first", "_messages",
         "_plans", "_retired", "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished",
         "closed", "closing", "handler_s", "nursery", "on_cut", "on_decision", "on_error",
-        "on_failure", "on_move", "on_run_end", "on_run_start", "unwind_s",
+        "on_failure", "on_move", "on_run_end", "on_run_start", "told_of", "unwind_s",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +96,7 @@ class Router:
         self.on_run_end: Callable[[Run], None] | None = None
         self.on_cut: Callable[[Run], None] | None = None
         self.on_move: Callable[[Run], None] | None = None
+        self.told_of: Callable[[Run, Interruption], Awaitable[Interruption]] | None = None
         self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
         self.on_error: Callable[[Exception], None] | None = None
         self.on_decision: Callable[[RouteRuntime, Message, Verdict, str, int], None] | None = None

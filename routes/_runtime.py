@@ -294,7 +294,10 @@ class RouteRuntime:
         self.router.call_at(run, until_s, partial(self.abandon, run, "handler"))
         with trio.move_on_after(limit_s, shield=True) as scope:
             try:
-                result = rule.handler(run.interruption.cause, run.interruption)
+                interruption = run.interruption
+                if self.router.told_of is not None:
+                    interruption = await self.router.told_of(run, interruption)
+                result = rule.handler(interruption.cause, interruption)
                 if shape_of(result) is Shape.AWAITABLE:
                     await result
             except BaseException as error:  # noqa: ASYNC103 - told, and the next turn works

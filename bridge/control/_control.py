@@ -37,6 +37,9 @@ log = structlog.get_logger()
 LAST_S = 10.0
 """How long past its last deadline a tool is waited for before a verb counts as settled anyway."""
 
+UNWIND_S = 1.0
+"""How long a handler waits for tools that were cut, in seconds; as for a cut run."""
+
 SHUTDOWN_S = 5.0
 """How long ``shutdown()`` waits for tools by default."""
 
@@ -448,6 +451,13 @@ class Control:
             self._runs.append(run)
         for work in self._call.work.of(run):
             self._interrupt(work, verb)
+
+    async def cut_tools_end(self, run: Run) -> None:
+        """Wait a moment until the tools that were cut with a run have their outcomes."""
+        with trio.move_on_after(UNWIND_S):
+            for work in self._call.work.of(run):
+                if work.interrupt("barge_in") is None:  # it was told so, or more, before
+                    await work.done.wait()
 
     def move_run(self, run: Run) -> None:
         """Move the turn of a run to the background, as its token was asked; called by the call."""
