@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from routes import Message, RouteDefinitionError
+from routes._contain import CONTAINED
 
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
@@ -215,8 +216,9 @@ class App:
         rule = self.callers_name_threads
         if not callable(rule):
             return rule
-        verdict = rule(request)
-        return (await verdict if inspect.isawaitable(verdict) else verdict) is True
+        with CONTAINED:
+            verdict = rule(request)
+            return (await verdict if inspect.isawaitable(verdict) else verdict) is True
 
     async def admits(self, request: CallRequest) -> CallRequest | Refusal:
         """Return the request with the identity that the app gives the caller, or why it refuses.
@@ -230,8 +232,9 @@ class App:
         """
         if self.admit is None:
             return request
-        answered = self.admit(request)
-        verdict = await answered if inspect.isawaitable(answered) else answered
+        with CONTAINED:
+            answered = self.admit(request)
+            verdict = await answered if inspect.isawaitable(answered) else answered
         match verdict:
             case True:
                 return request
@@ -276,16 +279,18 @@ class App:
         assert self.operator is not None  # who observes has one
         allow = False
         try:
-            answered = self.operator(call, question)
-            allow = (await answered if inspect.isawaitable(answered) else answered) is True
-        except (Exception, SystemExit, GeneratorExit):  # whatever the app's code raises
+            with CONTAINED:
+                answered = self.operator(call, question)
+                allow = (await answered if inspect.isawaitable(answered) else answered) is True
+        except Exception:
             log.exception("operator_failed", tool=question.name)
         if call.permissions.question(question.id) is question:
             call.permissions.respond(question.id, allow)
 
     async def _answer(self, call: Call) -> None:
         try:
-            await run_answer(self.answer, call)
+            with CONTAINED:
+                await run_answer(self.answer, call)
         except Exception as error:
             call.router.caught(error)
             log.exception("answer_failed", answer=_qualified(self.answer), exc_info=error)

@@ -19,6 +19,7 @@ import structlog
 import trio
 
 from routes import Message, Router
+from routes._contain import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
 from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
@@ -177,7 +178,7 @@ class CallActions:
         request.scope.deadline = trio.current_time() + request.limit_s
         reason = ""
         try:
-            with request.scope:
+            with request.scope, CONTAINED:
                 await means()
         except CallActionError as error:
             reason = str(error) or "it failed"

@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 
 from routes import Message
+from routes._contain import as_error
 from routes._failures import Failures
 
 from ._transport import Transport
@@ -56,8 +57,8 @@ class TransportGuard:
         def guarded(*args: Any) -> None:
             try:
                 fn(*args)
-            except Exception as error:  # noqa: BLE001 - foreign code: told, and the call goes on
-                self._failed(method, error)
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on
+                self._failed(method, as_error(error))
             else:
                 if self._fails:
                     self._worked(method)

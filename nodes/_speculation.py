@@ -14,7 +14,8 @@ from typing import Any
 import structlog
 import trio
 
-from routes._closing import closing, contain
+from routes._closing import closing
+from routes._contain import contain
 
 from .llm import AnswerPiece, ChatModel
 

@@ -141,7 +141,9 @@ class ToolLoop:
             if self._outer is not None or self._run is None:
                 self._cancel_tools()  # no cut of a run reaches them
             raise
-        except Exception:
+        except GeneratorExit:
+            raise
+        except BaseException:
             self._model_ended("failed")
             raise
         finally:

@@ -1,5 +1,6 @@
 """The route engine: typed events, chains of stages, and runs that can be cut at once."""
 
+from ._errors import CodeExit as CodeExit
 from ._errors import Interrupted as Interrupted
 from ._errors import PublishLoop as PublishLoop
 from ._errors import RouteDefinitionError as RouteDefinitionError
@@ -25,6 +26,7 @@ from ._runtime import RouteStatistics as RouteStatistics
 from ._token import InterruptToken as InterruptToken
 
 __all__ = [
+    "CodeExit",
     "Decision",
     "Event",
     "InterruptToken",

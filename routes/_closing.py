@@ -7,7 +7,6 @@ around its closing.
 
 from __future__ import annotations
 
-import math
 from types import TracebackType
 from typing import Any
 
@@ -81,27 +80,3 @@ def explained(error: Exception) -> Exception:
         leak.__cause__ = error
         return leak
     return error
-
-
-def contain(error: BaseException) -> tuple[Exception | None, BaseException | None]:
-    """Part what ends a run alone from what ends everything; called outside of the run's scope.
-
-    Generators that are closed out of order, or that hold scopes which reach other code, leave
-    ``GeneratorExit`` and ``Cancelled`` where no code expects them.
-
-    Returns:
-        What is told of the run, and what is raised on; ``None`` for nothing.
-    """
-    if isinstance(error, Exception):
-        return error, None
-    is_alone = not isinstance(error, BaseExceptionGroup)
-    group = error if isinstance(error, BaseExceptionGroup) else BaseExceptionGroup("", [error])
-    errors, rest = group.split(Exception)
-    is_cancelled = trio.current_effective_deadline() == -math.inf
-    leaks = (GeneratorExit,) if is_cancelled else (GeneratorExit, trio.Cancelled)
-    leaked, rest = (None, None) if rest is None else rest.split(leaks)
-    told: Exception | None = errors
-    if leaked is not None and errors is None:
-        told = ScopeLeak()
-        told.__cause__ = leaked
-    return told, error if is_alone and rest is not None else rest

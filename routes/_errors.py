@@ -6,6 +6,7 @@ RouteError                something went wrong while routes ran
  +-- PublishLoop          a route feeds itself
  +-- ScopeLeak            a generator's cancel scope or nursery reached code outside of it
  +-- NotAnEvent           something that is no event was to be published
+ +-- CodeExit             code raised SystemExit, or another BaseException that is no Exception
 Interrupted               raised by InterruptToken.throw_if_requested
 """
 
@@ -83,6 +84,30 @@ class NotAnEvent(SafeText, RouteError, TypeError):
 
     def __str__(self) -> str:
         return f"{self.safe_text}; it was given {self.value!r:.80}"
+
+
+class CodeExit(RouteError):
+    """Code of the application raised a ``BaseException`` that is no ``Exception``.
+
+    The classic is ``SystemExit``, which argparse and click raise on bad arguments.  It ends the
+    work that raised it, never the server.
+
+    Attributes:
+        error: What was raised.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+    def __str__(self) -> str:
+        return f"the code raised {self.error!r}"
+
+    @property
+    def safe_text(self) -> str:
+        """What may be shown where the texts of exceptions are hidden."""
+        kind = type(self.error).__name__
+        return f"the code raised {kind}, which ended its own work alone; raise an Exception instead"
 
 
 class Interrupted(Exception):

@@ -9,6 +9,7 @@ from typing import Any
 import trio
 
 from ._closing import closing, explained
+from ._contain import as_error
 from ._pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
 from ._run import Run
 from ._values import spread
@@ -52,8 +53,9 @@ def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> 
         value = run.trigger
     try:
         items = pipeline.open(run, value)
-    except Exception as error:
-        raise StageError(pipeline.head_name, error) from error
+    except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+        error = as_error(caught)
+        raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
     return _drain(pipeline, run, items)
 
 
@@ -73,8 +75,9 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
                 return
             except StageError:
                 raise
-            except Exception as error:
-                raise StageError(pipeline.head_name, error) from error
+            except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+                error = as_error(caught)
+                raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
             while run._gate is not None:
                 await run._wait(run._gate.wait)
             if run.is_cut or run._stop:
@@ -84,8 +87,9 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
             elif publish is not None:  # the usual chain ends with .broadcast()
                 try:
                     publish(value, run)
-                except Exception as error:
-                    raise StageError(".broadcast()", error) from error
+                except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+                    error = as_error(caught)
+                    raise StageError(".broadcast()", error) from error  # noqa: ASYNC104 - see as_error()
             else:
                 result = tail.push(value, run)
                 if type(result) is Pending:
@@ -107,8 +111,9 @@ async def _go_on(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> 
                 await _after_lead(pipeline, run, steps, result)
     except StageError:
         raise
-    except Exception as error:
-        raise StageError(pending.stage, error) from error
+    except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+        error = as_error(caught)
+        raise StageError(pending.stage, error) from error  # noqa: ASYNC104 - see as_error()
 
 
 async def _after_lead(

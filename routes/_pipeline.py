@@ -19,6 +19,7 @@ from typing import Any
 
 import trio
 
+from ._contain import as_error
 from ._errors import StageTimeout
 from ._pump import Pump
 from ._run import Run
@@ -110,9 +111,10 @@ class Steps:
                         return None
                 else:
                     self.publish(value, run)
-        except Exception as error:
+        except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+            error = as_error(caught)
             self._watch(following - 1)
-            raise StageError(str(stage), error) from error
+            raise StageError(str(stage), error) from error  # noqa: ASYNC104 - see as_error()
         return Passed(value)
 
     def watches(self, stage: str) -> bool:
@@ -268,8 +270,11 @@ async def _blamed(stage: str, layer: AsyncGenerator[Any, None]) -> AsyncIterator
                 yield item
         except StageError:
             raise
-        except Exception as error:
-            raise StageError(stage, error) from error
+        except GeneratorExit:
+            raise  # the chain is closed; of a stage it comes out at the end of the chain
+        except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+            error = as_error(caught)
+            raise StageError(stage, error) from error  # noqa: ASYNC104 - see as_error()
 
 
 async def _mapped(stage: Map | Stream, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:

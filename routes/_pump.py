@@ -16,6 +16,7 @@ from typing import Any
 import trio
 
 from ._closing import CLOSE_S
+from ._contain import as_error
 from ._run import Run
 
 
@@ -102,8 +103,8 @@ class Pump:
                 try:
                     async with aclosing(self._upstream) as items:  # type: ignore[type-var]  # ditto
                         await self._hand_on(items)
-                except Exception as error:  # noqa: BLE001 - raised where its values are taken
-                    self._error = error
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - raised where its values are taken
+                    self._error = as_error(error)
         finally:
             done.set()
 

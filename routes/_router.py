@@ -22,6 +22,7 @@ import trio
 
 from ._alarms import Alarms
 from ._calls import is_async_function, name_of, needs_function, needs_plain_function
+from ._contain import as_error
 from ._errors import NotAnEvent, PublishLoop, RouteDefinitionError
 from ._failures import KINDS_KEPT, Failures
 from ._match import Matcher, Predicate, matcher
@@ -312,8 +313,8 @@ class Router:
             for sink in plan.sinks:  # in place, as most of what calls say ends here
                 try:
                     sink(message)
-                except Exception as error:  # noqa: BLE001 - told, and the others get the message
-                    self._taker_failed("sink_failed", sink, message, error)
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
+                    self._taker_failed("sink_failed", sink, message, as_error(error))
                 else:
                     if self._failures:
                         self._taker_works("sink_failed", sink)
@@ -325,8 +326,8 @@ class Router:
     def _show(self, observer: Observer, message: Message) -> None:
         try:
             observer(message)
-        except Exception as error:  # noqa: BLE001 - told, and the others get the message
-            self._taker_failed("observer_failed", observer, message, error)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
+            self._taker_failed("observer_failed", observer, message, as_error(error))
         else:
             if self._failures:
                 self._taker_works("observer_failed", observer)
@@ -380,7 +381,8 @@ class Router:
             return
         try:
             listener(*args)
-        except Exception as error:
+        except BaseException as caught:  # noqa: ASYNC103 - see as_error()
+            error = as_error(caught)
             if listener is not self.on_error:
                 self.caught(error)
             log.exception("listener_failed", listener=name_of(listener), exc_info=error)
@@ -428,9 +430,9 @@ class Router:
         def act_if_meant(message: Message) -> None:
             try:
                 meant = holds(checks, message)
-            except Exception as error:  # noqa: BLE001 - a fault of the chain, told
-                self.failed(None, runtime, what, error)
-                return
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
+                self.failed(None, runtime, what, as_error(error))
+                return  # noqa: ASYNC104 - see as_error()
             if runtime.failures is not None:
                 runtime.works(what)
             if meant:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from ._closing import contain
+from ._contain import as_error, contain
 from ._errors import Interrupted, PublishLoop, ScopeLeak
 from ._events import alias_of
 from ._failures import Failures
@@ -450,9 +450,9 @@ class RouteRuntime:
             if shape_of(allowed) is Shape.AWAITABLE:
                 Pending(allowed, 0, "").discard()
                 raise TypeError(f"a condition says yes or no, and gave {allowed!r}")
-        except Exception as error:  # noqa: BLE001 - told; silence is the safer side to err on
-            self.router.failed(None, self, str(rule), error)
-            return True
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - told; silence is the safer side to err on
+            self.router.failed(None, self, str(rule), as_error(error))
+            return True  # noqa: ASYNC104 - see as_error()
         if self.failures is not None:
             self.works(str(rule))
         if not allowed:

@@ -15,6 +15,7 @@ import structlog
 import trio
 
 from ._calls import name_of
+from ._contain import as_error
 from ._failures import Failures
 from ._message import Message
 
@@ -96,7 +97,8 @@ class QueuedSink:
     async def _hand_on(self, message: Message) -> None:
         try:
             await self.fn(message)
-        except Exception as error:
+        except BaseException as caught:  # noqa: ASYNC103 - see as_error()
+            error = as_error(caught)
             self._on_error(error)
             sink, alias = name_of(self.fn), message.alias
             if self._failures.is_news("sink_failed", error):

@@ -84,7 +84,7 @@ class Entrance:
                 reason = verdict.reason[:MAX_REASON_CHARS]
                 return self.gate.reject(HTTPStatus.FORBIDDEN, "forbidden", reason)
             log.error("admit_took_too_long", limit_s=ADMIT_S)
-        except (Exception, SystemExit, GeneratorExit):  # whatever the app's code raises
+        except Exception:  # whatever the app's code raises
             log.exception("admit_failed")
         return self.gate.reject(
             HTTPStatus.SERVICE_UNAVAILABLE, "agent_error", "the app could not decide about the call"

@@ -15,6 +15,8 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
+from routes._contain import CONTAINED
+
 from ..websocket import Connection, Data, HttpRequest, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._addresses import Addresses
@@ -148,7 +150,8 @@ class Server:
                 logger=_websockets_log,
             )
             if opened is not None:
-                await self._serve_connection(*opened, visit)
+                with CONTAINED:
+                    await self._serve_connection(*opened, visit)
         except Exception:
             # A fault of the server, and no other connection's.
             log.exception("connection_failed")
@@ -207,7 +210,8 @@ class Server:
 
     async def _hold(self, session: Session, peer: str) -> None:
         try:
-            await session.run()
+            with CONTAINED:
+                await session.run()
         except Exception:
             # Its own nursery would have told; this is a fault of the server, and no other call's.
             log.exception("session_failed", call_id=session.call_id)

@@ -15,6 +15,8 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
+from routes._contain import CONTAINED, contain
+
 from ..thread import ThreadBusyError
 from ..websocket import Data
 from ._backlog import Backlog
@@ -167,8 +169,12 @@ class Session:
                 if self._ending is not None:
                     call.end(self._ending)
                 await call.ended.wait()
-        except* Exception as errors:  # noqa: BLE001  # the outermost edge of a call: told and logged
-            self._fail(errors)
+        except BaseException as error:  # noqa: ASYNC103, BLE001  # the outermost edge of a call
+            told, rest = contain(error)
+            if told is not None:
+                self._fail(told)
+            if rest is not None:
+                raise rest from None  # noqa: ASYNC104  # Cancelled is in it
         finally:
             self._opened.set()
 
@@ -193,7 +199,7 @@ class Session:
         await trio.sleep(UNWIND_S)
         self._transport.finish(call.end_reason)
 
-    def _fail(self, errors: BaseExceptionGroup[Exception]) -> None:
+    def _fail(self, errors: Exception) -> None:
         error = _first_of(errors)
         if self._call is None and isinstance(error, ThreadBusyError):
             error = _Refused("thread_in_use", "this conversation is going on in another call")
@@ -386,7 +392,8 @@ class Session:
 
     def _take_or_fail(self, data: Data) -> None:
         try:
-            self._take(data)
+            with CONTAINED:
+                self._take(data)
         except Exception:
             log.exception("call_failed")
             self._transport.refuse("agent_error", "the agent failed")
@@ -403,10 +410,8 @@ class Session:
         self._intake.take(data, call)
 
 
-def _first_of(errors: BaseExceptionGroup[Exception]) -> Exception:
+def _first_of(error: Exception) -> Exception:
     """Return the first real error inside nested groups."""
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
+    while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    assert isinstance(error, Exception)  # except* caught nothing else
     return error

@@ -16,6 +16,7 @@ import structlog
 import trio
 
 from routes import Message
+from routes._contain import CONTAINED
 
 from .._turns import FixedText
 from ..events import AgentAudio, UserAudio
@@ -186,7 +187,8 @@ class Watcher:
 
     def _fields(self, event: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
         try:
-            return (compact(event), ()) if self._level == "words" else without_words(event)
+            with CONTAINED:
+                return (compact(event), ()) if self._level == "words" else without_words(event)
         except Exception:  # an event of a user's class may do anything
             log.exception("event_not_shown", event_class=type(event).__name__)
             return {}, ("all",)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import structlog
 import trio
 
+from routes._contain import CONTAINED
+
 from .._entries import Entry
 from .._repair import repair
 from ._database import Database
@@ -227,7 +229,8 @@ class SqliteThread:
         records: dict[int, str] = {}
         for index, entry in entries.items():
             try:
-                records[index] = to_record(entry, self.trio_began_s)
+                with CONTAINED:
+                    records[index] = to_record(entry, self.trio_began_s)
             except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
                 log.error("thread_entry_unwritable", index=index, error=type(error).__name__)
                 self._kept.pop(index, None)

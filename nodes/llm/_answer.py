@@ -15,6 +15,8 @@ from typing import Self
 import structlog
 import trio
 
+from routes._contain import CONTAINED
+
 from ._protocol import AnswerPiece
 
 _log = structlog.get_logger()
@@ -69,6 +71,7 @@ async def _close(pieces: AsyncGenerator[AnswerPiece, None]) -> None:
     """Close a dropped answer; must not raise, for the run itself is the only one to hear it."""
     with trio.move_on_after(_CLOSE_S, shield=True):
         try:
-            await pieces.aclose()
+            with CONTAINED:
+                await pieces.aclose()
         except Exception as error:  # noqa: BLE001 (a system task may not fail)
             _log.warning("llm_answer_close_failed", error=type(error).__name__)

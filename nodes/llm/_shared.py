@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 
 import trio
 
+from routes._contain import CONTAINED
+
 T = TypeVar("T")
 _CLOSE_S = 5.0
 
@@ -29,9 +31,10 @@ class _Tenancy(Generic[T]):
 
     async def run(self, opener: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         try:
-            async with opener() as self.value:
-                self.opened.set()
-                await self.unwanted.wait()
+            with CONTAINED:
+                async with opener() as self.value:
+                    self.opened.set()
+                    await self.unwanted.wait()
         except Exception as error:  # noqa: BLE001 (its users raise it)
             self.error = error
         finally:

@@ -38,6 +38,7 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
+from routes._contain import CONTAINED
 
 from ._looks import Looks
 from ._protocols import (
@@ -212,7 +213,8 @@ class Ear:
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]
-                self._hear_window(window)
+                with CONTAINED:
+                    self._hear_window(window)
         except Exception as error:
             self._fail(error)
             raise
@@ -355,7 +357,8 @@ class Ear:
         """Ask the model; one that fails must not cost the caller's words."""
         began_s = trio.current_time()
         try:
-            complete = await self._end_of_turn.probability(pcm)
+            with CONTAINED:
+                complete = await self._end_of_turn.probability(pcm)
         except Exception as error:
             self._bridge.call.router.caught(error)
             log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
@@ -367,7 +370,7 @@ class Ear:
     async def _transcribe(self, parts: tuple[bytes, ...]) -> None:
         began_s = trio.current_time()
         try:
-            with trio.fail_after(RECOGNISER_LOST_S):
+            with trio.fail_after(RECOGNISER_LOST_S), CONTAINED:
                 heard = [await self._stt.transcribe(part) for part in parts]
             words = _words_of([part for part in heard if part.text.strip()])
         except Exception as error:

@@ -14,6 +14,7 @@ import trio
 
 from bridge.control import ToolOutcome
 from routes import InterruptToken, Run
+from routes._contain import CONTAINED, contain
 
 from ._commit import CommitState
 from ._schema import as_text
@@ -86,11 +87,13 @@ class Body:
                     return  # nothing begins while its turn is paused, or once that was cut
                 self.begun_at_s = trio.current_time()
                 on_begin()
-                with context.as_current():
+                with context.as_current(), CONTAINED:
                     self.value = as_text(await self.tool.run(context, arguments))
-        except* Exception as group:  # noqa: BLE001 - whatever a tool raises is its result
-            # A cancellation that came along goes on; what the tool raised is its result.
-            self.error = _single(group)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - what a tool raises is its result
+            told, rest = contain(error)
+            self.error = None if told is None else _single(told)
+            if rest is not None:  # a cancellation that came along goes on
+                raise rest from None  # noqa: ASYNC104 - Cancelled is in it
         finally:
             self.ended_at_s = trio.current_time()
             self.ended.set()

@@ -12,6 +12,7 @@ import structlog
 
 from bridge.events import ToolCall
 from routes import Run
+from routes._contain import CONTAINED
 
 from ._context import ToolContext
 from ._errors import BadArguments, ToolDefinitionError
@@ -106,7 +107,8 @@ class ToolRunner:
         if tool.permission == "never":
             return {}, Settled("denied", NEVER)
         try:
-            return tool.parse(None if raw else request.arguments, raw), None
+            with CONTAINED:
+                return tool.parse(None if raw else request.arguments, raw), None
         except BadArguments as error:
             return {}, Settled("not_started", str(error), error=True)
         except Exception as error:

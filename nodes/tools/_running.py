@@ -19,6 +19,7 @@ from bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
 from bridge.control._caps import Capped
 from bridge.events import JobFinished, ToolCall, ToolResult
 from routes import Interrupted, Run
+from routes._contain import CONTAINED
 
 from ._body import Body
 from ._context import ToolContext
@@ -236,8 +237,9 @@ class RunningTool:
             arguments: What the tool's ``parse()`` returned.
         """
         try:
-            if await self._may_begin():
-                await self._oversee(arguments)
+            with CONTAINED:
+                if await self._may_begin():
+                    await self._oversee(arguments)
         except Exception as error:
             self._call.router.caught(error)
             log.exception("tool_guard_failed", tool=self.name, id=self.id)

@@ -12,6 +12,7 @@ import structlog
 
 from bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
 from routes import Event
+from routes._contain import CONTAINED
 
 from ._parts import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice
 from ._settings import TurnSettings
@@ -153,7 +154,8 @@ class Book:
             instead: Asks the default one.
         """
         try:
-            return question()
+            with CONTAINED:
+                return question()
         except Exception as error:
             self.acts.append(Failed(error))
             log.exception("turn_strategy_failed", strategy=what)

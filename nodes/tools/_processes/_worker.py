@@ -32,6 +32,7 @@ from nodes.processes import (
     never,
     stop_younger,
 )
+from routes._contain import CONTAINED
 
 from ._errors import (
     WorkerCallError,
@@ -348,7 +349,8 @@ class PythonWorker:
             _log.debug("worker_writes", worker=self.name, stream=stream, pii_text=text)
             return
         try:
-            self._listener(stream, text)
+            with CONTAINED:
+                self._listener(stream, text)
         except Exception as error:  # noqa: BLE001 - a listener's fault must not end the worker
             error_class = type(error).__name__
             _log.warning(

@@ -4,7 +4,7 @@ import pytest
 import structlog
 import trio
 
-from routes import open_router
+from routes import CodeExit, open_router
 
 from .events import Chunk, Go, Stop, chunks_of, forever, second
 
@@ -157,19 +157,24 @@ async def test_runs_end_with_the_word_of_the_router(autojump_clock):
         assert outcomes == ["disconnected" if end == "close" else "shutdown"] * 20
 
 
-async def test_a_node_that_ends_the_program_ends_it(autojump_clock):
-    """SystemExit passes through, and the run does not claim to be complete."""
-    outcomes = []
+async def test_a_node_that_ends_the_program_ends_its_run_alone(autojump_clock):
+    """SystemExit is told like any error: its run has failed, and the next one works."""
+    outcomes, errors = [], []
 
     async def leaves(message):
         await trio.sleep(1)
-        raise SystemExit(3)
+        if not outcomes:
+            raise SystemExit(3)
         yield
 
-    with pytest.RaisesGroup(SystemExit):
-        async with open_router() as router:
-            router.on_run_end = lambda run: outcomes.append(run.outcome)
-            router.on(Go).stream(leaves)
+    async with open_router() as router:
+        router.on_run_end = lambda run: outcomes.append(run.outcome)
+        router.on_error = errors.append
+        router.on(Go).stream(leaves)
+        for _ in range(2):
             router.publish(Go())
-            await trio.sleep_forever()
-    assert outcomes == ["shutdown"]
+            await trio.sleep(2)
+    assert outcomes == ["failed", "completed"]
+    (error,) = errors
+    assert isinstance(error, CodeExit)
+    assert error.error.code == 3

@@ -1,0 +1,306 @@
+"""Whatever code of a user raises ends at most its own work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from bridge import Call, Message
+from bridge.events import (
+    AgentResponse,
+    DTMFInput,
+    ToolCall,
+    ToolResult,
+    UserStartedSpeaking,
+)
+from bridge.testing import Caller, open_call
+from nodes.tools import ToolRunner, tool
+from routes import CodeExit, ScopeLeak
+
+
+class Fatal(BaseException):
+    """A class of the user's own that is no ``Exception``."""
+
+
+Raise = Callable[[], None]
+
+
+def _raises(error: type[BaseException]) -> Raise:
+    def fail() -> None:
+        raise error("no such option: --tea")
+
+    return fail
+
+
+EXITS = [SystemExit, GeneratorExit, Fatal]
+
+
+def in_where(call: Call, fail: Raise) -> None:
+    """Where it is decided whether a message triggers."""
+    call.bridge(name="bad").on(DTMFInput, where=lambda m: fail()).map(lambda m: None)
+
+
+def in_sync_stage(call: Call, fail: Raise) -> None:
+    """A stage that runs at once."""
+    call.bridge(name="bad").on(DTMFInput).map(lambda m: fail()).broadcast()
+
+
+def in_filter(call: Call, fail: Raise) -> None:
+    """A filter that runs at once."""
+    call.bridge(name="bad").on(DTMFInput).filter(lambda m: bool(fail())).broadcast()
+
+
+def in_async_stage(call: Call, fail: Raise) -> None:
+    """A stage that waits first."""
+
+    async def stage(message: Message) -> None:
+        await trio.sleep(0.1)
+        fail()
+
+    call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
+
+
+def in_second_stage(call: Call, fail: Raise) -> None:
+    """A stage that waits, behind another that has a task of its own."""
+
+    async def generate(message: Message) -> AsyncIterator[int]:
+        yield 1
+
+    async def stage(value: int) -> None:
+        await trio.sleep(0.1)
+        fail()
+
+    call.bridge(name="bad").on(DTMFInput).stream(generate).map(stage).broadcast()
+
+
+def in_generator(call: Call, fail: Raise) -> None:
+    """The middle of an answer."""
+
+    async def generate(message: Message) -> AsyncIterator[AgentResponse]:
+        await trio.sleep(0.1)
+        yield AgentResponse(content="")
+        fail()
+
+    call.bridge(name="bad").on(DTMFInput).stream(generate).broadcast()
+
+
+def in_nursery(call: Call, fail: Raise) -> None:
+    """A task of the user's own, whose nursery wraps the error in a group."""
+
+    async def task() -> None:
+        fail()
+
+    async def stage(message: Message) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(task)
+            await trio.sleep_forever()
+
+    call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
+
+
+def in_clean_up(call: Call, fail: Raise) -> None:
+    """The clean-up of a run that is cut."""
+
+    async def generate(message: Message) -> AsyncIterator[AgentResponse]:
+        try:
+            await trio.sleep_forever()
+            yield AgentResponse(content="")
+        finally:
+            fail()
+
+    chain = call.bridge(name="bad").on(DTMFInput).interrupt_on(UserStartedSpeaking)
+    chain.stream(generate).broadcast()
+
+
+def _sleeper(call: Call, **rule: Any) -> None:
+    async def generate(message: Message) -> AsyncIterator[AgentResponse]:
+        await trio.sleep_forever()
+        yield AgentResponse(content="")
+
+    chain = call.bridge(name="bad").on(DTMFInput).interrupt_on(UserStartedSpeaking, **rule)
+    chain.stream(generate).broadcast()
+
+
+def in_condition(call: Call, fail: Raise) -> None:
+    """The condition of an interruption."""
+    _sleeper(call, condition=lambda m: bool(fail()))
+
+
+def in_handler(call: Call, fail: Raise) -> None:
+    """The handler of an interruption."""
+    _sleeper(call, handler=lambda: fail())
+
+
+def in_async_handler(call: Call, fail: Raise) -> None:
+    """The handler of an interruption, which waits first."""
+
+    async def handler() -> None:
+        await trio.sleep(0.1)
+        fail()
+
+    _sleeper(call, handler=handler)
+
+
+def in_sink(call: Call, fail: Raise) -> None:
+    """A function that takes messages."""
+    call.router.add_sink(lambda m: fail(), DTMFInput)
+
+
+def in_async_sink(call: Call, fail: Raise) -> None:
+    """A task that takes messages."""
+
+    async def sink(message: Message) -> None:
+        fail()
+
+    call.router.add_sink(sink, DTMFInput)
+
+
+def in_observer(call: Call, fail: Raise) -> None:
+    """A function that is shown messages before the chains are."""
+    call.router.observe(DTMFInput, lambda m: fail())
+
+
+def in_alarm(call: Call, fail: Raise) -> None:
+    """A function that is called at its time."""
+    call.router.call_at("tea", trio.current_time() + 0.5, fail)
+
+
+def _tool(call: Call, fail: Raise, body: Any) -> None:
+    runner = ToolRunner(call, [tool(body)], source="bad")
+    request = ToolCall(name=body.__name__, id="1")
+    call.bridge(name="bad").on(DTMFInput).map(lambda m: runner.start(request, run=None))
+
+
+def in_async_tool(call: Call, fail: Raise) -> None:
+    """A tool on the event loop."""
+
+    async def brew() -> str:
+        """Brew tea."""
+        fail()
+        return ""
+
+    _tool(call, fail, brew)
+
+
+def in_threaded_tool(call: Call, fail: Raise) -> None:
+    """A tool in a thread."""
+
+    def brew() -> str:
+        """Brew tea."""
+        fail()
+        return ""
+
+    _tool(call, fail, brew)
+
+
+PLACES = [
+    in_where, in_sync_stage, in_filter, in_async_stage, in_second_stage, in_generator, in_nursery,
+    in_clean_up, in_condition, in_handler, in_async_handler, in_sink, in_async_sink, in_observer,
+    in_alarm, in_async_tool,
+]  # fmt: skip
+
+
+async def _lives_on(fail_in: Callable[[Call], None]) -> Caller:
+    """Have a call in which something fails; the next turn must work all the same."""
+
+    async def answer(call: Call) -> None:
+        good = call.bridge(name="good")
+        good.on(UserStartedSpeaking).map(lambda m: AgentResponse(content="Yes?")).broadcast()
+        fail_in(call)
+
+    async with open_call(answer, expect_errors=True) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await caller.at(1)
+        caller.publish(UserStartedSpeaking())
+        await caller.at(3)
+        assert not caller.call.ended.is_set()
+        assert any(event.content == "Yes?" for event in caller.events(AgentResponse))
+    return caller
+
+
+def _is_told(error: Exception, kind: type[BaseException]) -> bool:
+    while isinstance(error, ExceptionGroup):
+        (error,) = error.exceptions
+    # A nursery wraps a GeneratorExit that comes of a leak in the same way as one that was raised.
+    leaks = kind is GeneratorExit and isinstance(error, ScopeLeak)
+    return leaks or (isinstance(error, CodeExit) and isinstance(error.error, kind))
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+async def test_it_ends_its_own_work_alone(
+    autojump_clock: None, place: Callable[[Call, Raise], None], kind: type[BaseException]
+) -> None:
+    """The call lives, the next turn works, and the error is told once, wherever it is raised."""
+    caller = await _lives_on(lambda call: place(call, _raises(kind)))
+    if place is in_clean_up and kind is GeneratorExit:
+        return  # Python takes it for the end of the generator
+    assert [_is_told(error, kind) for error in caller.errors] == [True]
+
+
+async def test_answering_a_call_may_not_end_the_server(autojump_clock: None) -> None:
+    """An app that exits while it answers ends that call, and tells why."""
+
+    async def answer(call: Call) -> None:
+        raise SystemExit(2)
+
+    async with open_call(answer, expect_errors=True) as caller:
+        await caller.at(1)
+        assert caller.call.end_reason == "agent_error"
+    assert [_is_told(error, SystemExit) for error in caller.errors] == [True]
+
+
+async def test_a_tool_that_exits_tells_the_model(autojump_clock: None) -> None:
+    """Its result is an error, as of any tool that raises."""
+    caller = await _lives_on(lambda call: in_async_tool(call, _raises(SystemExit)))
+    (result,) = caller.events(ToolResult)
+    assert result.error
+    assert "SystemExit" in result.content
+
+
+def in_stage_with_a_thread(call: Call, fail: Raise) -> None:
+    """A stage that waits for a thread."""
+
+    async def stage(message: Message) -> None:
+        await trio.to_thread.run_sync(fail)
+
+    call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
+
+
+@pytest.mark.parametrize("kind", [*EXITS, KeyboardInterrupt], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "place", [in_threaded_tool, in_stage_with_a_thread], ids=lambda p: p.__name__
+)
+async def test_what_a_thread_raises_is_an_error(
+    place: Callable[[Call, Raise], None], kind: type[BaseException]
+) -> None:
+    """No thread gets a Ctrl+C, so even a ``KeyboardInterrupt`` of one is told like any error."""
+
+    async def answer(call: Call) -> None:
+        place(call, _raises(kind))
+
+    with trio.fail_after(30):
+        async with open_call(answer, expect_errors=True) as caller:
+            caller.publish(DTMFInput(button="1"))
+            failed = trio.Event()
+            caller.call.on_error.append(lambda error: failed.set())
+            await failed.wait()
+            await trio.testing.wait_all_tasks_blocked()
+            assert not caller.call.ended.is_set()
+    assert [_is_told(error, kind) for error in caller.errors] == [True]
+
+
+async def test_ctrl_c_passes(autojump_clock: None) -> None:
+    """What is raised on the main thread outside of any thread of trio's may be a real Ctrl+C."""
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is the call
+        async with open_call(_stops, expect_errors=True) as caller:
+            caller.publish(DTMFInput(button="1"))
+            await caller.at(1)
+
+
+async def _stops(call: Call) -> None:
+    in_async_stage(call, _raises(KeyboardInterrupt))
