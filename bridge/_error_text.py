@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
+
 ON_TRIO = (
     "bargein runs on trio, not on asyncio: write trio.sleep() for asyncio.sleep(), "
     "trio.to_thread.run_sync() for asyncio.to_thread(), trio.open_nursery() for gather() and "
@@ -55,8 +57,24 @@ def safe_text(error: BaseException) -> str:
 def _safe_text(error: BaseException) -> str:
     if _is_of_asyncio(error):
         return ON_TRIO
+    if isinstance(error, ValidationError):
+        return _wrong_fields(error)
     text = getattr(error, "safe_text", "")
     return text if isinstance(text, str) else ""
+
+
+def _wrong_fields(error: ValidationError) -> str:
+    """Return which fields of a model were wrong and why, without what they were given.
+
+    Only the first name of a place is told, as further ones may be keys of the data; and of checks
+    that are not pydantic's own, only that they failed.
+    """
+    told = []
+    for one in error.errors(include_url=False, include_context=False, include_input=False):
+        field = str(one["loc"][0]) if one["loc"] else "the whole"
+        is_own = one["type"] not in ("value_error", "assertion_error")
+        told.append(f"{field}: {one['msg'] if is_own else 'refused by its validator'}")
+    return f"{error.title}: {'; '.join(dict.fromkeys(told))}"
 
 
 def headline(error: BaseException, where: str) -> str:

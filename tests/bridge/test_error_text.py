@@ -10,11 +10,12 @@ import trio
 
 from bridge import Call, Message
 from bridge._error_text import detail, headline
-from bridge.events import AgentError, DTMFInput, ToolCall, ToolResult
+from bridge.events import AgentError, AgentResponse, DTMFInput, ToolCall, ToolResult
 from bridge.testing import open_call
 from nodes.llm import ChatModelError
 from nodes.speech import SpeechExtraError
 from nodes.tools import ToolRunner, tool
+from routes import Event
 
 
 def agent(fn: Callable[[Message], object]) -> Callable[[Call], Awaitable[None]]:
@@ -73,6 +74,28 @@ async def test_what_the_framework_says_is_for_everybody(autojump_clock):
     assert "did you mean 'button'?" in error.message
     assert "buton=" in error.detail
     assert "did you mean" not in error.detail
+
+
+async def test_a_misspelt_field_is_named_to_everybody(autojump_clock):
+    """Of a wrong event the fields and what is wrong with them are told, and no value of theirs."""
+
+    def misspell(message: Message) -> AgentResponse:
+        return AgentResponse(contnt="my number is 12")  # type: ignore[call-arg]  # on purpose
+
+    class Order(Event):
+        sizes: dict[str, int]
+
+    def quote(message: Message) -> Order:
+        return Order(sizes={"my number is 12": "large"})  # type: ignore[dict-item]  # on purpose
+
+    error = await told_of(misspell)
+    assert error.message == (
+        "ValidationError in .map(misspell): AgentResponse: content: Field required; "
+        "contnt: Extra inputs are not permitted"
+    )
+    error = await told_of(quote)
+    assert error.message.startswith("ValidationError in .map(quote): Order: sizes: Input should be")
+    assert "12" not in error.message
 
 
 async def test_text_instead_of_an_event_is_told_without_it(autojump_clock):
