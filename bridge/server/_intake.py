@@ -10,6 +10,7 @@ from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
 from ._metrics import Metrics
 from ._native import (
     BYTES_PER_INPUT_MS,
+    CallerAudio,
     ClientMessage,
     HangUp,
     ProtocolViolation,
@@ -65,16 +66,14 @@ class Intake:
             call: The call, open.
         """
         within_rate = True
-        if not isinstance(data, str):
-            # Before anything is done with it: a flood costs its neighbours as little as can be.
-            if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
-                self._metrics.over_budget["audio"] += 1
-                return
-        else:
+        if isinstance(data, str):
             self.received += 1
             within_rate = self._rate.take()
         try:
             message = decode_client(data, max_bytes=self._limits.max_message_bytes)
+            if isinstance(message, CallerAudio) and self._is_too_much(message):
+                self._metrics.over_budget["audio"] += 1
+                return
             # The two ways to make the agent stop work at any rate.
             if not within_rate and not isinstance(message, Stop | HangUp):
                 raise ProtocolViolation(
@@ -89,6 +88,9 @@ class Intake:
             self._transport.receive(message, call)
         except ProtocolViolation as violation:
             self._complain(violation)
+
+    def _is_too_much(self, audio: CallerAudio) -> bool:
+        return self._audio is not None and not self._audio.take(len(audio.pcm) / BYTES_PER_S)
 
     def _complain(self, violation: ProtocolViolation) -> None:
         self.refused += 1
