@@ -8,7 +8,7 @@ is dropped and counted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import structlog
@@ -18,6 +18,7 @@ from ._calls import name_of
 from ._contain import as_error
 from ._failures import Failures
 from ._message import Message
+from ._run import Run
 
 log = structlog.get_logger()
 
@@ -55,7 +56,7 @@ class QueuedSink:
         self.limit = limit
         self.stale = 0
         self.overflowed = 0
-        self._queue: deque[Message] = deque()
+        self._queue: deque[tuple[Message, tuple[Run, ...]]] = deque()
         self._more = trio.Event()
         self._room = trio.Event()
 
@@ -67,7 +68,10 @@ class QueuedSink:
             if self.overflowed == 1:
                 log.warning("sink_overflow", sink=name_of(self.fn), waiting=len(queue))
             return
-        queue.append(message)
+        held = tuple(_lineage(message.run))
+        for run in held:  # what it gave has not arrived: a run that has ended may still be cut
+            run.hold()
+        queue.append((message, held))
         if len(queue) == 1:
             self._more.set()
         if len(queue) >= self.limit and message.run is not None:
@@ -83,14 +87,17 @@ class QueuedSink:
         queue = self._queue
         while True:
             while queue:
-                message = queue.popleft()
+                message, held = queue.popleft()
                 if len(queue) == self.limit - 1:
                     self._room.set()
                     self._room = trio.Event()
-                if message.is_stale:
+                is_stale = message.is_stale
+                for run in held:
+                    run.release()
+                if is_stale:
                     self.stale += 1
-                    continue
-                await self._hand_on(message)
+                else:
+                    await self._hand_on(message)
             self._more = trio.Event()
             await self._more.wait()
 
@@ -106,3 +113,10 @@ class QueuedSink:
         else:
             if self._failures.stages:
                 self._failures.works("sink_failed")
+
+
+def _lineage(run: Run | None) -> Iterator[Run]:
+    """Yield a run and those it descends from, as far as they can be cut."""
+    while run is not None:
+        yield run
+        run = run.parent
