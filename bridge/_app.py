@@ -24,9 +24,10 @@ from ._transport import Speech, Transport
 from .control._permissions import Question
 from .control._verbs import HandleOffer
 from .events import AgentError, CallStarted, PermissionRequested
+from .thread._safe_writer import SafeWriter
 
 if TYPE_CHECKING:
-    from .thread import Thread, Threads
+    from .thread import Threads
 
 log = structlog.get_logger()
 
@@ -37,12 +38,12 @@ class _Memory:
 
     history: History
     thread: str
-    kept_in: Thread | None = None
+    kept_in: SafeWriter | None = None
 
     def tell_trouble(self, call: Call) -> None:
         """Let the caller's side know when the conversation cannot be saved."""
         if self.kept_in is not None:
-            self.kept_in.on_trouble = lambda text: _publish_trouble(call, text)
+            self.kept_in.tell(lambda text: _publish_trouble(call, text))
 
 
 def _publish_trouble(call: Call, text: str) -> None:
@@ -307,8 +308,12 @@ class App:
 async def _open_saved(threads: Threads, name: str) -> AsyncIterator[_Memory]:
     async with threads.open_thread(name) as opened:
         history = History(opened.entries)
-        history.on_change = opened.write
-        yield _Memory(history, name, opened)
+        writer = SafeWriter(opened)
+        history.on_change = writer.write
+        try:
+            yield _Memory(history, name, writer)
+        finally:
+            writer.close()
 
 
 def _checked_admit(admit: Admit | None) -> Admit | None:
