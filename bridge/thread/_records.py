@@ -59,7 +59,7 @@ def from_record(data: str, unix_s: float) -> Entry | None:
     """
     try:
         plain = json.loads(data)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         plain = None
     if not isinstance(plain, dict):
         log.error("thread_record_unreadable", chars=len(data))
@@ -110,7 +110,7 @@ def with_additions(entry: Entry, additions: Iterable[str]) -> Entry:
             addition = json.loads(data)
             texts.append(addition["added"] + "")
             heard_chars = int(addition["heard"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             log.error("thread_addition_unreadable", chars=len(data))
             break
     generated = "".join(texts)

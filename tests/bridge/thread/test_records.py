@@ -84,6 +84,12 @@ def test_half_a_record_is_left_out(half):
     assert {entry["log_level"] for entry in logs} == {"error"}
 
 
+def test_a_record_that_nests_too_deeply_is_left_out():
+    """It is a record that cannot be read, and keeps no conversation from opening."""
+    deep = "[" * 200_000 + "]" * 200_000
+    assert from_record(f'{{"type": "user", "content": {deep}}}', 0.0) is None
+
+
 def test_what_can_be_read_of_a_record_is_kept():
     """A result or a record of a cut that cannot be read is left out, and the rest is kept."""
     tool, agent = ENTRIES[6], ENTRIES[4]
