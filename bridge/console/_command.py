@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from select import select
 from typing import TYPE_CHECKING, TextIO
 
 import structlog
@@ -78,7 +79,20 @@ def chat(options: argparse.Namespace) -> int:
         finally:
             # After the conversation: it is looked for when something went wrong.
             place = "nowhere; name a file with --log" if where is None else where.absolute()
-            sys.stderr.write(f"  log: {place}\n")
+            _say_last(f"  log: {place}\n")
+
+
+def _say_last(text: str) -> None:
+    """Write to the terminal if it takes something now: it may be gone, or held for ever."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (OSError, ValueError):  # no file of the system: it never waits
+        sys.stderr.write(text)
+        return
+    with suppress(OSError):
+        if select([], [descriptor], [], 0)[1]:
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
