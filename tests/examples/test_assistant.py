@@ -115,4 +115,4 @@ def test_the_environment_names_the_model(example, monkeypatch, outside, model):
     for name, value in outside.items():
         monkeypatch.setenv(name, value)
     chosen = example.model_named_outside()
-    assert repr(chosen) == model if model else isinstance(chosen, example.StandIn)
+    assert repr(chosen) == model if model else type(chosen).__name__ == "ParcelClerk"
