@@ -82,11 +82,11 @@ async def test_a_misspelt_field_is_named_to_everybody(autojump_clock):
     def misspell(message: Message) -> AgentResponse:
         return AgentResponse(contnt="my number is 12")  # type: ignore[call-arg]  # on purpose
 
-    class Order(Event):
+    class SizesOrdered(Event):
         sizes: dict[str, int]
 
-    def quote(message: Message) -> Order:
-        return Order(sizes={"my number is 12": "large"})  # type: ignore[dict-item]  # on purpose
+    def quote(message: Message) -> SizesOrdered:
+        return SizesOrdered(sizes={"my number is 12": "large"})  # type: ignore[dict-item]  # on purpose
 
     error = await told_of(misspell)
     assert error.message == (
@@ -94,7 +94,9 @@ async def test_a_misspelt_field_is_named_to_everybody(autojump_clock):
         "contnt: Extra inputs are not permitted"
     )
     error = await told_of(quote)
-    assert error.message.startswith("ValidationError in .map(quote): Order: sizes: Input should be")
+    assert error.message.startswith(
+        "ValidationError in .map(quote): SizesOrdered: sizes: Input should be"
+    )
     assert "12" not in error.message
 
 

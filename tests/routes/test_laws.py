@@ -7,6 +7,8 @@ engine's own idea of staleness is not asked.
 from __future__ import annotations
 
 import functools
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -136,11 +138,18 @@ class World:
     probed: dict[int, float] = field(default_factory=dict)
 
     def is_silent(self, run: Run | None) -> bool:
+        return any(one in self.cut for one in self.lineage(run))
+
+    def has_waiting(self, run: Run) -> bool:
+        """Whether a value of a run, or of one below it, may still wait at the slow sink."""
+        waiting = Counter(by for _, by, _ in self.heard) - Counter(by for by, _ in self.heard_late)
+        return any(waiting[one.id] and run in self.lineage(one) for one in self.runs)
+
+    def lineage(self, run: Run | None) -> Iterator[Run]:
+        """Yield a run and those above it."""
         while run is not None:
-            if run in self.cut:
-                return True
+            yield run
             run = self.parents[run]
-        return False
 
 
 async def answer(world: World, node: Node, message: Any):
@@ -298,7 +307,10 @@ def owes_handler(written_as: list[Chain], world: World, run: Run) -> bool:
 def publish(world: World, router: Any, event: Event, written_as: list[Chain]) -> None:
     before = set(world.cut)
     began = set(world.runs)
-    over = {run for run in world.ends if run.outcome != "interrupted"}
+    # What has given all can be cut as long as something of it waits at a sink.
+    over = {
+        run for run in world.ends if run.outcome != "interrupted" and not world.has_waiting(run)
+    }
     router.publish(event, "caller")
     for run in set(world.cut) - before:
         chain = written_as[world.runs[run]] if world.runs[run] < len(written_as) else None
