@@ -1,12 +1,14 @@
-"""Runs README's test from an empty folder, as its reader does; run by `make wheel`.
+"""Runs README's test in an empty folder, as its reader does; run by `make wheel`.
 
 The environment has the wheel and its extra `testing`, and nothing else.
 """
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 _BLOCK = re.compile(r"^```(python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\w+\.py)\n")
@@ -43,4 +45,9 @@ def check(readme: Path) -> None:
 
 
 if __name__ == "__main__":
-    check(Path(sys.argv[1]))
+    given = Path(sys.argv[1]).resolve()
+    # Outside of the checkout, whose own settings pytest would find above a folder in it.
+    with TemporaryDirectory() as folder:
+        os.chdir(folder)
+        check(given)
+        os.chdir(given.parent)
