@@ -24,7 +24,7 @@ from ._transport import Speech, Transport
 from .control._permissions import Question
 from .control._verbs import HandleOffer
 from .events import AgentError, CallStarted, PermissionRequested
-from .thread._safe_writer import SafeWriter
+from .thread._safe_writer import CLOSE_S, SafeWriter
 
 if TYPE_CHECKING:
     from .thread import Threads
@@ -40,10 +40,10 @@ class _Memory:
     thread: str
     kept_in: SafeWriter | None = None
 
-    def tell_trouble(self, call: Call) -> None:
-        """Let the caller's side know when the conversation cannot be saved."""
+    def follow(self, call: Call) -> None:
+        """Save by the call's timer what could not be saved, and let the caller's side know."""
         if self.kept_in is not None:
-            self.kept_in.tell(lambda text: _publish_trouble(call, text))
+            self.kept_in.follow(call.router.call_at, lambda text: _publish_trouble(call, text))
 
 
 def _publish_trouble(call: Call, text: str) -> None:
@@ -205,7 +205,7 @@ class App:
             ) as call,
         ):
             await self._begin(call, transport)
-            memory.tell_trouble(call)
+            memory.follow(call)
             yield call
 
     async def lets_name_thread(self, request: CallRequest) -> bool:
@@ -313,7 +313,8 @@ async def _open_saved(threads: Threads, name: str) -> AsyncIterator[_Memory]:
         try:
             yield _Memory(history, name, writer)
         finally:
-            writer.close()
+            with trio.move_on_after(CLOSE_S, shield=True):
+                await writer.close()
 
 
 def _checked_admit(admit: Admit | None) -> Admit | None:
