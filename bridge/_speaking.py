@@ -20,6 +20,7 @@ from routes._outcome import Phase
 
 from ._aloud import words_around
 from ._answer import AnswerHandle
+from ._barge_ins import BargeIns
 from ._entries import AgentEntry
 from ._holding import Holding
 from ._ledger import Utterance
@@ -71,6 +72,7 @@ class Speaking:
         self._cutting = False
         self._cut_runs: deque[tuple[int, int]] = deque(maxlen=32)  # and the turn of each
         self._marks = LongRunningMarks(call)
+        self._barge_ins = BargeIns(call)
         call.router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
             [UserStartedSpeaking, EmergencyStop]
         ).map(_as_response).broadcast()
@@ -164,8 +166,8 @@ class Speaking:
         if turn.outcome not in (None, "backgrounded"):
             return "speaking"
         talks = turn.phase in ("text", "thinking")
-        if talks and any(u.started and not u.finished for u in turn.utterances):
-            return "speaking"
+        if talks and any(u.started and (u.is_cut or not u.finished) for u in turn.utterances):
+            return "speaking"  # what is cut was being heard
         if turn.phase == "thinking" and not turn.step and turn.generated:
             return "text"  # its node tells nothing of its steps
         return turn.phase
@@ -330,6 +332,7 @@ class Speaking:
                 self._playout.cut(utterance, reason)
         self._cut_turn(turn, self._interruption_of(turn, None, reason, "delivered"))
         self._holding.look()
+        self._barge_ins.tell()
 
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
@@ -340,6 +343,7 @@ class Speaking:
             self._cut_turn(utterance.turn, by)
         self._end_unbegun(self._outcome_of_cut(verb_of(message)))
         self._holding.look()
+        self._barge_ins.tell()
 
     def _end_unbegun(self, outcome: Outcome) -> None:
         waiting, self._unbegun = self._unbegun, []
@@ -403,6 +407,7 @@ class Speaking:
         for turn in turns:
             self._cut_turn(turn, run.interruption)
         self._holding.look()
+        self._barge_ins.tell()
 
     @contextmanager
     def _putting_down_first(self) -> Iterator[None]:
@@ -421,6 +426,7 @@ class Speaking:
             turn.verb = verb_of(by.cause)
             self.turns_cut += 1
             self._record(turn, by)
+            self._barge_ins.add(turn, by, self.phase_of(turn))
             first = by.run if turn.run is None else turn.run.id
             self._cut_runs.extend((run, turn.number) for run in {by.run, first})
             if turn.run is None or not turn.run.is_running:

@@ -410,6 +410,22 @@ async def test_an_agent_that_takes_long(autojump_clock):
     assert times(caller, AgentIdle) == [5.2, 9.2]
 
 
+async def test_a_barge_in_is_logged_with_the_rule_of_turn_taking(autojump_clock):
+    """Its line names the rule that decided; what was let go on has none, but its decision."""
+    with capture_logs() as logs:
+        async with open_call(calls()) as caller:
+            await says(caller, "where is my parcel", lasts_s=1.0)
+            await caller.at(3.0)
+            await says(caller, "mhm")
+            await caller.at(4.5)
+            await says(caller, "stop")
+            await caller.at(6.0)
+    [line] = [line for line in logs if line["event"] == "barge_in"]
+    assert line["rule"] == "interrupt_on(UserStartedSpeaking)"
+    assert (line["turn_rule"], line["by"]) == ("interruption_phrases", "turns")
+    assert decisions(caller).count("acknowledgement: acknowledgements") == 1
+
+
 async def test_every_decision_is_logged_with_its_values(autojump_clock):
     """One line per TurnDecided, with the same rule and values; words only under a pii key."""
     with capture_logs() as logs:

@@ -1,0 +1,119 @@
+"""Writes one log line for each barge-in, whatever number of runs, tools and nodes it has cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from routes import Interruption, Message
+
+from ._turns import Turn, verb_of
+from .control._verbs import TurnPhase
+from .events import AgentHandoff, TurnDecided, UserStartedSpeaking
+
+if TYPE_CHECKING:
+    from ._call import Call
+
+log = structlog.get_logger()
+
+_BEGINS_A_TURN = ("interruption", "turn", "kept_words")
+"""The decisions of turn taking that a ``UserStartedSpeaking`` follows."""
+
+
+@dataclass(slots=True)
+class _BargeIn:
+    """What one event has cut."""
+
+    by: Interruption
+    turn_rule: str | None
+    phases: dict[Turn, TurnPhase] = field(default_factory=dict)
+
+    def first(self) -> Turn:
+        """Return the turn that was being heard, or else the oldest."""
+        return min(self.phases, key=lambda turn: (self.phases[turn] != "speaking", turn.number))
+
+
+class BargeIns:
+    """Writes a line ``barge_in`` for each event by which answers were cut, once its step is over.
+
+    Verbs that are stronger than ``barge_in`` have lines of their own, and so has a hand-over.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._cut: dict[object, _BargeIn] = {}
+        self._decided: tuple[str, str] | None = None
+        call.router.observe(TurnDecided, self._turn_decided)
+        call.router.observe(UserStartedSpeaking, self._turn_began)
+
+    def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
+        """Take note of a turn that was cut; ``tell()`` has it written.
+
+        Args:
+            turn: The turn.
+            by: What cut it.
+            phase: What it was at.
+        """
+        if verb_of(by.cause) != "barge_in" or _is_handoff(by.cause):
+            return
+        cause: object = turn if by.cause is None else by.cause.id
+        if cause not in self._cut:
+            self._cut[cause] = _BargeIn(by, self._turn_rule(by.cause))
+        self._cut[cause].phases[turn] = phase
+
+    def tell(self) -> None:
+        """Have what was cut written down, once the publication under way is over."""
+        if self._cut:
+            self._call.router.call_after(self._write)
+
+    def _turn_decided(self, message: Message) -> None:
+        if message.event.decision in _BEGINS_A_TURN:
+            self._decided = message.source, message.event.rule
+
+    def _turn_began(self, _: Message) -> None:
+        self._decided = None  # rules are applied before observers are called: it has cut by now
+
+    def _turn_rule(self, cause: Message | None) -> str | None:
+        """Return the rule of turn taking by which the caller's turn began, if one did."""
+        if cause is None or self._decided is None or type(cause.event) is not UserStartedSpeaking:
+            return None
+        source, rule = self._decided
+        return rule if source == cause.source else None
+
+    def _write(self) -> None:
+        cut, self._cut = self._cut, {}
+        for barge_in in cut.values():
+            self._write_one(barge_in)
+
+    def _write_one(self, barge_in: _BargeIn) -> None:
+        by, first = barge_in.by, barge_in.first()
+        heard_s, dropped_s = self._seconds(barge_in) if self._call.audio else (None, None)
+        log.info(
+            "barge_in",
+            turn=first.number,
+            agent=first.agent,
+            turns=len(barge_in.phases),
+            cause=by.cause.alias if by.cause is not None else None,
+            by=by.cause.source if by.cause is not None else None,
+            rule=by.reason,
+            turn_rule=barge_in.turn_rule,
+            phase=barge_in.phases[first],
+            heard_s=heard_s,
+            dropped_s=dropped_s,
+        )
+
+    @staticmethod
+    def _seconds(barge_in: _BargeIn) -> tuple[float, float]:
+        """Return for how long the answers were heard, and how much audio of them was dropped."""
+        now_s = trio.current_time()
+        said = [utterance for turn in barge_in.phases for utterance in turn.utterances]
+        heard_ms = sum(max(u.position_ms(now_s), u.played_once_ms) for u in said)
+        dropped_ms = sum(u.audio_ms for u in said) - heard_ms
+        return round(heard_ms / 1000, 3), round(max(0.0, dropped_ms) / 1000, 3)
+
+
+def _is_handoff(cause: Message | None) -> bool:
+    return cause is not None and isinstance(cause.event, AgentHandoff)
