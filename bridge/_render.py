@@ -3,7 +3,8 @@
 Each turn of an agent stands in one piece, where it began: its text up to a tool call, the calls of
 that step together, then their results, and so on.  What neither side said stands on the user's
 side, in a fence that names a random word; look-alikes of the fence in what people and tools say are
-made harmless, so nobody can forge one.
+made harmless, so nobody can forge one.  The system prompt is the only system message: templates of
+open models (Qwen's from 3.5 on) refuse a chat with another one further down.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ._entries import (
     AgentEntry,
@@ -43,10 +44,8 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message that is no agent's."""
+    """A message on the user's side: the user's words, or a note of ours in its fence."""
 
-    side: Literal["user", "note", "developer"]
-    """``note``: fenced already; it goes to the user's side."""
     text: str
 
 
@@ -90,8 +89,7 @@ def as_chat(
         chat.append({"role": "system", "content": system_prompt})
     for piece in _Rendering(entries, fence, turn).pieces():
         if isinstance(piece, Said):
-            role = "system" if piece.side == "developer" else "user"
-            chat.append({"role": role, "content": piece.text})
+            chat.append({"role": "user", "content": piece.text})
         else:
             chat.extend(_step_as_chat(piece))
     return chat
@@ -125,14 +123,12 @@ def as_anthropic(
         turn: The turn that is being answered, as in ``as_chat``.
 
     Returns:
-        The system prompt, and messages of alternating roles, the user's first; notes of the
-        developer's stand fenced on the user's side, since they belong to a moment.
+        The system prompt, and messages of alternating roles, the user's first.
     """
     messages: list[ChatMessage] = []
     for piece in _Rendering(entries, fence, turn).pieces():
         if isinstance(piece, Said):
-            text = fenced(piece.text, fence) if piece.side == "developer" else piece.text
-            _append(messages, "user", [_text_block(text)])
+            _append(messages, "user", [_text_block(piece.text)])
             continue
         if not messages:
             _append(messages, "user", [_text_block(fenced("The conversation begins.", fence))])
@@ -214,12 +210,12 @@ class _Rendering:
             if index in done:
                 continue
             match entry:
-                case UserEntry():
-                    yield from self._said("user", entry.content)
-                case NoteEntry(kind="developer"):
-                    yield from self._said("developer", entry.content)
-                case NoteEntry():
-                    yield self._note(self._clean(entry.content))
+                case UserEntry(content=text) if text.strip():
+                    yield Said(self._clean(text))
+                case NoteEntry(content=text) if text.strip():
+                    yield self._note(self._clean(text))
+                case UserEntry() | NoteEntry():
+                    pass  # providers refuse an empty text
                 case JobEntry():
                     yield self._job(entry)
                 case _:
@@ -227,15 +223,11 @@ class _Rendering:
                     done.update(mine)
                     yield from self._answer(mine)
 
-    def _said(self, side: Literal["user", "developer"], text: str) -> Iterator[Said]:
-        if text.strip():
-            yield Said(side, self._clean(text))
-
     def _clean(self, text: str) -> str:
         return harmless(text, self._fence)
 
     def _note(self, text: str) -> Said:
-        return Said("note", fenced(text, self._fence))
+        return Said(fenced(text, self._fence))
 
     def _job(self, entry: JobEntry) -> Said:
         job = entry.job

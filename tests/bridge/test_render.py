@@ -226,7 +226,10 @@ def test_the_marker_names_the_tools():
 
 
 def test_notes_of_both_kinds():
-    """A developer's note is the developer's; a verb's note and a job's result are fenced."""
+    """A note of the developer's or of a verb, and a job's result, stand fenced at the user's side.
+
+    A system message behind others is refused by the templates of open models.
+    """
     job = JobFinished(id="a", name="look", content="found")
     messages = chat(
         said("x"),
@@ -235,8 +238,9 @@ def test_notes_of_both_kinds():
         JobEntry(0.0, job),
         JobEntry(0.0, job.model_copy(update={"content": "", "outcome": "effect_unknown"})),
     )
-    assert messages[1] == {"role": "system", "content": "Closed."}
+    assert {message["role"] for message in messages} == {"user"}
     assert notes(messages) == [
+        "Closed.",
         "resumed at step 2: + only EU",
         "Result of look, which went on in the background (completed):\nfound",
         "Result of look, which went on in the background (effect_unknown):\n"

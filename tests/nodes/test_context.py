@@ -110,11 +110,13 @@ async def test_a_tool_call_is_shown_with_its_result(autojump_clock):
     assert bare.as_chat()[1]["tool_call_id"] == "call_look"
 
 
-async def test_notes_are_told_as_the_developers(autojump_clock):
-    """A note is no word of the user's."""
+async def test_notes_are_told_in_a_fence(autojump_clock):
+    """A note is no word of the user's, and no system message behind others."""
     context = ConversationContext()
     context.add("The shop is closed.")
-    assert context.as_chat() == [{"role": "system", "content": "The shop is closed."}]
+    [message] = context.as_chat()
+    assert message["role"] == "user"
+    assert re.fullmatch(r"<note-(\w+)>\nThe shop is closed.\n</note-\1>", message["content"])
 
 
 async def test_what_the_user_said_last(autojump_clock):
