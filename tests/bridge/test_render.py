@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bridge import AgentEntry, InterruptionRecord, JobEntry, NoteEntry, ToolEntry, UserEntry
 from bridge._render import as_anthropic, as_chat, harmless, last_messages
-from bridge._validity import anthropic_problems, chat_problems
 from bridge._words import OUTCOME_WORDS
 from bridge.control import VERBS
 from bridge.events import JobFinished, ToolCall, ToolResult
+from nodes.testing import anthropic_problems, chat_problems
 
 FENCE = "f00d"
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from bridge import AgentEntry, InterruptionRecord, JobEntry, ToolEntry, ToolRecord, UserEntry
 from bridge._render import as_anthropic, as_chat
 from bridge._repair import repair
-from bridge._validity import anthropic_problems, chat_problems
 from bridge.control import VERBS
 from bridge.control._verbs import STRENGTH
 from bridge.events import JobFinished, ToolCall, ToolResult
+from nodes.testing import anthropic_problems, chat_problems
 
 
 def cut(turn: int, verb="cancel", **more) -> InterruptionRecord:

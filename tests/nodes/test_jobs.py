@@ -8,7 +8,6 @@ import pytest
 import trio
 
 from bridge import open_agent
-from bridge._validity import chat_problems
 from bridge.control._caps import Caps
 from bridge.events import (
     AgentHandoff,
@@ -25,6 +24,7 @@ from bridge.events import (
 from bridge.testing import open_call
 from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.testing import chat_problems
 from nodes.tools import commit, shield, tool
 
 from .answering import answer_with

@@ -20,8 +20,8 @@ import bridge
 from bridge import AgentEntry, ToolEntry
 from bridge._render import as_anthropic, as_chat
 from bridge._repair import repair
-from bridge._validity import anthropic_problems, chat_problems
 from bridge.thread import SqliteThreads
+from nodes.testing import anthropic_problems, chat_problems
 
 pytestmark = pytest.mark.proof
 

@@ -6,9 +6,9 @@ import json
 
 import trio
 
-from bridge._validity import chat_problems
 from bridge.events import ToolResult
 from nodes.llm import TextDelta, ToolCallRequest, Usage
+from nodes.testing import chat_problems
 from nodes.tools import tool
 
 

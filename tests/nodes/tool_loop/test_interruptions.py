@@ -8,7 +8,6 @@ from contextlib import suppress
 import pytest
 import trio
 
-from bridge._validity import chat_problems
 from bridge.events import (
     AgentHandoff,
     ToolCall,
@@ -20,6 +19,7 @@ from bridge.events import (
 )
 from bridge.testing import open_call
 from nodes import ChatNode
+from nodes.testing import chat_problems
 from nodes.tools import commit, current_tool, finish, shield, tool
 
 from ..answering import answer_with

@@ -1,8 +1,21 @@
-"""What the providers of language models refuse: checks on the messages of a chat.
+"""What the providers of language models refuse: checks on what a model is asked.
 
-The rules are those of OpenAI's chat completions and of Anthropic's messages API, as their error
-messages state them: a call is answered by exactly one result right behind it, ids are of certain
-characters and used once, roles alternate where they must, and no text is empty.
+Each rule is one that a server answers with HTTP 400, in the words of its error:
+
+- OpenAI's chat completions: an assistant message with "tool_calls" must be followed by tool
+  messages responding to each "tool_call_id"; messages with role "tool" must be a response to a
+  preceding message with "tool_calls"; ids have at most 40 characters, and names match
+  ``^[a-zA-Z0-9_-]{1,64}$``.
+- Anthropic's messages API: at least one message is required, and its system prompt is none; text
+  content blocks must be non-empty; ``tool_use`` ids must be unique, and so must the names of tools;
+  "this model does not support assistant message prefill. The conversation must end with a user
+  message" (Claude from Opus 4.6 on).
+- Mistral's API: "Expected last role User or Tool (or Assistant with prefix True)".
+- Templates of open models behind vLLM and llama.cpp (Qwen 3.5 and later): "System message must be
+  at the beginning" (vllm-project/vllm#41114, ggml-org/llama.cpp#20733).
+
+Two messages of one side in a row and a chat that the assistant begins are no problem here: OpenAI
+takes both, and ``as_anthropic`` makes what Anthropic takes.
 """
 
 from __future__ import annotations
@@ -15,6 +28,8 @@ from typing import Any
 _OPENAI_ID = re.compile(r".{1,40}", re.DOTALL)
 _ANTHROPIC_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+_SYSTEM = ("system", "developer")
 
 Message = Mapping[str, Any]
 
@@ -29,9 +44,9 @@ def chat_problems(messages: Sequence[Message]) -> list[str]:
     waiting: list[str] = []
     seen: set[str] = set()
     for number, message in enumerate(messages):
-        role = message["role"]
+        role = message.get("role")
         if role == "tool":
-            if message["tool_call_id"] not in waiting:
+            if message.get("tool_call_id") not in waiting:
                 problems.append(f"{number}: a result without its call right before")
             else:
                 waiting.remove(message["tool_call_id"])
@@ -40,12 +55,49 @@ def chat_problems(messages: Sequence[Message]) -> list[str]:
             waiting = []
         if role not in ("system", "developer", "user", "assistant", "tool"):
             problems.append(f"{number}: the role {role!r}")
-        calls = message.get("tool_calls", [])
+        calls = message.get("tool_calls") or []
+        if calls and role != "assistant":
+            problems.append(f"{number}: {role} with calls of tools")
         problems += [f"{number}: {problem}" for problem in _call_problems(calls, seen)]
         waiting += [call["id"] for call in calls]
-        if not calls and not _is_said(message["content"]):
+        if not calls and not _is_said(message.get("content")):
             problems.append(f"{number}: {role} without content")
     return [*problems, *(f"end: {id!r} has no result" for id in waiting)]
+
+
+def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ()) -> list[str]:
+    """Return why one provider or another would refuse a request; empty if none would.
+
+    Args:
+        messages: As ``ChatModel.stream`` takes them.
+        tools: As ``ChatModel.stream`` takes them.
+    """
+    problems = chat_problems(messages)
+    roles = [message.get("role") for message in messages]
+    if not set(roles) - set(_SYSTEM):
+        problems.append("there is nothing to answer: no message but a system prompt")
+    elif roles[-1] == "assistant":
+        problems.append(f"{len(roles) - 1}: the last message is the assistant's")
+    late = [number for number, role in enumerate(roles) if number and role in _SYSTEM]
+    problems += [f"{number}: a system message behind others" for number in late]
+    return [*problems, *_tool_problems(tools)]
+
+
+def _tool_problems(tools: Sequence[Message]) -> list[str]:
+    problems: list[str] = []
+    names: set[str] = set()
+    for tool in tools:
+        function = tool.get("function") or {}
+        name = function.get("name")
+        if tool.get("type") != "function" or not isinstance(name, str) or not _NAME.fullmatch(name):
+            problems.append(f"the tool {name!r} of type {tool.get('type')!r}")
+        elif name in names:
+            problems.append(f"two tools are called {name!r}")
+        else:
+            names.add(name)
+        if function.get("parameters", {"type": "object"}).get("type") != "object":
+            problems.append(f"the parameters of the tool {name!r} are no object")
+    return problems
 
 
 def _call_problems(calls: Sequence[Message], seen: set[str]) -> list[str]:

@@ -1,0 +1,26 @@
+"""What stands for a language model in a test, and is as strict as the providers of true ones.
+
+model = ScriptedModel([calls("find_table", day="Friday")], "Table 7 is free.")
+"""
+
+from __future__ import annotations
+
+from ._refusals import anthropic_problems, chat_problems, request_problems
+from ._request import CalledTool, ModelRequest
+from ._script import Piece, Reply, ScriptedCall, ScriptError, calls, words
+from ._scripted import ScriptedModel
+
+__all__ = [
+    "CalledTool",
+    "ModelRequest",
+    "Piece",
+    "Reply",
+    "ScriptError",
+    "ScriptedCall",
+    "ScriptedModel",
+    "anthropic_problems",
+    "calls",
+    "chat_problems",
+    "request_problems",
+    "words",
+]

@@ -1,0 +1,69 @@
+"""What a scripted model was asked, and what became of its answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import trio
+
+
+@dataclass(frozen=True, slots=True)
+class CalledTool:
+    """A tool that was called earlier in the chat, with its result."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    result: str
+    """What the model is told of it; "its result will come later" and the like included."""
+
+
+@dataclass(eq=False, slots=True)
+class ModelRequest:
+    """One request to a model."""
+
+    messages: list[dict[str, Any]]
+    """The chat, as OpenAI's chat completions take it; a copy."""
+    tools: list[dict[str, Any]]
+    """The schemas of the tools that were offered; a copy."""
+    at_s: float = field(default_factory=trio.current_time)
+    """When the model was asked, in seconds of trio's clock."""
+    outcome: Literal["open", "done", "cut", "failed"] = "open"
+    """``open`` while the answer is taken; ``cut`` if it was left before its end."""
+    ended_at_s: float | None = None
+    """When the answer ended, in seconds of trio's clock; ``None`` while it is open."""
+
+    def texts(self, role: str) -> list[str]:
+        """Return what the messages of a role say, in order.
+
+        Args:
+            role: ``"system"``, ``"user"``, ``"assistant"`` or ``"tool"``.
+        """
+        return [m["content"] for m in self.messages if m["role"] == role and m["content"]]
+
+    @property
+    def last_text(self) -> str:
+        """What the last message says: the user's words, or the result of a tool."""
+        return str(self.messages[-1]["content"])
+
+    @property
+    def called(self) -> list[CalledTool]:
+        """The tools that were called so far, each with its result, in order."""
+        results = {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
+        return [
+            CalledTool(
+                call["id"],
+                call["function"]["name"],
+                json.loads(call["function"]["arguments"]),
+                results[call["id"]],
+            )
+            for message in self.messages
+            for call in message.get("tool_calls") or ()
+        ]
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools that were offered."""
+        return [tool["function"]["name"] for tool in self.tools]

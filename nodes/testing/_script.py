@@ -1,0 +1,102 @@
+"""What a scripted model says: replies, and the pieces that they are made of."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..llm import AnswerProgress, ToolCallRequest, Usage
+from ._request import ModelRequest
+
+
+class ScriptError(AssertionError):
+    """A script and what was asked of it do not fit; or a provider would refuse what was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """The call of a tool in a script; made by ``calls()``."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+Piece: TypeAlias = (
+    "str | float | ScriptedCall | ToolCallRequest | AnswerProgress | Usage | Exception"
+)
+"""A text; a pause, in seconds; the call of a tool; or an error that the model fails with."""
+
+Reply: TypeAlias = "Piece | Sequence[Piece] | Callable[[ModelRequest], Reply]"
+"""One answer of a model: a piece, several, or a function of the request that returns an answer."""
+
+_PIECES = (str, float, int, ScriptedCall, ToolCallRequest, AnswerProgress, Usage, Exception)
+_CALLS = (ScriptedCall, ToolCallRequest)
+
+
+def calls(name: str, /, **arguments: Any) -> ScriptedCall:
+    """Return the call of a tool, for a script.
+
+    The model gives it an id: ``call_`` and the name, with a number from the second on.
+
+    Args:
+        name: The tool, which must be among those that the model is offered.
+        **arguments: What it is called with.
+
+    Raises:
+        TypeError: The arguments cannot be written as JSON.
+    """
+    json.dumps(arguments)
+    return ScriptedCall(name, arguments)
+
+
+def words(text: str, every_s: float) -> list[Piece]:
+    """Return a reply that comes word by word, as a model writes it.
+
+    Args:
+        text: The reply; its pieces joined are this text.
+        every_s: How long each word takes, in seconds; the first one, too.
+    """
+    found = re.findall(r"\s*\S+\s*", text)
+    return [piece for word in found for piece in (every_s, word)]
+
+
+def pieces_of(reply: object, request: ModelRequest | None) -> list[Piece]:
+    """Return the pieces of a reply, looked at one by one.
+
+    Args:
+        reply: What a script, or a function in it, has given.
+        request: What functions are called with; ``None`` calls none, as for a script that is made.
+
+    Raises:
+        TypeError: It is no reply.
+        ValueError: It is one that no model gives.
+    """
+    while callable(reply) and not isinstance(reply, _PIECES):
+        if request is None:
+            return []
+        reply = reply(request)
+    is_one = isinstance(reply, _PIECES) or not isinstance(reply, Sequence)
+    pieces: list[Any] = [reply] if is_one else list(reply)  # type: ignore[call-overload]  # not is_one
+    for index, piece in enumerate(pieces):
+        _check_piece(piece, pieces[index + 1 :])
+    return pieces
+
+
+def _check_piece(piece: object, later: list[object]) -> None:
+    if isinstance(piece, bool) or not isinstance(piece, _PIECES):
+        raise TypeError(
+            "a reply is made of texts, seconds, calls(...), exceptions, AnswerProgress and Usage, "
+            f"or is a function of the request that returns such a reply; not {piece!r}"
+        )
+    if piece == "":
+        raise ValueError("a model never writes an empty text; a reply without any is []")
+    if isinstance(piece, float | int) and not 0 <= piece < math.inf:
+        raise ValueError(f"a pause is a number of seconds from 0, not {piece!r}")
+    if isinstance(piece, _CALLS) and any(isinstance(one, str) for one in later):
+        raise ValueError(f"a model writes its text before its calls, not behind {piece!r}")
+    if isinstance(piece, Usage | Exception) and later:
+        raise ValueError(f"{piece!r} ends a reply, and {len(later)} pieces follow it")
