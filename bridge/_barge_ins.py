@@ -39,7 +39,8 @@ class _BargeIn:
 class BargeIns:
     """Writes a line ``barge_in`` for each event by which answers were cut, once its step is over.
 
-    Verbs that are stronger than ``barge_in`` have lines of their own, and so has a hand-over.
+    Verbs that are stronger than ``barge_in`` have lines of their own, and so has a hand-over.  A
+    chain that its own event cuts was interrupted by nobody.
     """
 
     def __init__(self, call: Call) -> None:
@@ -57,12 +58,18 @@ class BargeIns:
             by: What cut it.
             phase: What it was at.
         """
-        if verb_of(by.cause) != "barge_in" or _is_handoff(by.cause):
+        if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(turn, by.cause):
             return
         cause: object = turn if by.cause is None else by.cause.id
         if cause not in self._cut:
             self._cut[cause] = _BargeIn(by, self._turn_rule(by.cause))
         self._cut[cause].phases[turn] = phase
+
+    def _is_of_an_agent(self, turn: Turn, cause: Message | None) -> bool:
+        """Whether an agent has cut a turn itself: by handing over, or its own chain."""
+        if cause is None:
+            return False
+        return isinstance(cause.event, AgentHandoff) or self._call.turn_of(cause.run) is turn
 
     def tell(self) -> None:
         """Have what was cut written down, once the publication under way is over."""
@@ -113,7 +120,3 @@ class BargeIns:
         heard_ms = sum(max(u.position_ms(now_s), u.played_once_ms) for u in said)
         dropped_ms = sum(u.audio_ms for u in said) - heard_ms
         return round(heard_ms / 1000, 3), round(max(0.0, dropped_ms) / 1000, 3)
-
-
-def _is_handoff(cause: Message | None) -> bool:
-    return cause is not None and isinstance(cause.event, AgentHandoff)

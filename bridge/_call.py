@@ -444,6 +444,7 @@ class Call:
         history = self.history  # the text said so far is written first
         if isinstance(message.event, ToolCall):
             turn = self.turn_of(message.run or self._run_of_tool(message.event.id))
+            turn = turn or self.speaking.turn_cut_by_itself(message)
             history.add_tool_call(message.event, message.id, turn=turn.number if turn else 0)
         else:
             history.add_tool_result(message.event, message.id)

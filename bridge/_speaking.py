@@ -141,6 +141,19 @@ class Speaking:
         """Return the turn that a run works on; ``None`` if it works on none that is not over."""
         return self._turns.of(run)
 
+    def turn_cut_by_itself(self, message: Message) -> Turn | None:
+        """Return the turn whose chain published a message and was cut by that; ``None`` for none.
+
+        Such a message belongs to no run, and goes on all the same.
+
+        Args:
+            message: The message, in the step in which it is published.
+        """
+        for run in lineage(current_run()) if message.run is None else ():
+            if run.interruption is not None and run.interruption.cause is message:
+                return self._turns.of(run)
+        return None
+
     def utterance_of(self, message: Message) -> Utterance | None:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
 
@@ -429,10 +442,17 @@ class Speaking:
             self._barge_ins.add(turn, by, self.phase_of(turn))
             first = by.run if turn.run is None else turn.run.id
             self._cut_runs.extend((run, turn.number) for run in {by.run, first})
-            if turn.run is None or not turn.run.is_running:
+            has_ended = turn.run is None or not turn.run.is_running
+            if has_ended and not self._is_begun_by(turn, by.cause):
                 # What others still do for it nobody will hear.
                 self.finish(turn, self._outcome_of_cut(turn.verb))
         self.close_if_over(turn)
+
+    def _is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
+        """Whether what cuts a turn is what its own chain says first; that ends it, once heard."""
+        if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
+            return False
+        return self._turns.of(cause.run) is turn
 
     def _outcome_of_cut(self, verb: Verb | None) -> Outcome:
         return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")

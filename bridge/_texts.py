@@ -53,7 +53,7 @@ class Texts:
                 self._playout.text_complete(utterance)
                 if not utterance.finished:
                     complete = AgentTextComplete(utterance=utterance.number)
-                    self._call.router.publish(complete, turn.agent, utterance.run)
+                    self._publish_of(utterance, complete)
 
     def let_go(self, utterance: Utterance) -> None:
         """Let the runs go that an utterance has kept interruptible."""
@@ -71,7 +71,7 @@ class Texts:
             return
         response: AgentResponse = message.event
         run = message.run
-        turn = self._turns.of(run)
+        turn = self._turns.of(run) or self._cut_by_its_first_words(message)
         if turn is not None and turn.is_aside:
             turn.aside.append(response.content)
             return
@@ -86,6 +86,11 @@ class Texts:
         self._newest = (message.id, utterance)
         self._unwritten[turn] = None
 
+    def _cut_by_its_first_words(self, message: Message) -> Turn | None:
+        """Return the turn that this message has cut and would begin: what it says is all of it."""
+        turn = self._speaking.turn_cut_by_itself(message)
+        return turn if turn is not None and not turn.generated else None
+
     def _response_passed(self, message: Message) -> None:
         utterance = self.utterance_of(message)
         if utterance is None:
@@ -93,7 +98,9 @@ class Texts:
         turn = utterance.turn
         if not self._audio:
             self._heard_as_sent(turn, utterance, message.event.content)
-        if not turn.active:
+        if turn.interruption is not None:
+            self._speaking.finish(turn, "interrupted")  # by these words, which are all of it
+        elif not turn.active:
             self._speaking.finish(turn, "completed")  # no run will end it
 
     def _utterance_for(self, turn: Turn, run: Run | None, interruptible: bool) -> Utterance:
@@ -126,7 +133,15 @@ class Texts:
         utterance.finished = utterance.settled = True
         self.remember(turn)
         sent = AgentSpeechSent(content=content, utterance=utterance.number)
-        self._call.router.publish(sent, turn.agent, utterance.run)
+        self._publish_of(utterance, sent)
+
+    def _publish_of(self, utterance: Utterance, event: object) -> None:
+        """Publish what belongs to an utterance: stale with its run, and with no other."""
+        router, agent = self._call.router, utterance.turn.agent
+        if utterance.run is None:
+            router.publish_detached(event, agent)
+        else:
+            router.publish(event, agent, utterance.run)
 
     # --- memory -----------------------------------------------------------------------------------
 
