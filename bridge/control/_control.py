@@ -359,6 +359,7 @@ class Control(Reach):
         self.is_closing = True
         self._call.speaking.ending_as("shutdown")
         self._call.speaking.cut_moving(message)
+        self._return_input(receipt)
         self._cut(receipt.verb, message)
         for work in self._call.work:
             self._interrupt(work, "cancel")

@@ -11,7 +11,13 @@ from typing import Any
 import trio
 
 from bridge import App, Call, Caps
-from bridge.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
+from bridge.events import (
+    AgentResponse,
+    EndCall,
+    ToolCall,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
 from nodes import ChatNode
 from nodes.llm import TextDelta, ToolCallRequest, Usage
 from nodes.tools import CommandTool, ToolContext, shield, tool
@@ -131,6 +137,16 @@ async def answer(call: Call) -> None:
 
 
 app = App(answer, name="the helper")
+
+
+async def overheard(call: Call) -> None:
+    """Answer, and hear somebody else say something behind each tool."""
+    await answer(call)
+    somebody = call.bridge(name="somebody", is_agent=False).on(ToolCall)
+    somebody.map(lambda message: call.handle.send_input("and tea?") and None)
+
+
+in_company = App(overheard, name="the helper")
 
 
 async def broken(call: Call) -> None:

@@ -119,6 +119,35 @@ def test_esc_interrupts(open_chat):
     tty.until("You said: are you there?")
 
 
+def test_what_waits_is_sent_after_an_interruption(open_chat):
+    """Esc stops the work alone: the entries behind it are sent, and what is half typed stays."""
+    tty = open_chat()
+    tty.type("bake\r")
+    tty.until("in the oven")
+    tty.type("first\rsecond\rnot yet")
+    tty.until("> not yet")
+    tty.type("\x1b")
+    tty.until("You said: second")
+    assert re.sub(r"[■✗].*\n", "", tty.settled()) == (
+        "> bake\n> first\nYou said: first\n> second\nYou said: second\n"
+        "> not yet\nidle · /help · Esc interrupts · Ctrl+D leaves"
+    )
+
+
+def test_input_that_is_given_back_stands_in_the_editor(open_chat):
+    """What the agent had taken and will not answer is behind what is half typed, to be sent."""
+    tty = open_chat(target="agent:in_company")
+    tty.type("bake\r")
+    tty.until("in the oven")
+    tty.type("milk")
+    tty.until("> milk")
+    tty.type("\x1b")
+    tty.until("not answered: “and tea?”")
+    tty.until("> milk and tea?\nidle")
+    tty.type(" now\r")
+    tty.until("You said: milk and tea? now")
+
+
 @pytest.mark.proof
 @pytest.mark.alone
 def test_esc_is_quick(open_chat):

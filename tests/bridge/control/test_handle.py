@@ -465,3 +465,19 @@ async def test_input_while_paused_is_given_back(autojump_clock):
         assert handle.cancel().returned == ("and then?",)
         await trio.sleep(20)
         assert node.begun == 1
+
+
+async def test_a_shutdown_gives_back_what_waits(autojump_clock):
+    """Nobody will answer it any more: it is told while the call lives, and is in the receipt."""
+    node = Counter()
+    async with open_agent(node) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.send_input("and then?")
+        receipt = handle.shutdown()
+        assert receipt.returned == ("and then?",)
+        await receipt.settled
+        seen = [event async for event in events]
+    assert [e.content for e in seen if isinstance(e, InputReturned)] == ["and then?"]
+    assert node.begun == 1
