@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import structlog
 import trio
@@ -26,6 +26,7 @@ from ._state import StateKeeper
 from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._turns import FixedText, Turn
+from .control._arguments import check_flag, check_number, check_string, check_word
 from .control._background import BackgroundTurn
 from .control._control import Control
 from .control._delivery import Delivery
@@ -159,7 +160,8 @@ class Call:
             is_agent: False for ears and voices, which never have the floor.
 
         Raises:
-            ValueError: The name is taken.
+            TypeError: The name is no string.
+            ValueError: The name is empty or taken.
         """
         name = self._name_for(node, name)
         bridge = self._bridges[name] = Bridge(self, node, name, is_agent=is_agent)
@@ -191,6 +193,9 @@ class Call:
 
     def _name_for(self, node: object, name: str | None) -> str:
         if name is not None:
+            check_string("bridge", "name", name)
+            if not name:
+                raise ValueError("bridge() name= is the source of its events, and not empty")
             if name in self._bridges or name in _OUR_NAMES:
                 raise ValueError(f"the name {name!r} is taken in this call; give another name=")
             return name
@@ -214,10 +219,15 @@ class Call:
         """Give the floor to another agent, in this step; the same as publishing AgentHandoff.
 
         Args:
-            target: A bridge of this call, or its name.
+            target: A bridge of this call, or its name; of no agent, an ``AgentError`` says so.
             reason: Why, for the history.
+
+        Raises:
+            TypeError: The target is neither, or the reason is no string.
         """
         name = target.name if isinstance(target, Bridge) else target
+        check_string("hand_over", "target", name)
+        check_string("hand_over", "reason", reason)
         self.publish(AgentHandoff(target=name, reason=reason), source="call")
 
     def is_agent(self, source: str) -> bool:
@@ -248,7 +258,13 @@ class Call:
 
         Returns:
             The message that carried it.
+
+        Raises:
+            TypeError: The event is None or a class, or the source is no string.
         """
+        if event is None or isinstance(event, type):
+            raise TypeError(f"publish() event= is an instance of an event class, not {event!r}")
+        check_string("publish", "source", source)
         return self.router.publish(event, source)
 
     def say(self, text: str, interruptible: bool = True) -> AnswerHandle:
@@ -264,8 +280,10 @@ class Call:
             ``disconnected`` or ``shutdown``.
 
         Raises:
-            pydantic.ValidationError: The text is no string.
+            TypeError: The text is no string, or `interruptible` is neither True nor False.
         """
+        check_string("say", "text", text)
+        check_flag("say", "interruptible", interruptible)
         return self.speaking.say(AgentResponse(content=text, interruptible=interruptible))
 
     @property
@@ -286,7 +304,11 @@ class Call:
 
         Args:
             reason: Who holds it, in a word; ``AgentSpeechHeld`` tells it.
+
+        Raises:
+            TypeError: The reason is no string.
         """
+        check_string("hold_speech", "reason", reason)
         self.speaking.hold(reason)
 
     def release_speech(self, reason: str) -> None:
@@ -294,7 +316,11 @@ class Call:
 
         Args:
             reason: As in ``hold_speech()``; ``AgentSpeechReleased`` tells it.
+
+        Raises:
+            TypeError: The reason is no string.
         """
+        check_string("release_speech", "reason", reason)
         self.speaking.release(reason)
 
     def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
@@ -304,7 +330,14 @@ class Call:
             utterance: The number of the utterance.
             played_ms: How much of that utterance has left the loudspeaker.
             kind: ``flushed`` answers a ``clear``; ``underrun`` means that the player ran dry.
+
+        Raises:
+            TypeError: A number is none.
+            ValueError: A number is negative or infinite, or there is no such kind.
         """
+        check_number("report_playback", "utterance", utterance)
+        check_number("report_playback", "played_ms", played_ms)
+        check_word("report_playback", "kind", kind, get_args(PlaybackKind))
         self.speaking.report(utterance, kind, played_ms)
 
     def end(self, reason: str = "ended") -> None:
@@ -313,7 +346,11 @@ class Call:
         Args:
             reason: Why, for logs and ``CallEnded``; ``disconnected`` when the caller is gone,
                 ``shutdown`` when the server stops.
+
+        Raises:
+            TypeError: The reason is no string.
         """
+        check_string("end", "reason", reason)
         if self._is_ending:
             return
         self._is_ending = True

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import structlog
 import trio
@@ -22,6 +22,7 @@ from routes import Message, Router
 from routes._contain import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
+from .control._arguments import check_string, check_word
 from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 
 log = structlog.get_logger()
@@ -95,7 +96,11 @@ class CallActions:
         Args:
             target_phone_number: Where to.
             source: Who asks for it.
+
+        Raises:
+            TypeError: The number is no string.
         """
+        check_string("transfer", "target_phone_number", target_phone_number)
         return await self._carry_out(TransferCall(target_phone_number=target_phone_number), source)
 
     async def send_dtmf(self, button: Button, *, source: str = "call") -> CallActionOutcome:
@@ -106,7 +111,11 @@ class CallActions:
         Args:
             button: The key.
             source: Who asks for it.
+
+        Raises:
+            ValueError: There is no such key.
         """
+        check_word("send_dtmf", "button", button, get_args(Button))
         return await self._carry_out(DTMFOutput(button=button), source)
 
     async def _carry_out(self, event: TransferCall | DTMFOutput, source: str) -> CallActionOutcome:

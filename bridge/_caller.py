@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, final, get_args
 
 import trio
 
@@ -15,6 +15,14 @@ from ._caller_records import Received as Received
 from ._caller_records import Spoke as Spoke
 from ._fades import Fade
 from ._loudspeaker import Heard, Loudspeaker, Report
+from .control._arguments import (
+    check_answer,
+    check_flag,
+    check_instruction,
+    check_string,
+    check_verb,
+    check_word,
+)
 from .control._verbs import Verb
 from .events import Button
 from .server._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
@@ -136,11 +144,21 @@ class Caller:
             raise CallOver(self.reason, "the end of what was said")
 
     def write(self, text: str) -> None:
-        """Send typed words."""
+        """Send typed words.
+
+        Raises:
+            TypeError: They are no string.
+        """
+        check_string("write", "text", text)
         self._send(TextInput(text=text))
 
     def press(self, button: Button) -> None:
-        """Press a key of the telephone keypad."""
+        """Press a key of the telephone keypad.
+
+        Raises:
+            ValueError: There is no such key.
+        """
+        check_word("press", "button", button, get_args(Button))
         self._send(KeyPress(button=button))
 
     def send_custom(self, metadata: dict[str, Any]) -> None:
@@ -148,7 +166,12 @@ class Caller:
         self._send(CustomInput(metadata=metadata))
 
     def mute(self, on: bool = True) -> None:
-        """Turn the microphone off or on."""
+        """Turn the microphone off or on.
+
+        Raises:
+            TypeError: It is neither True nor False.
+        """
+        check_flag("mute", "on", on)
         self._send(Mute(on=on))
 
     def stop(self) -> None:
@@ -164,7 +187,15 @@ class Caller:
 
         Returns:
             The ``request`` of the ``VerbReceipt``, or error, and the ``VerbSettled`` to come.
+
+        Raises:
+            ValueError: There is no such verb, or the instruction has no words.
+            TypeError: The text is no string.
         """
+        check_verb("control", verb)
+        check_string("control", "text", text)
+        if verb == "redirect":
+            check_instruction(text)
         request = self._next_request()
         self._send(UseVerb(verb=verb, text=text, request=request))
         return request
@@ -179,13 +210,22 @@ class Caller:
 
         Returns:
             The ``request`` of the error that comes if nobody waits for the answer any more.
+
+        Raises:
+            TypeError: The id is no string, or an answer is neither True nor False.
         """
+        check_answer(permission, allow, remember)
         request = self._next_request()
         self._send(AnswerPermission(id=permission, allow=allow, remember=remember, request=request))
         return request
 
     def ask_description(self, verb: Verb) -> int:
-        """Ask what a verb would do now; returns the ``request`` of the ``Description``."""
+        """Ask what a verb would do now; returns the ``request`` of the ``Description``.
+
+        Raises:
+            ValueError: There is no such verb.
+        """
+        check_verb("ask_description", verb)
         request = self._next_request()
         self._send(DescribeVerb(verb=verb, request=request))
         return request
@@ -198,7 +238,11 @@ class Caller:
 
         Returns:
             The ``request`` of the ``SnapshotMessage``.
+
+        Raises:
+            TypeError: `follow` is neither True nor False.
         """
+        check_flag("ask_snapshot", "follow", follow)
         request = self._next_request()
         self._send(AskSnapshot(request=request, follow=follow))
         return request
@@ -208,7 +252,11 @@ class Caller:
 
         Returns:
             The ``request`` of the ``Watching`` that answers.
+
+        Raises:
+            TypeError: `on` is neither True nor False.
         """
+        check_flag("watch", "on", on)
         request = self._next_request()
         self._send(Watch(on=on, request=request))
         return request

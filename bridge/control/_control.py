@@ -23,9 +23,10 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._arguments import check_string, check_verb
 from ._reach import Reach
 from ._receipt import Receipt
-from ._verbs import PauseTools, Verb, check_verb
+from ._verbs import PauseTools, Verb
 from ._work import Work
 
 if TYPE_CHECKING:
@@ -127,8 +128,10 @@ class Control(Reach):
 
         Raises:
             ValueError: There is no such verb.
+            TypeError: The text is no string.
         """
-        check_verb(verb)
+        check_verb("use", verb)
+        check_string(verb, "text", text)
         event = (
             EmergencyStop() if verb == "emergency_stop" else ControlRequested(verb=verb, text=text)
         )

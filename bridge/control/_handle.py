@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
+from ._arguments import (
+    check_answer,
+    check_instruction,
+    check_number,
+    check_string,
+    check_verb,
+)
 from ._describe import describe, over
 from ._feed import Snapshot, Subscription
 from ._receipt import Receipt
-from ._verbs import Verb, check_verb
+from ._verbs import Verb
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -52,9 +59,9 @@ class Handle:
             note: What the model is told besides, as one line; empty for nothing.
 
         Raises:
-            TypeError: The note is no text.
+            TypeError: The note is no string.
         """
-        _check_text("resume", note)
+        check_string("resume", "note", note)
         return self._use("resume", note)
 
     def redirect(self, text: str) -> Receipt:
@@ -65,13 +72,9 @@ class Handle:
 
         Raises:
             ValueError: The text is empty.
-            TypeError: It is no text.
+            TypeError: It is no string.
         """
-        _check_text("redirect", text)
-        if not text.strip():
-            raise ValueError(
-                f"redirect() needs an instruction, not {text!r}; to stop, use cancel()"
-            )
+        check_instruction(text)
         return self._use("redirect", text)
 
     def cancel(self) -> Receipt:
@@ -99,10 +102,10 @@ class Handle:
             deadline_s: How long tools may take to end, in seconds.
 
         Raises:
-            ValueError: The deadline is no number, or negative.
+            TypeError: The deadline is no number.
+            ValueError: It is negative.
         """
-        if not isinstance(deadline_s, int | float) or not deadline_s >= 0:
-            raise ValueError(f"shutdown() deadline_s= is a number from 0, not {deadline_s!r}")
+        check_number("shutdown", "deadline_s", deadline_s, finite=False)
         return self._run(lambda: self._call.control.shut_down(deadline_s), self._stale("shutdown"))
 
     def _use(self, verb: Verb, text: str = "") -> Receipt:
@@ -127,9 +130,9 @@ class Handle:
             shutting down.
 
         Raises:
-            TypeError: It is no text.
+            TypeError: It is no string.
         """
-        _check_text("send_input", text)
+        check_string("send_input", "text", text)
         return self._run(lambda: self._take_input(text), lambda: False)
 
     def _take_input(self, text: str) -> bool:
@@ -150,7 +153,11 @@ class Handle:
 
         Returns:
             False if nobody waits for the answer any more.
+
+        Raises:
+            TypeError: The id is no string, or an answer is neither True nor False.
         """
+        check_answer(permission, allow, remember)
         return self._run(
             lambda: self._call.permissions.respond(permission, allow, remember), lambda: False
         )
@@ -178,7 +185,7 @@ class Handle:
         Raises:
             ValueError: There is no such verb.
         """
-        check_verb(verb)
+        check_verb("describe", verb)
         return self._run(lambda: describe(self._call, verb), lambda: over(verb))
 
     def _run(self, fn: Callable[[], T], stale: Callable[[], T]) -> T:
@@ -192,8 +199,3 @@ class Handle:
 
     def __repr__(self) -> str:
         return f"<Handle of call {self._call.call_id!r}>"
-
-
-def _check_text(verb: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise TypeError(f"{verb}() takes a text, not {text!r}")

@@ -12,6 +12,7 @@ import trio
 from routes import Run
 
 from ..events import PermissionAnswered, PermissionRequested
+from ._arguments import check_answer
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -128,7 +129,11 @@ class Permissions:
 
         Returns:
             False if no such question is open: it was answered or withdrawn, or never asked.
+
+        Raises:
+            TypeError: The id is no string, or an answer is neither True nor False.
         """
+        check_answer(id, allow, remember)
         if id not in self._open:
             log.info("permission_answer_is_stale", id=id, allow=allow)
             return False

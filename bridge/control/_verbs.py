@@ -22,16 +22,6 @@ PauseTools = Literal["finish", "cancel", "detach"]
 """What a pause means to the tools of the turn: they go on, they end, or they become jobs."""
 
 
-def check_verb(verb: object) -> None:
-    """Make sure that something is the name of a verb.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if verb not in VERBS:
-        raise ValueError(f"there is no verb {verb!r}; there are {', '.join(VERBS)}")
-
-
 STRENGTH: dict[Verb, int] = {
     "shutdown": 7,
     "emergency_stop": 6,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+import inspect
+import json
+import math
+from collections.abc import AsyncIterator, Callable
+from typing import Any, get_args
 
 import pytest
 import trio
+from pydantic import BaseModel
 
-from bridge import Handle, open_agent
+from bridge import Call, Handle, open_agent
+from bridge._caller_line import CallerLine
+from bridge.client import Caller
 from bridge.control import VERBS
-from bridge.events import AgentResponse
+from bridge.events import AgentResponse, UserStartedSpeaking
+from bridge.server._native import ClientMessage, Hello, ProtocolViolation, decode_client
+from bridge.server._outbox import Outbox
 from nodes import ReasoningNode
 
 
@@ -33,30 +41,172 @@ async def test_empty_input_is_refused(autojump_clock, text: str):
         assert len(handle._call.history) == 0
 
 
-MISTAKES = [
-    (lambda handle: handle.send_input(7), "send_input() takes a text, not 7"),
-    (lambda handle: handle.redirect(None), "redirect() takes a text, not None"),
-    (lambda handle: handle.resume(3), "resume() takes a text, not 3"),
-    (lambda handle: handle.shutdown("soon"), "deadline_s= is a number from 0, not 'soon'"),
-    (lambda handle: handle.describe("cancle"), "no verb 'cancle'; there are pause, resume"),
-    (lambda handle: handle._call.control.use("cancle"), "no verb 'cancle'; there are pause"),
+def wrong(fn: Callable[..., Any], argument: str, value: Any, **others: Any) -> Any:
+    """Make a row: a verb, which of its arguments is wrong, and a way to use it so."""
+    return pytest.param(fn, argument, {**others, argument: value}, id=f"{fn.__name__}-{argument}")
+
+
+HANDLE = [
+    wrong(Handle.send_input, "text", 7),
+    wrong(Handle.redirect, "text", None),
+    wrong(Handle.redirect, "text", " "),
+    wrong(Handle.resume, "note", 3),
+    wrong(Handle.shutdown, "deadline_s", "soon"),
+    wrong(Handle.shutdown, "deadline_s", -1),
+    wrong(Handle.shutdown, "deadline_s", math.nan),
+    wrong(Handle.shutdown, "deadline_s", True),
+    wrong(Handle.describe, "verb", "cancle"),
+    wrong(Handle.describe, "verb", []),
+    wrong(Handle.respond, "permission", [], allow=True),
+    wrong(Handle.respond, "allow", "no", permission="1"),
+    wrong(Handle.respond, "remember", 1, permission="1", allow=True),
+]
+CALL = [
+    wrong(Call.bridge, "name", 7),
+    wrong(Call.bridge, "name", ""),
+    wrong(Call.hand_over, "target", None),
+    wrong(Call.hand_over, "reason", 7, target="counter"),
+    wrong(Call.publish, "event", None),
+    wrong(Call.publish, "event", AgentResponse),
+    wrong(Call.publish, "source", 7, event=UserStartedSpeaking()),
+    wrong(Call.say, "text", None),
+    wrong(Call.say, "interruptible", "no", text="Hello"),
+    wrong(Call.hold_speech, "reason", []),
+    wrong(Call.release_speech, "reason", 7),
+    wrong(Call.report_playback, "utterance", "x", played_ms=1, kind="done"),
+    wrong(Call.report_playback, "played_ms", math.inf, utterance=1, kind="done"),
+    wrong(Call.report_playback, "kind", "over", utterance=1, played_ms=1),
+    wrong(Call.end, "reason", 7),
+]
+CALLER = [
+    wrong(Caller.control, "verb", "cancle"),
+    wrong(Caller.control, "text", 7, verb="resume"),
+    wrong(Caller.respond, "permission", 7, allow=True),
+    wrong(Caller.respond, "allow", None, permission="1"),
+    wrong(Caller.respond, "remember", "no", permission="1", allow=True),
+    wrong(Caller.ask_description, "verb", None),
+    wrong(Caller.ask_snapshot, "follow", "no"),
+    wrong(Caller.watch, "on", "no"),
+    wrong(Caller.write, "text", 7),
+    wrong(Caller.press, "button", "E"),
+    wrong(Caller.mute, "on", "no"),
+]
+CHECKED_ELSEWHERE = {
+    "bridge": {"node", "is_agent"},
+    "converse": {"node", "name"},
+}
+"""What a chain checks when it is built, or may be anything."""
+
+
+@pytest.mark.parametrize(("owner", "rows"), [(Handle, HANDLE), (Call, CALL)])
+def test_every_argument_has_a_row(owner: type, rows: list[Any]):
+    """No verb of a call or of its handle takes an argument that is not tried below."""
+    tried = {(row.values[0].__name__, row.values[1]) for row in rows}
+    verbs = {n: f for n, f in inspect.getmembers(owner, inspect.isfunction) if n[0] != "_"}
+    internal = {
+        "why_not",
+        "job_ended",
+        "stop_everything",
+        "is_agent",
+        "has_floor",
+        "is_audible",
+        "turn_of",
+    }
+    for name, fn in verbs.items():
+        arguments = set(inspect.signature(fn).parameters) - {"self"}
+        missing = arguments - CHECKED_ELSEWHERE.get(name, set()) if name not in internal else set()
+        assert {(name, argument) for argument in missing} <= tried
+
+
+def _assert_sentence(caught: pytest.ExceptionInfo[Exception], verb: str, argument: str) -> None:
+    said = str(caught.value)
+    assert said.startswith(f"{verb}() {argument}= is ")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(("verb", "argument", "given"), [*HANDLE, *CALL])
+async def test_a_wrong_argument_is_a_sentence(
+    autojump_clock, verb: Any, argument: str, given: dict[str, Any]
+):
+    """It names verb, argument and value, has changed nothing, and the agent works on."""
+    async with open_agent(Counter()) as handle:
+        handle.send_input("count")
+        held = isinstance(inspect.getattr_static(Handle, verb.__name__, None), type(verb))
+        with pytest.raises((ValueError, TypeError)) as caught:
+            verb(handle if held else handle._call, **given)
+        _assert_sentence(caught, verb.__name__, argument)
+        await trio.sleep(5)
+        assert "one two three" in str(handle._call.history.entries[-1])
+        assert handle._call.state == "idle"
+
+
+@pytest.mark.parametrize(("verb", "argument", "given"), CALLER)
+async def test_a_client_says_it_before_it_sends(
+    autojump_clock, verb: Any, argument: str, given: dict[str, Any]
+):
+    """The caller in Python is told in its own words, and nothing goes to the server."""
+    hello = Hello(call="c1", agent="a", audio=False)
+    outbox = Outbox()
+    line = CallerLine(outbox, hello)
+    caller = Caller(line, hello, has_audio=False, microphone=None, buffer_s=0.06)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        verb(caller, **given)
+    _assert_sentence(caught, verb.__name__, argument)
+
+
+FIELDS = [
+    pytest.param(model, name, id=f"{model.__name__}-{name}")
+    for model in get_args(ClientMessage)
+    if isinstance(model, type) and issubclass(model, BaseModel)
+    for name in model.model_fields
+    if name != "type"
+]
+
+
+@pytest.mark.parametrize(("model", "name"), FIELDS)
+def test_a_wrong_message_is_a_sentence(model: Any, name: str):
+    """The server answers a field of a wrong kind by the name of message and field, in a line."""
+    tag = get_args(model.model_fields["type"].annotation)[0]
+    with pytest.raises(ProtocolViolation) as caught:
+        decode_client(json.dumps({"type": tag, name: [[]]}))
+    assert caught.value.code == "bad_message"
+    assert caught.value.message.startswith(f"{tag}: ")
+    assert "\n" not in caught.value.message
+
+
+OTHERS = [
+    (lambda call: call.control.use("cancle"), "use() verb= is one of pause, resume, "),
+    (lambda call: call.control.use("resume", 7), "resume() text= is a string, not 7"),
+    (lambda call: call.permissions.respond("1", "no"), "respond() allow= is True or False"),
     (
-        lambda handle: setattr(handle._call.control, "pause_tools", "detatch"),
+        lambda call: setattr(call.control, "pause_tools", "detatch"),
         "pause_tools is one of finish, cancel, detach, not 'detatch'",
     ),
 ]
 
 
-@pytest.mark.parametrize(("use", "message"), MISTAKES)
-async def test_a_mistake_is_a_sentence(autojump_clock, use: Any, message: str):
-    """It says what was wrong and what there is, and the agent works on."""
+@pytest.mark.parametrize(("use", "message"), OTHERS)
+async def test_a_mistake_inside_a_call_is_a_sentence(autojump_clock, use: Any, message: str):
+    """What a node uses besides says it in the same way."""
     async with open_agent(Counter()) as handle:
-        handle.send_input("count")
         with pytest.raises((ValueError, TypeError)) as caught:
-            use(handle)
-        assert message in str(caught.value)
-        await trio.sleep(5)
-        assert "one two three" in str(handle._call.history.entries[-1])
+            use(handle._call)
+        assert str(caught.value).startswith(message)
+
+
+LINE = [
+    (lambda call: call.actions.transfer(7), "transfer() target_phone_number= is a string, not 7"),
+    (lambda call: call.actions.send_dtmf("E"), "send_dtmf() button= is one of 0, 1, "),
+]
+
+
+@pytest.mark.parametrize(("use", "message"), LINE)
+async def test_a_mistake_about_the_line_is_a_sentence(autojump_clock, use: Any, message: str):
+    """Nothing is asked of the caller's line, and no request is told of."""
+    async with open_agent(Counter()) as handle:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            await use(handle._call)
+        assert str(caught.value).startswith(message)
 
 
 async def test_a_note_of_two_lines_is_one_line_of_the_record(autojump_clock):

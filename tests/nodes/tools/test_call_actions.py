@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 import trio
 import trio.testing
-from pydantic import ValidationError
 
 from bridge import App, Call
 from bridge.events import CallActionCompleted, CallActionFailed, ToolResult
@@ -136,7 +135,7 @@ async def test_keys_from_a_thread(autojump_clock):
     @tool(name="put_through")
     def press(context: ToolContext) -> str:
         """Press keys."""
-        with pytest.raises(ValidationError, match="button"):
+        with pytest.raises(ValueError, match=r"send_dtmf\(\) button= is one of 0, 1, .* not 'E'"):
             trio.from_thread.run(context.send_dtmf, "E")
         for button in "42#":
             assert trio.from_thread.run(context.send_dtmf, button) == CallActionCompleted(
