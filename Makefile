@@ -65,8 +65,10 @@ bench: $(VENV)/dev-installed
 	$(BIN)/python -m tests.benchmarks
 
 # Turn taking on real audio: coughs, acknowledgements, hesitations, echo, noise; pictures in eval-out/.
+# RECORDINGS=dir plays recordings of people instead; tests/evaluation/people/README.md has the folder.
 eval: $(VENV)/dev-installed
-	$(BIN)/python -m tests.evaluation
+	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m tests.evaluation$(if $(RECORDINGS),.people "$(RECORDINGS)")
 
 models: $(VENV)/demo-installed
 	$(BIN)/python -m bridge models --fetch

@@ -1,0 +1,92 @@
+"""Others in the caller's room: somebody who talks, babble, the agent's own echo."""
+
+from __future__ import annotations
+
+from .._row import Row
+from ._folder import RATE
+from ._ground import Ground, percent, place, quantiles, words_of
+from ._replay import Echo, replay
+from ._sound import SPEECH_DB, at_level, hiss, trim
+
+BELOW_DB = 20
+
+
+def another_talker(ground: Ground) -> list[Row]:
+    """Let somebody else talk in the room behind the caller's first turn, weaker than the caller."""
+    first = ground.folder.some("orders", most=10)
+    talkers = ground.folder.some("readers", most=10)
+    cut = begun = asked = 0
+    for number, (order, talker) in enumerate(zip(first, talkers, strict=False)):
+        microphone, _, ends_s = ground.surroundings.microphone(
+            trim(order.samples), before_s=1.0, after_s=14.0, place=place(number)
+        )
+        talk = at_level(trim(talker.samples[: 10 * RATE]), SPEECH_DB - BELOW_DB)
+        since = int((ends_s + 3.0) * RATE)
+        microphone[since : since + len(talk)] += talk
+        result = replay(ground.engines, microphone, from_start=False)
+        late_s = since / RATE
+        cut += any(at_s > late_s for at_s in result.cuts)
+        begun += any(at_s > late_s for at_s in result.starts)
+        asked += max(0, result.asked - 1)
+        ground.note({"kind": "talker", "name": talker.name, "since_s": late_s,
+                     "cuts": result.cuts, "starts": result.starts, "stops": result.stops,
+                     "texts": result.texts})  # fmt: skip
+    count = min(len(first), len(talkers))
+    if not count:
+        return []
+    what = f"{count} who talk {BELOW_DB} dB below the caller"
+    happened = f"{cut} cut it, {begun} began turns"
+    return [Row("another talker", what, happened, asked / count, "", 0, "model calls for each")]
+
+
+def in_babble(ground: Ground) -> list[Row]:
+    """Let people order in babble that goes on behind them."""
+    if ground.surroundings.babble is None:
+        return []
+    rows = []
+    for condition in ("plain", "babble"):
+        sample = ground.folder.some("orders")
+        ended = wrong = words = 0
+        delays: list[float | None] = []
+        for number, each in enumerate(sample):
+            microphone, _, ends_s = ground.surroundings.microphone(
+                trim(each.samples), before_s=1.0, after_s=5.0, condition=condition,
+                place=place(number),
+            )  # fmt: skip
+            result = replay(ground.engines, microphone, says="Yes.", from_start=False)
+            stop = next((s for s in result.stops if s > ends_s - 0.05), None)
+            ended += stop is not None
+            delays.append(None if stop is None else stop - ends_s)
+            want, heard = words_of(each.words), words_of(" ".join(result.texts))
+            wrong, words = wrong + sum(word not in heard for word in want), words + len(want)
+            ground.note({"kind": "in babble", "condition": condition, "name": each.name,
+                         "ends_s": ends_s, "stops": result.stops, "texts": result.texts,
+                         "want": want})  # fmt: skip
+        if sample:
+            what = f"{len(sample)} orders, {condition}: turns that do not end"
+            happened = f"{quantiles(delays)}; {percent(wrong, words)} % of the words missing"
+            figure = percent(len(sample) - ended, len(sample))
+            rows.append(Row("babble", what, happened, figure, "%", 0))
+    return rows
+
+
+ECHO_DB = (-6.0, -12.0, -20.0)
+
+
+def echoes(ground: Ground) -> list[Row]:
+    """Let the microphone hear the agent through rooms."""
+    rows = []
+    for number, response in enumerate(ground.surroundings.rooms, 1):
+        cuts, holds = [], []
+        for gain_db in ECHO_DB:
+            result = replay(ground.engines, hiss(15 * RATE), echo=Echo(response, gain_db))
+            cuts.append(len(result.cuts))
+            holds.append(sum(d.decision == "held" for d in result.decisions))
+            ground.note({"kind": "echo", "room": number, "gain_db": gain_db,
+                         "cuts": result.cuts, "texts": result.texts,
+                         "decisions": [(d.at_s, d.decision, d.rule) for d in result.decisions],
+                         })  # fmt: skip
+        what = f"room {number}, echo of {', '.join(f'{db:.0f}' for db in ECHO_DB)} dB"
+        happened = f"cuts in 15 s each: {cuts}; holds: {holds}"
+        rows.append(Row("echo", what, happened, sum(cuts), "", 0))
+    return rows

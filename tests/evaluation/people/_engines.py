@@ -1,0 +1,233 @@
+"""The speech engines of replays: they work elsewhere, in real time, and are charged a fixed time.
+
+A replay runs in virtual time, in which everything that waits for a thread would be skipped.  So
+the engines are open in a trio loop of their own, in another thread, and a replay stands still while
+one of them works; then it is charged a time that is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+import trio
+
+from nodes.speech import (
+    EndOfTurn,
+    LocalSpeech,
+    PiperVoice,
+    SileroModel,
+    SmartTurn,
+    SpeechPiece,
+    SpeechToText,
+    TextToSpeech,
+    Transcript,
+    VoiceActivity,
+    WhisperTiny,
+)
+from nodes.turns import TurnTaking
+
+T = TypeVar("T")
+
+STT_S = 0.10
+"""What Whisper tiny takes for a short utterance on one core that has nothing else to do."""
+
+END_OF_TURN_S = 0.05
+VOICE_S = 0.05
+
+
+class Elsewhere:
+    """A trio loop in another thread, with engines that are open in it."""
+
+    def __init__(self) -> None:
+        """Nothing runs yet; see `open_elsewhere`."""
+        self._nursery: trio.Nursery | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    def ask(self, function: Callable[..., Awaitable[T]], *args: object) -> T:
+        """Call an async function there, and wait for what it returns; nothing else runs here."""
+        answer: Future[T] = Future()
+
+        async def work() -> None:
+            try:
+                answer.set_result(await function(*args))
+            except Exception as error:  # noqa: BLE001  # it is raised where it was asked
+                answer.set_exception(error)
+
+        assert self._nursery is not None
+        assert self._token is not None
+        self._token.run_sync_soon(self._nursery.start_soon, work)
+        return answer.result()
+
+    async def run(self, engines: tuple[object, ...], ready: Future[None]) -> None:
+        """Open engines, and work until `stop`."""
+        try:
+            async with AsyncExitStack() as stack:
+                for engine in engines:
+                    opener = getattr(engine, "open", None)
+                    if opener is not None:
+                        await stack.enter_async_context(opener())
+                async with trio.open_nursery() as self._nursery:
+                    self._token = trio.lowlevel.current_trio_token()
+                    ready.set_result(None)
+                    await trio.sleep_forever()
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(error)
+            raise
+
+    def stop(self) -> None:
+        """End it; the engines are closed."""
+        assert self._nursery is not None
+        assert self._token is not None
+        self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
+
+
+@contextmanager
+def open_elsewhere(*engines: object) -> Iterator[Elsewhere]:
+    """Open engines in another thread; they are closed on leaving."""
+    elsewhere, ready = Elsewhere(), Future[None]()
+    thread = threading.Thread(target=trio.run, args=(elsewhere.run, engines, ready))
+    thread.start()
+    try:
+        ready.result()
+        try:
+            yield elsewhere
+        finally:
+            elsewhere.stop()
+    finally:
+        thread.join()
+
+
+class Answers:
+    """What the models answered, by what they were asked; kept in a file for the next run."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the file; None keeps the answers for this run only."""
+        self._path = path
+        self._known: dict[str, Any] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self._known.update(json.loads(line))
+
+    def of(self, model: str, sound: bytes, ask: Callable[[], Any]) -> Any:
+        """Return the answer to a sound, as plain data; asks for it once."""
+        key = f"{model} {sha256(sound).hexdigest()}"
+        if key not in self._known:
+            self._known[key] = ask()
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({key: self._known[key]}) + "\n")
+        return self._known[key]
+
+
+class _Hears:
+    """The recogniser."""
+
+    def __init__(self, elsewhere: Elsewhere, engine: SpeechToText, answers: Answers) -> None:
+        self._elsewhere, self._engine, self._answers = elsewhere, engine, answers
+
+    def now(self, sound: bytes) -> Transcript:
+        def ask() -> dict[str, Any]:
+            return asdict(self._elsewhere.ask(self._engine.transcribe, sound))
+
+        return Transcript(**self._answers.of(type(self._engine).__name__, sound, ask))
+
+    async def transcribe(self, sound: bytes) -> Transcript:
+        found = self.now(sound)
+        await trio.sleep(STT_S)
+        return found
+
+
+class _Ends:
+    """The end-of-turn model."""
+
+    def __init__(self, elsewhere: Elsewhere, engine: EndOfTurn, answers: Answers) -> None:
+        self._elsewhere, self._engine, self._answers = elsewhere, engine, answers
+
+    async def probability(self, sound: bytes) -> float:
+        def ask() -> float:
+            return self._elsewhere.ask(self._engine.probability, sound)
+
+        found: float = self._answers.of(type(self._engine).__name__, sound, ask)
+        await trio.sleep(END_OF_TURN_S)
+        return found
+
+
+class _Says:
+    """The agent's voice; each text is synthesised once."""
+
+    def __init__(self, elsewhere: Elsewhere, engine: TextToSpeech) -> None:
+        self._elsewhere, self._engine = elsewhere, engine
+        self.sample_rate_hz = engine.sample_rate_hz
+        self._known: dict[str, list[SpeechPiece]] = {}
+
+    async def _pieces(self, text: str) -> list[SpeechPiece]:
+        async with aclosing(self._engine.synthesize(text)) as pieces:
+            return [piece async for piece in pieces]
+
+    async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        if text not in self._known:
+            self._known[text] = self._elsewhere.ask(self._pieces, text)
+        await trio.sleep(VOICE_S)
+        for piece in self._known[text]:
+            yield piece
+
+
+class Engines:
+    """What all replays share; made by `open_engines`."""
+
+    def __init__(
+        self,
+        elsewhere: Elsewhere,
+        stt: SpeechToText,
+        ends: EndOfTurn,
+        voice: TextToSpeech,
+        answers: Answers,
+    ) -> None:
+        """Take engines that are open."""
+        self._hears = _Hears(elsewhere, stt, answers)
+        self._ends = _Ends(elsewhere, ends, answers)
+        self._says, self._silero = _Says(elsewhere, voice), SileroModel()
+
+    def speech(self, turns: TurnTaking | None = None) -> LocalSpeech:
+        """Return the shipped ears and voice, for one call.
+
+        Args:
+            turns: Takes the turns; None for the defaults.
+        """
+        return LocalSpeech(
+            voice=self._says,
+            stt=self._hears,
+            end_of_turn=self._ends,
+            vad=self._silero.new_call,
+            turns=turns,
+            fetch=False,
+        )
+
+    def new_vad(self) -> VoiceActivity:
+        """Return a voice detector, for the rules of others."""
+        return self._silero.new_call()
+
+    def hear(self, sound: bytes) -> Transcript:
+        """Return what the recogniser makes of a sound."""
+        return self._hears.now(sound)
+
+
+@contextmanager
+def open_engines(answers: Path | None = None) -> Iterator[Engines]:
+    """Load Whisper, Smart Turn, Silero VAD and piper, which have to be fetched already.
+
+    Args:
+        answers: Where the answers of Whisper and Smart Turn are kept; None for nowhere.
+    """
+    stt, ends, voice = WhisperTiny(), SmartTurn(), PiperVoice()
+    with open_elsewhere(stt, ends, voice) as elsewhere:
+        yield Engines(elsewhere, stt, ends, voice, Answers(answers))

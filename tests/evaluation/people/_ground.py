@@ -1,0 +1,69 @@
+"""What all measurements share: where they play, and how they count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._row import Row
+from ._engines import Engines
+from ._folder import Folder
+from ._sound import WINDOW, Surroundings
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What every measurement needs."""
+
+    engines: Engines
+    folder: Folder
+    surroundings: Surroundings
+    note: Callable[[dict[str, Any]], None]
+    """Is given the facts of each replay."""
+
+
+Measure: TypeAlias = Callable[[Ground], list[Row]]
+
+
+def place(number: int, of: int = 1, which: int = 0) -> int:
+    """Return where on the detector's windows a sound lies: all places are used, evenly.
+
+    Args:
+        number: Of the recording in its sample.
+        of: At how many places it is put.
+        which: Which of them.
+    """
+    return (number * 197 + which * WINDOW // of) % WINDOW  # 197 and 512 have no common factor
+
+
+def percent(count: int, of: int) -> float | None:
+    """Return a share; None of nothing."""
+    return round(100 * count / of, 1) if of else None
+
+
+def quantiles(values: Iterable[float | None]) -> str:
+    """Return median and 95th percentile in seconds, as text."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    return f"p50 {np.percentile(known, 50):.2f}, p95 {np.percentile(known, 95):.2f} s"
+
+
+def at(share: float, values: Iterable[float | None]) -> float | None:
+    """Return a percentile in ms; None of nothing."""
+    known = [value for value in values if value is not None]
+    return round(1000 * float(np.percentile(known, share))) if known else None
+
+
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+NUMBERS = {str(number): word for number, word in enumerate(DIGITS)}
+NUMBERS |= {"10": "ten", "12": "twelve", "16": "sixteen", "20": "twenty"}
+
+
+def words_of(text: str) -> list[str]:
+    """Return words in lower case, numbers as they are said."""
+    return [NUMBERS.get(word, word) for word in re.findall(r"[a-z0-9']+", text.lower())]

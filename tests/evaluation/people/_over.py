@@ -1,0 +1,222 @@
+"""Sounds and words over an agent that speaks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._row import Row
+from . import _peers
+from ._folder import RATE, Recording, Samples
+from ._ground import Ground, at, percent, place, quantiles, words_of
+from ._replay import Replay, replay
+from ._sound import CONDITIONS, pcm, trim
+
+BEFORE_S = 2.5
+"""What the agent has said before a sound: longer than its echo's warm-up."""
+
+PLACES = 4
+"""How many places on the detector's windows each sound that is no word is put at."""
+
+TALKS_ON_S = 0.1
+"""The agent talked on if it was heard for longer than this between its first hold and the cut."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """What a sound did to an agent that speaks; times count from the sound's first 10 ms."""
+
+    recording: Recording
+    replay: Replay
+    begins_s: float
+    cut_s: float | None
+    silent_s: float | None
+    """When the agent was inaudible for good."""
+    talked_on_s: float
+    pipecat: bool = False
+    livekit: bool = False
+
+    @property
+    def rule(self) -> str:
+        """The rule by which it was an interruption; empty if it was none."""
+        rules = (d.rule for d in self.replay.decisions if d.decision == "interruption")
+        return next(rules, "")
+
+
+def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how: Any) -> Over:
+    """Play a sound over an agent that tells a story."""
+    microphone, begins_s, _ = ground.surroundings.microphone(
+        sound, before_s=BEFORE_S, after_s=2.0, **how
+    )
+    result = replay(ground.engines, microphone)
+    cut_s = next(iter(result.cuts), None)
+    until_s = result.length_s if cut_s is None else cut_s
+    speech: list[float] = []
+    if kind in NO_WORDS:
+        speech = _peers.probabilities(ground.engines, microphone)
+    found = Over(
+        recording,
+        result,
+        begins_s,
+        None if cut_s is None else cut_s - begins_s,
+        None if cut_s is None else result.plays_until_s(cut_s) - begins_s,
+        result.talked_on_s(begins_s, until_s),
+        _peers.pipecat_cuts(speech),
+        _peers.livekit_pauses(speech),
+    )
+    ground.note(
+        {
+            "kind": kind,
+            "name": recording.name,
+            "said": recording.words,
+            **how,
+            "cut_s": found.cut_s,
+            "silent_s": found.silent_s,
+            "talked_on_s": round(found.talked_on_s, 2),
+            "dead_s": round(result.dead_air_s(begins_s), 2),
+            "texts": result.texts,
+            "decisions": [
+                (round(d.at_s - begins_s, 2), d.about, d.decision, d.rule, d.values)
+                for d in result.decisions
+            ],
+        }
+    )
+    return found
+
+
+NO_WORDS = {"coughs": 3, "throats": 3, "laughs": 20, "sneezes": 20, "sighs": 20, "noses": 20}
+"""Sounds that are no words, and how many of them, in percent, may cut the agent."""
+
+
+def no_words(ground: Ground) -> list[Row]:
+    """Play coughs, laughs and other sounds of the throat."""
+    rows = []
+    for kind, goal in NO_WORDS.items():
+        sample = ground.folder.some(kind)
+        found = [
+            over(ground, each, trim(each.samples), kind, place=place(number, PLACES, which))
+            for number, each in enumerate(sample)
+            for which in range(PLACES)
+        ]
+        if not found:
+            continue
+        cut = [each for each in found if each.cut_s is not None]
+        anywhere = {each.recording for each in cut}
+        held = sum(each.replay.was_held(each.begins_s) for each in found)
+        spared = [each for each in found if each.cut_s is None]
+        dead = [d for each in spared if (d := each.replay.dead_air_s(each.begins_s))]
+        happened = (
+            f"held {percent(held, len(found))} %, at their worst place "
+            f"{percent(len(anywhere), len(sample))} % cut it; silence after the others "
+            f"{quantiles(dead)}; Pipecat's rule cuts "
+            f"{percent(sum(each.pipecat for each in found), len(found))} %, LiveKit's pauses "
+            f"{percent(sum(each.livekit for each in found), len(found))} %"
+        )
+        what = f"{len(sample)} {kind} at {PLACES} places"
+        figure = percent(len(cut), len(found))
+        rows.append(Row(kind, what, happened, figure, "%", goal, decided=_rules(cut)))
+    return rows
+
+
+def _rules(cut: Sequence[Over]) -> str:
+    counts = Counter(each.rule or "before the voice stopped" for each in cut)
+    return ", ".join(f"{rule} {count}" for rule, count in counts.most_common())
+
+
+TALKS_ON_GOALS = {"plain": 2.0, "telephone": 2.0, "noise": 5.0, "babble": 5.0}
+
+
+def barge_ins(ground: Ground) -> list[Row]:
+    """Let people interrupt, in every condition."""
+    rows: list[Row] = []
+    for condition in filter(ground.surroundings.has, CONDITIONS):
+        for kind in ("orders", "readers"):
+            sample = ground.folder.some(kind)
+            found = [
+                over(
+                    ground,
+                    each,
+                    trim(each.samples[: 4 * RATE] if kind == "readers" else each.samples),
+                    kind,
+                    condition=condition,
+                    place=place(number),
+                )
+                for number, each in enumerate(sample)
+            ]
+            if found:
+                rows += _barge_in_rows(kind, condition, found)
+    return rows
+
+
+def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator[Row]:
+    what = f"{len(found)} {kind}, {condition}"
+    missed = percent(sum(each.cut_s is None for each in found), len(found))
+    before = [each for each in found if each.cut_s is not None and each.cut_s < 0]
+    found = [each for each in found if each not in before]
+    happened = f"cut {quantiles(each.cut_s for each in found)}"
+    if before:
+        happened += f"; {len(before)} times what is around them cut it before they began"
+    yield Row("barge-in", f"{what}: missed", happened, missed, "%", 0)
+    if not found:
+        return
+    on = [each for each in found if each.talked_on_s > TALKS_ON_S]
+    lasts = quantiles(each.talked_on_s for each in on)
+    first = Counter(_let_go(each) for each in on)
+    why = ", ".join(f"{rule} {count}" for rule, count in first.most_common())
+    goal = TALKS_ON_GOALS.get(condition)
+    share = percent(len(on), len(found))
+    yield Row("barge-in", f"{what}: talks on over them", f"for {lasts}", share, "%", goal, why)
+    silent = [each.silent_s for each in found]
+    worst = at(95, silent)
+    bound = 500 if condition == "plain" else None
+    yield Row("barge-in", f"{what}: inaudible", quantiles(silent), worst, "ms", bound)
+
+
+def _let_go(each: Over) -> str:
+    """Return the decision by which the agent went on first."""
+    return next(
+        (
+            f"{d.decision} {d.rule}"
+            for d in each.replay.decisions
+            if d.about == "barge_in" and d.values.get("final") is False
+        ),
+        "?",
+    )
+
+
+def short_words(ground: Ground) -> list[Row]:
+    """Let people say one word over the agent."""
+    rows = []
+    for kind in ("digits", "words"):
+        sample = ground.folder.some(kind, most=3 * ground.folder.most)
+        found = [
+            over(ground, each, trim(each.samples), kind, place=place(number))
+            for number, each in enumerate(sample)
+        ]
+        right = [each for each in found if _is_right(ground, each.recording)]
+        swallowed = [each for each in right if not each.replay.starts]
+        by = Counter(_last_rule(each) for each in swallowed)
+        if right:
+            what = f"{len(right)} of {len(found)} {kind} that the recogniser has right"
+            also = sum(not each.replay.starts for each in found)
+            happened = f"of all {percent(also, len(found))} % swallowed"
+            figure = percent(len(swallowed), len(right))
+            told = ", ".join(f"{rule} {count}" for rule, count in by.most_common())
+            rows.append(Row("short words", what, happened, figure, "%", 5, told))
+    return rows
+
+
+def _is_right(ground: Ground, recording: Recording) -> bool:
+    """Whether the recogniser hears the word in quiet, with the silence that it gets in a call."""
+    microphone, *_ = ground.surroundings.microphone(
+        trim(recording.samples), before_s=0.35, after_s=0.25
+    )
+    heard = words_of(ground.engines.hear(pcm(microphone)).text)
+    return words_of(recording.words)[:1] == heard[:1] and len(heard) == 1
+
+
+def _last_rule(each: Over) -> str:
+    rules = [d.rule for d in each.replay.decisions if d.about == "barge_in"]
+    return rules[-1] if rules else "not heard"

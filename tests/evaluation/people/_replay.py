@@ -1,0 +1,247 @@
+"""Plays a microphone into a call in virtual time, and tells what came of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import trio
+import trio.testing
+
+from bridge import App, Call
+from bridge.events import (
+    AgentResponse,
+    AgentSpeechCut,
+    CallStarted,
+    TurnDecided,
+    UserAudio,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from nodes import ReasoningNode
+from nodes.turns import TurnTaking
+from routes import Message
+
+from ._engines import Engines
+from ._folder import RATE, Samples
+from ._sound import low_pass, pcm
+
+FRAME_S = 0.02
+FRAME = 320
+PLAYED = 480
+PLAYED_HZ = 24_000
+
+STORY = (
+    "The lighthouse stands on a small island in the north. Nobody has lived there for many years, "
+    "but every evening the lamp is lit. Fishermen say that it was built by two brothers, who came "
+    "with a single boat and a load of white stone. They worked through three summers, and in the "
+    "winters they carved the stairs. When the tower was finished, one of them sailed away, and the "
+    "other one stayed to keep the light. He kept a garden behind the house, with beans and onions, "
+    "and he wrote down the weather of each day in a green book."
+)
+
+
+class _Loudspeaker:
+    """A transport that plays in steps of 20 ms and can stand still."""
+
+    audio, sample_rate_hz = True, PLAYED_HZ
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.steps: list[str] = []  # of each 20 ms: "plays", "held", "empty"
+        self._queue: deque[tuple[int, Samples]] = deque()
+        self._held = False
+
+    def send(self, message: Message) -> None:
+        self.messages.append(message)
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        self._queue.append((utterance, np.frombuffer(pcm, "<i2").astype(np.float64)))
+
+    def clear(self, utterance: int, reason: str) -> None:
+        self._queue = deque(each for each in self._queue if each[0] > utterance)
+
+    def hold(self, on: bool) -> None:
+        self._held = on
+
+    def step(self) -> Samples:
+        """Play 20 ms and return them."""
+        played = np.zeros(PLAYED)
+        self.steps.append("empty" if not self._queue else "held" if self._held else "plays")
+        at = 0
+        while at < PLAYED and self._queue and not self._held:
+            utterance, sound = self._queue.popleft()
+            count = min(PLAYED - at, len(sound))
+            played[at : at + count] = sound[:count]
+            at += count
+            if count < len(sound):
+                self._queue.appendleft((utterance, sound[count:]))
+        return played
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision of turn taking."""
+
+    at_s: float
+    about: str
+    decision: str
+    rule: str
+    values: dict[str, Any]
+
+
+@dataclass
+class Replay:
+    """What became of a call; times are seconds of the microphone."""
+
+    length_s: float
+    decisions: list[Decided] = field(default_factory=list)
+    cuts: list[float] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+    stops: list[float] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    asked: int = 0
+    """How often the agent was asked for an answer."""
+    steps: list[str] = field(default_factory=list)
+    """What the loudspeaker did in each 20 ms: ``plays``, ``held``, ``empty``."""
+
+    def dead_air_s(self, from_s: float) -> float:
+        """Return the longest silence of the agent from a moment on."""
+        longest = run = 0
+        for state in self.steps[round(from_s / FRAME_S) :]:
+            run = 0 if state == "plays" else run + 1
+            longest = max(longest, run)
+        return longest * FRAME_S
+
+    def was_held(self, from_s: float) -> bool:
+        """Whether the agent's speech was held from a moment on."""
+        return "held" in self.steps[round(from_s / FRAME_S) :]
+
+    def plays_until_s(self, before_s: float) -> float:
+        """Return when the agent was last heard before a moment."""
+        steps = self.steps[: round(before_s / FRAME_S)]
+        played = [number for number, state in enumerate(steps) if state == "plays"]
+        return (played[-1] + 1) * FRAME_S if played else 0.0
+
+    def talked_on_s(self, from_s: float, until_s: float) -> float:
+        """Return for how long the agent was heard between its first hold and a later moment."""
+        steps = self.steps[round(from_s / FRAME_S) : round(until_s / FRAME_S)]
+        if "held" not in steps:
+            return 0.0
+        return steps[steps.index("held") :].count("plays") * FRAME_S
+
+
+@dataclass(frozen=True)
+class Echo:
+    """How the microphone hears the agent."""
+
+    response: Samples
+    """The room's impulse response, 16 kHz, of energy 1."""
+    gain_db: float
+    delay_s: float = 0.06
+
+
+class _Room:
+    """Gives back what a loudspeaker plays, 20 ms at a time."""
+
+    def __init__(self, echo: Echo) -> None:
+        length = int(len(echo.response) * 1.5)
+        at = np.arange(length) / 1.5
+        kernel = np.interp(at, np.arange(len(echo.response)), echo.response)
+        kernel = kernel[: int(0.35 * PLAYED_HZ)]
+        self._kernel = kernel / np.sqrt(np.square(kernel).sum()) * 10 ** (echo.gain_db / 20)
+        self._lag = int(echo.delay_s * PLAYED_HZ)
+        self._smooth = low_pass(7_000, PLAYED_HZ)
+        self._history = np.zeros(len(self._kernel) + self._lag + PLAYED + 200)
+
+    def hears(self, played: Samples) -> Samples:
+        self._history = np.concatenate([self._history[PLAYED:], played])
+        end = len(self._history) - self._lag
+        begin = end - PLAYED - len(self._kernel) + 1 - (len(self._smooth) - 1)
+        back = np.convolve(self._history[begin:end], self._kernel, "valid")
+        back = np.convolve(back, self._smooth, "valid")
+        return np.interp(np.arange(FRAME) * 1.5, np.arange(len(back)), back)
+
+
+class _Teller(ReasoningNode):
+    """Says the same each time it is asked, and counts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.asked = 0
+        self._text = text
+
+    async def process_context(self, context: Any) -> AsyncIterator[Any]:
+        self.asked += 1
+        await trio.lowlevel.checkpoint()
+        yield AgentResponse(content=self._text)
+
+
+def replay(
+    engines: Engines,
+    microphone: Samples,
+    *,
+    says: str = STORY,
+    from_start: bool = True,
+    echo: Echo | None = None,
+    turns: TurnTaking | None = None,
+) -> Replay:
+    """Make one call in virtual time.
+
+    Args:
+        engines: What hears and speaks.
+        microphone: What it hears without the agent, 16 kHz, -32768 to 32767.
+        says: What the agent answers.
+        from_start: Whether it says that when the call begins, too.
+        echo: How the microphone hears the agent; None for not at all.
+        turns: Takes the turns; None for the defaults.
+    """
+    loudspeaker, teller = _Loudspeaker(), _Teller(says)
+    room = _Room(echo) if echo is not None else None
+
+    async def answer(call: Call) -> None:
+        trigger = [CallStarted, UserStoppedSpeaking] if from_start else [UserStoppedSpeaking]
+        route = call.bridge(teller).on(trigger).interrupt_on(UserStartedSpeaking)
+        route.stream(teller.generate).broadcast()
+
+    async def run() -> float:
+        app = App(answer, speech=engines.speech(turns))
+        async with app.open(), app.open_call(loudspeaker) as call:
+            began_s = trio.current_time()
+            for at in range(0, len(microphone) - FRAME + 1, FRAME):
+                frame = microphone[at : at + FRAME]
+                played = loudspeaker.step()
+                if room is not None:
+                    frame = frame + room.hears(played)
+                call.publish(UserAudio(pcm=pcm(frame)))
+                await trio.sleep(FRAME_S)
+            told = len(loudspeaker.messages)
+        del loudspeaker.messages[told:]  # what the end of the call cut
+        return began_s
+
+    began_s = trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+    result = Replay(len(microphone) / RATE, steps=loudspeaker.steps)
+    result.asked = teller.asked - from_start
+    for message in loudspeaker.messages:
+        _note(result, message.event, message.at_s - began_s)
+    return result
+
+
+def _note(result: Replay, event: object, at_s: float) -> None:
+    match event:
+        case TurnDecided():
+            values = dict(event.values)
+            decided = Decided(at_s, event.about, event.decision, event.rule, values)
+            result.decisions.append(decided)
+        case AgentSpeechCut():
+            result.cuts.append(at_s)
+        case UserStartedSpeaking():
+            result.starts.append(at_s)
+        case UserStoppedSpeaking():
+            result.stops.append(at_s)
+        case UserTranscriptionReceived() if event.final:
+            result.texts.append(event.content)

@@ -1,0 +1,182 @@
+"""Levels, trimming, and what a microphone hears: a telephone line, noise, a room.
+
+Levels are dB of full scale, as the RMS of the loud part of a sound.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ._folder import RATE, Folder, Samples
+
+SPEECH_DB = -24.0
+"""The level at which callers speak."""
+
+HISS_DB = -75.0
+WINDOW = 512
+"""Samples of the voice detector's window: where a sound lies on it changes what is found."""
+
+CONDITIONS = ("plain", "telephone", "weak", "babble", "noise", "reverberant")
+"""``weak`` is 20 dB below the usual level; babble and noise are 10 dB below the speech."""
+
+
+def pcm(samples: Samples) -> bytes:
+    """Return PCM16 little-endian."""
+    return np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()
+
+
+def frames_db(samples: Samples, hop: int = 160) -> Samples:
+    """Return the level of every 10 ms."""
+    count = len(samples) // hop
+    power = np.square(samples[: count * hop]).reshape(count, hop).mean(1)
+    return 10 * np.log10(power / 32768**2 + 1e-12)
+
+
+def level(samples: Samples) -> float:
+    """Return the RMS of the frames within 20 dB of the 95th percentile."""
+    db = frames_db(samples)
+    if not len(db):
+        return -120.0
+    loud = db[db > np.percentile(db, 95) - 20]
+    return float(10 * np.log10(np.mean(10 ** (loud / 10))))
+
+
+def at_level(samples: Samples, db: float) -> Samples:
+    """Return a sound made louder or weaker."""
+    return samples * 10 ** ((db - level(samples)) / 20)
+
+
+def span_s(samples: Samples) -> tuple[float, float]:
+    """Return when a sound begins and ends by its energy, in seconds."""
+    db = frames_db(samples)
+    floor = np.percentile(db, 10)
+    on = db > max(level(samples) - 25, min(floor + 8, level(samples) - 12))
+    ahead = np.convolve(on, np.ones(5), "full")[4:]
+    behind = np.convolve(on, np.ones(5), "full")[: len(on)]
+    first = next((i for i in range(len(on)) if on[i] and ahead[i] >= 4), 0)
+    last = next((i for i in reversed(range(len(on))) if on[i] and behind[i] >= 3), len(on) - 1)
+    return first / 100, (last + 1) / 100
+
+
+def trim(samples: Samples, before_s: float = 0.05, after_s: float = 0.1) -> Samples:
+    """Return a sound without the silence around it."""
+    begins, ends = span_s(samples)
+    return samples[max(0, int((begins - before_s) * RATE)) : int((ends + after_s) * RATE)]
+
+
+def silence(seconds: float) -> Samples:
+    """Return digital silence."""
+    return np.zeros(max(0, round(seconds * RATE)))
+
+
+def hiss(length: int, db: float = HISS_DB) -> Samples:
+    """Return the noise of a quiet line, the same each time."""
+    return np.random.default_rng(1).standard_normal(length) * 32768 * 10 ** (db / 20)
+
+
+def low_pass(cutoff_hz: float, rate_hz: float, reach: int = 48) -> Samples:
+    """Return the taps of a filter."""
+    n = np.arange(-reach, reach + 1)
+    taps = np.sinc(2 * cutoff_hz / rate_hz * n) * np.hanning(len(n) + 2)[1:-1]
+    return np.asarray(taps / taps.sum())
+
+
+def telephone(samples: Samples) -> Samples:
+    """Return what G.711 mu-law leaves of a sound."""
+    narrow = np.convolve(samples, low_pass(3_400, RATE), "same")[::2] / 32768
+    mu = 255.0
+    coded = np.sign(narrow) * np.log1p(mu * np.minimum(abs(narrow), 1)) / math.log1p(mu)
+    coded = np.round(coded * 127.5) / 127.5
+    back = np.sign(coded) * np.expm1(abs(coded) * math.log1p(mu)) / mu * 32768
+    wide = np.zeros(2 * len(back))
+    wide[::2] = 2 * back
+    return np.convolve(wide, low_pass(3_700, RATE), "same")[: len(samples)]
+
+
+class Surroundings:
+    """The noise, the babble and the rooms of a folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        """Load them."""
+        self.rooms = [_response(each.samples) for each in folder.all("rooms")]
+        self.noise = [each.samples for each in folder.all("noise")]
+        self.babble = _babble(folder)
+
+    def has(self, condition: str) -> bool:
+        """Whether a condition can be made of what is there."""
+        needs = {"babble": self.babble is not None, "noise": self.noise, "reverberant": self.rooms}
+        return bool(needs.get(condition, True))
+
+    def around(self, length: int, condition: str, db: float) -> Samples:
+        """Return so many samples of babble or noise."""
+        beside = self.babble if condition == "babble" else self.noise[0]
+        assert beside is not None
+        return np.resize(at_level(beside, db), length)
+
+    def microphone(
+        self,
+        sound: Samples,
+        *,
+        before_s: float,
+        after_s: float,
+        condition: str = "plain",
+        place: int = 0,
+        db: float = SPEECH_DB,
+    ) -> tuple[Samples, float, float]:
+        """Return what a microphone hears of a sound, and when that begins and ends, in s.
+
+        Args:
+            sound: It, of any level.
+            before_s: Silence before it.
+            after_s: And after it.
+            condition: One of `CONDITIONS`.
+            place: By how many samples it is moved on the windows of the detector, 0 to 511.
+            db: Its level.
+        """
+        before_s += place / RATE
+        sound = at_level(sound, db)
+        begins, ends = span_s(sound)
+        if condition == "reverberant":
+            sound = at_level(reverberate(sound, self.rooms[0]), db)
+        if condition == "weak":
+            sound = sound / 10
+        heard = np.concatenate([silence(before_s), sound, silence(after_s)])
+        heard += hiss(len(heard))
+        if condition in ("babble", "noise"):
+            heard += self.around(len(heard), condition, db - 10)
+        elif condition == "telephone":
+            heard = telephone(heard)
+        return heard, before_s + begins, before_s + ends
+
+
+def _response(samples: Samples) -> Samples:
+    """Return an impulse response of energy 1 that begins with the direct sound."""
+    samples = samples[: int(0.8 * RATE)]
+    samples = samples[max(0, int(np.argmax(abs(samples))) - 16) :]
+    return np.asarray(samples / math.sqrt(np.square(samples).sum()))
+
+
+def reverberate(sound: Samples, response: Samples) -> Samples:
+    """Return a sound as it is heard in a room."""
+    length = len(sound) + len(response)
+    spectra = np.fft.rfft(sound, 2 * length) * np.fft.rfft(response, 2 * length)
+    return np.asarray(np.fft.irfft(spectra)[:length])
+
+
+BABBLERS = 8
+
+
+def _babble(folder: Folder) -> Samples | None:
+    """Return 20 s of people who read at once; None if there are fewer than three."""
+    readers: dict[str, list[Samples]] = {}
+    for each in folder.all("readers"):
+        readers.setdefault(each.speaker, []).append(each.samples)
+    if len(readers) < 3:
+        return None
+    mixed = np.zeros(20 * RATE)
+    for name in sorted(readers)[:BABBLERS]:
+        one = np.concatenate([at_level(each, -30) for each in readers[name][:4]])
+        mixed += np.resize(one, len(mixed))
+    return mixed

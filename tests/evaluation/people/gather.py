@@ -1,0 +1,133 @@
+"""Lays out public recordings as the folder that is measured.
+
+It takes checkouts of the repositories that README.md lists, and copies one half of the speakers:
+who tunes to half 0 may judge by half 1 alone.  LibriSpeech's FLAC needs the package ``soundfile``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import wave
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import copyfile
+
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+SOUNDS = {
+    "coughs": "coughing",
+    "throats": "throat-clearing",
+    "laughs": "laughing",
+    "sneezes": "sneezing",
+    "sighs": "sighing",
+    "noses": "nose-blowing",
+}
+SECOND_HALF_OF_DIGITS = ("george", "jackson", "lucas")
+
+Found = tuple[Path, str, str]
+"""A file, its name in the folder without an ending, and its words."""
+
+
+def _is_of(who: str, half: int) -> bool:
+    return zlib.crc32(who.encode()) % 2 == half
+
+
+def _sounds(source: Path, half: int, label: str) -> Iterator[Found]:
+    for path in sorted((source / "dataset" / label).glob("*.wav")):
+        if _is_of(path.stem.split("_")[0], half):
+            yield path, path.stem, ""
+
+
+def _orders(source: Path, half: int) -> Iterator[Found]:
+    """Yield orders; the words are those of their slots.  Speakers are not named: halved by clip."""
+    labels = json.loads((source / "data/label/label.json").read_text(encoding="utf-8"))
+    for path in sorted((source / "data/speech/clean").glob("*.wav")):
+        if _is_of(path.stem, half):
+            slots = labels.get(path.name, {}).get("slots", {}).values()
+            yield path, path.stem, " ".join(slot.strip() for slot in slots)
+
+
+def _digits(source: Path, half: int) -> Iterator[Found]:
+    for path in sorted((source / "recordings").glob("*.wav")):
+        digit, who, number = path.stem.split("_")
+        if (who in SECOND_HALF_OF_DIGITS) == bool(half):
+            yield path, f"{who}_{digit}_{number}", DIGITS[int(digit)]
+
+
+def _readers(source: Path, half: int) -> Iterator[Found]:
+    for folder in sorted((source / "audio_data/librispeech_test-other").iterdir()):
+        if folder.is_dir() and _is_of(folder.name, half):
+            for path in sorted(folder.glob("*.flac"))[:8]:
+                yield path, path.stem.replace("-", "_", 1), ""
+
+
+def _files(source: Path, *patterns: str) -> Iterator[Found]:
+    for pattern in patterns:
+        for path in sorted(source.glob(pattern)):
+            yield path, path.stem, ""
+
+
+def _copy(path: Path, into: Path) -> None:
+    if path.suffix == ".wav":
+        copyfile(path, into)
+        return
+    import soundfile  # type: ignore[import-not-found, unused-ignore]  # for FLAC alone
+
+    samples, rate = soundfile.read(path, dtype="int16", always_2d=True)
+    with wave.open(str(into), "wb") as file:
+        file.setparams((samples.shape[1], 2, rate, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+
+
+def gather(sources: Path, into: Path, half: int) -> dict[str, int]:
+    """Copy what is there, and return how many recordings each folder has got.
+
+    Args:
+        sources: A folder with checkouts named as their repositories are.
+        into: The folder to be made.
+        half: 0 or 1.
+    """
+    throat = sources / "Nonverbal-Vocalization-Dataset"
+    orders, rooms = sources / "speech-to-intent-benchmark", sources / "speechbrain"
+    kinds: dict[str, tuple[Path, Callable[[], Iterator[Found]]]] = {
+        kind: (throat, lambda label=label: _sounds(throat, half, label))  # type: ignore[misc]
+        for kind, label in SOUNDS.items()
+    }
+    digits, readers = sources / "free-spoken-digit-dataset", sources / "Resemblyzer"
+    kinds |= {
+        "orders": (orders, lambda: _orders(orders, half)),
+        "digits": (digits, lambda: _digits(digits, half)),
+        "readers": (readers, lambda: _readers(readers, half)),
+        "noise": (orders, lambda: _files(orders, "data/noise/kitchen.wav")),
+        "rooms": (rooms, lambda: _files(rooms, "tests/samples/RIRs/rir*.wav")),
+    }
+    counts = {}
+    for kind, (source, find) in kinds.items():
+        if not source.is_dir():
+            print(f"{kind}: {source} is missing", file=sys.stderr)
+            continue
+        (into / kind).mkdir(parents=True, exist_ok=True)
+        counts[kind] = 0
+        for path, name, words in find():
+            _copy(path, into / kind / f"{name}.wav")
+            if words:
+                (into / kind / f"{name}.txt").write_text(words + "\n", encoding="utf-8")
+            counts[kind] += 1
+    return counts
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.evaluation.people.gather")
+    parser.add_argument("sources", type=Path, help="has checkouts of the repositories")
+    parser.add_argument("into", type=Path, help="the folder of recordings to be made")
+    parser.add_argument("--half", type=int, choices=(0, 1), default=0, help="(%(default)s)")
+    given = parser.parse_args()
+    for kind, count in gather(given.sources, given.into, given.half).items():
+        print(f"{kind}: {count}")
+
+
+if __name__ == "__main__":
+    main()
