@@ -54,19 +54,20 @@ MUTATIONS = {
         "        if self._process.poll() is None:\n",
         f"{_PROCESSES}/test_ladder.py::test_what_it_has_started_is_swept",
     ),
-    "idle_is_busy": Mutation(
-        "an interrupt does nothing to a worker that is idle",
-        "nodes.tools._processes._worker",
-        "if self._state is not WorkerState.BUSY or self._process is None:",
-        "if self._process is None:",
-        f"{_PROCESSES}/test_worker.py::TestInterrupts::test_an_idle_worker_is_left_alone",
+    "cut_job_goes_on": Mutation(
+        "a cancel reaches the job that a worker does",
+        "nodes.processes._pool",
+        '                await process.send(b"C", self._number)\n',
+        "",
+        "tests/nodes/processes/test_pool.py::test_a_dropped_job_leaves_nothing_to_the_next",
     ),
-    "busy_is_idle": Mutation(
-        "an interrupt reaches the function that runs in a worker",
-        "nodes.tools._processes._worker",
-        "if self._state is not WorkerState.BUSY or self._process is None:",
-        "if self._state is not WorkerState.IDLE or self._process is None:",
-        f"{_PROCESSES}/test_worker.py::TestInterrupts::test_interrupt_is_a_verb_of_its_own",
+    "cut_is_not_awaited": Mutation(
+        "who cuts a function waits until nothing of it runs any more",
+        "nodes.processes._pool",
+        "if job.is_begun and self._settings.has_effects:",
+        "if False:",
+        f"{_PROCESSES}/test_worker.py::TestInterrupts::"
+        "test_the_caller_waits_until_the_function_has_ended",
     ),
     "written_later": Mutation(
         "an entry is with the system before anything is told of it",

@@ -4,6 +4,7 @@ Voices, the local language model, tools and MCP servers all run on what is here.
 public.
 """
 
+from ._capture import Captured as Captured
 from ._capture import Excerpt as Excerpt
 from ._capture import OnOutput as OnOutput
 from ._capture import Stream as Stream
@@ -17,23 +18,19 @@ from ._ladder import DEFAULT_LADDER as DEFAULT_LADDER
 from ._ladder import SPARE_S as SPARE_S
 from ._ladder import Ladder as Ladder
 from ._ladder import StopReport as StopReport
-from ._ladder import interrupt_younger as interrupt_younger
 from ._ladder import never as never
 from ._ladder import stop_process as stop_process
-from ._ladder import stop_younger as stop_younger
 from ._pool import Pool as Pool
 from ._pool import PoolSettings as PoolSettings
 from ._process import Process as Process
 from ._process import start_process as start_process
-from ._process import worker_command as worker_command
-from ._session import boot_clock_s as boot_clock_s
 from ._terminal import TERM as TERM
-from ._terminal import open_terminal as open_terminal
 
 __all__ = [
     "DEFAULT_LADDER",
     "SPARE_S",
     "TERM",
+    "Captured",
     "ChildError",
     "EngineLoadError",
     "Excerpt",
@@ -48,12 +45,7 @@ __all__ = [
     "StopReport",
     "Stream",
     "Tap",
-    "boot_clock_s",
-    "interrupt_younger",
     "never",
-    "open_terminal",
     "start_process",
     "stop_process",
-    "stop_younger",
-    "worker_command",
 ]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
 import trio
+
+from ._terminal import open_terminal
 
 Stream = Literal["stdout", "stderr", "tty"]
 OnOutput = Callable[[Stream, str], None]
@@ -135,3 +139,60 @@ class Tap:
             data = b""
         self._lines.feed(data)
         return len(data)
+
+
+class Captured:
+    """All that a process writes; it inherits `theirs`, and `close` is called after its end."""
+
+    def __init__(
+        self, streams: Iterable[Stream] = (), on_output: OnOutput = lambda stream, text: None
+    ) -> None:
+        """Open a pipe for each stream, or a terminal for "tty".
+
+        Args:
+            streams: What the process gets.
+            on_output: Called with the stream and one whole line or several.
+
+        Raises:
+            OSError: There are no more descriptors, or the platform has no terminals.
+        """
+        self.theirs: dict[Stream, int] = {}
+        """Descriptors for the process; ours are closed once it has inherited them."""
+        self._taps: list[Tap] = []
+        try:
+            for stream in streams:
+                ours, self.theirs[stream] = open_terminal() if stream == "tty" else os.pipe()
+                self._taps.append(Tap(ours, partial(on_output, stream)))
+        except OSError:
+            self.close()
+            raise
+
+    @contextmanager
+    def inherited(self) -> Iterator[None]:
+        """Start the process in this block; if that fails, all is closed."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+        self._close_theirs()
+
+    def read(self, nursery: trio.Nursery) -> None:
+        """Begin to read, in tasks that end with `close`."""
+        for tap in self._taps:
+            nursery.start_soon(tap.run)
+
+    def drain(self) -> None:
+        """Pass on what has been written so far, without waiting, lines without an end too."""
+        for tap in self._taps:
+            tap.drain()
+
+    def close(self) -> None:
+        """Close every descriptor; closing again does nothing."""
+        self._close_theirs()
+        for tap in self._taps:
+            tap.close()
+
+    def _close_theirs(self) -> None:
+        while self.theirs:
+            os.close(self.theirs.popitem()[1])

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +25,21 @@ from typing import Any
 import structlog
 import trio
 
+from routes._contain import CONTAINED
+
+from ._capture import Captured, OnOutput, Stream
 from ._errors import ChildError, EngineLoadError, JobError, PoolClosedError, ProcessLostError
-from ._ladder import Ladder
+from ._ladder import SPARE_S, Ladder, interrupt_younger, never, stop_younger
 from ._process import Process, start_process, worker_command
+from ._session import boot_clock_s
 
 _log = structlog.get_logger()
 _LADDER = Ladder(int_s=0, term_s=0, kill_s=1.0)
-"""A worker keeps nothing that a gentler end would save, and one that is stopped hears SIGKILL
+"""Most workers keep nothing that a gentler end would save, and one that is stopped hears SIGKILL
 alone."""
+_INTERRUPT_S = 0.1
+"""A SIGINT is lost while C code ignores it, as system(3) does, and a command that a shell starts
+right after it has not got it; so it is sent again."""
 _CLOSE_S = 0.5
 _PIECES_AHEAD = 4
 
@@ -69,6 +76,12 @@ class PoolSettings:
     """A job that each worker does before it takes others; its pieces are dropped."""
     env: Mapping[str, str] | None = None
     """The workers' whole environment; ``None`` is ours."""
+    ladder: Ladder = _LADDER
+    """How a worker is ended."""
+    has_effects: bool = False
+    """Whether a job does more than give pieces, as a tool's function does; POSIX only.  A process
+    starts with the first job then.  What the job starts gets SIGINT when it is cancelled, and is
+    stopped with it, and its caller waits for that.  What it writes is told to its caller."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,7 +91,13 @@ class _Job:
     payload: bytes
     silence_s: float
     pieces: trio.MemorySendChannel[bytes]
+    on_begin: Callable[[int], None] | None
+    on_output: OnOutput | None
+    is_forced: Callable[[], bool]
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    over: trio.Event = field(default_factory=trio.Event)
+    """Set once its worker has nothing to do with it any more."""
+    is_begun: bool = False
     error: ChildError | None = field(
         default_factory=lambda: PoolClosedError("the pool was closed in the middle of a job")
     )
@@ -138,7 +157,15 @@ class Pool:
         if failure is not None:  # raised out here, so that no nursery wraps it
             raise failure
 
-    async def run(self, payload: bytes, *, silence_s: float) -> AsyncGenerator[bytes, None]:
+    async def run(
+        self,
+        payload: bytes,
+        *,
+        silence_s: float = math.inf,
+        on_begin: Callable[[int], None] | None = None,
+        on_output: OnOutput | None = None,
+        is_forced: Callable[[], bool] = never,
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a job's answer; it waits its turn when all workers are busy.
 
         Cancelling is safe: the job is dropped, and no piece of it reaches another.  Surround it
@@ -148,6 +175,9 @@ class Pool:
         Args:
             payload: The job.
             silence_s: Limit to the first piece and between two; a worker that exceeds it is killed.
+            on_begin: Called when a process gets the job, with the generation of that process.
+            on_output: Called with stream and text of what a job that has effects writes.
+            is_forced: Asked while it is cancelled; True means that its process is killed at once.
 
         Raises:
             JobError: The engine refuses the job.
@@ -158,7 +188,7 @@ class Pool:
         given = 0
         for left in reversed(range(self._settings.attempts)):
             sender, pieces = trio.open_memory_channel[bytes](_PIECES_AHEAD)
-            job = _Job(payload, silence_s, sender)
+            job = _Job(payload, silence_s, sender, on_begin, on_output, is_forced)
             skipped = given
             try:
                 await self._send(job)
@@ -172,6 +202,9 @@ class Pool:
                 job.scope.cancel(reason="job dropped")
                 sender.close()
                 pieces.close()
+                if job.is_begun and self._settings.has_effects:
+                    with trio.move_on_after(self._cancel_bound_s, shield=True):
+                        await job.over.wait()
             if job.error is None:
                 return
             if not (left and isinstance(job.error, ProcessLostError)):
@@ -201,6 +234,10 @@ class Pool:
             self.add_worker()
 
     @property
+    def _cancel_bound_s(self) -> float:
+        return self._settings.cancel_s + 2 * self._settings.ladder.bound_s + SPARE_S
+
+    @property
     def has_too_many(self) -> bool:
         """Whether a worker that is idle, or without a process, should end."""
         return self._on_duty > self._settings.size
@@ -226,6 +263,7 @@ class _Worker:
         self._pool = pool
         self._settings = settings
         self._process: Process | None = None
+        self._job: _Job | None = None
         self._number = 0
         self._generation = 0
         self.is_late = False
@@ -246,20 +284,16 @@ class _Worker:
         async with trio.open_nursery() as nursery:
             try:
                 while not self._pool.has_too_many:
-                    if self._process is None:  # at once, so that the next job need not wait
-                        await self._try_start(nursery)
+                    if self._process is None and not self._settings.has_effects:
+                        await self._try_start(nursery)  # so that the next job need not wait
                     self.ready.set()
-                    job = await jobs.receive()
-                    with job.pieces:
-                        if self._process is None or not self._process.is_alive:
-                            await self._try_start(nursery)
-                        await self._serve(job)
+                    await self._serve(await jobs.receive(), nursery)
                     self.is_late = False
             except trio.EndOfChannel:
                 pass
             finally:
                 self._pool.remove_worker(self)
-                with trio.move_on_after(_CLOSE_S + _LADDER.bound_s, shield=True):
+                with trio.move_on_after(_CLOSE_S + self._settings.ladder.bound_s, shield=True):
                     await self._stop(_CLOSE_S)
                 nursery.cancel_scope.cancel(reason="worker ended")
 
@@ -275,14 +309,9 @@ class _Worker:
 
     async def _start(self, nursery: trio.Nursery) -> None:
         settings = self._settings
-        self._generation += 1
         self._number = 0
-        command = worker_command(settings.engine, settings.settings, settings.niceness)
-        try:
-            process = await start_process(settings.name, command, env=settings.env)
-        except OSError as error:
-            raise ProcessLostError(settings.name, f"cannot be started: {error}") from error
-        self._process = process
+        self._process = process = await self._spawn()
+        process.captured.read(nursery)
         nursery.start_soon(process.log_stderr)
         with trio.move_on_after(settings.start_s) as scope:
             kind, payload = await process.receive(0)
@@ -296,8 +325,35 @@ class _Worker:
                 await self._warm(process, settings.warm)
         if scope.cancelled_caught:
             raise process.lost(f"not ready within {settings.start_s:g} s", "start_s")
+        self._generation += 1
         pid, generation = process.pid, self._generation
         _log.debug("worker_ready", engine=settings.name, pid=pid, generation=generation)
+
+    async def _spawn(self) -> Process:
+        settings = self._settings
+        streams: tuple[Stream, ...] = ("stdout", "stderr", "tty") if settings.has_effects else ()
+        try:
+            captured = Captured(streams, self._on_output)
+            told = {**settings.settings, **{f"{name}": n for name, n in captured.theirs.items()}}
+            command = worker_command(settings.engine, told, settings.niceness)
+            return await start_process(settings.name, command, env=settings.env, captured=captured)
+        except OSError as error:
+            raise ProcessLostError(settings.name, f"cannot be started: {error}") from error
+
+    def _on_output(self, stream: Stream, text: str) -> None:
+        if self._job is None or self._job.on_output is None:
+            _log.debug("worker_writes", engine=self._settings.name, stream=stream, pii_text=text)
+            return
+        try:
+            with CONTAINED:
+                self._job.on_output(stream, text)
+        except Exception as error:  # noqa: BLE001 - a listener's fault must not end the worker
+            _log.warning(
+                "worker_listener_failed",
+                engine=self._settings.name,
+                error=type(error).__name__,
+                pii_error=str(error),
+            )
 
     async def _warm(self, process: Process, job: bytes) -> None:
         self._number += 1
@@ -305,25 +361,47 @@ class _Worker:
         while (await process.receive(self._number))[0] == b"P":
             pass
 
-    async def _serve(self, job: _Job) -> None:
-        if job.scope.cancel_called:
-            return
-        process = self._process
-        if process is None:
-            job.error = self.failure
-            return
+    async def _serve(self, job: _Job, nursery: trio.Nursery) -> None:
+        """Do a job, in a process that is started if need be."""
+        with job.pieces:
+            try:
+                if self._process is None or not self._process.is_alive:
+                    await self._try_start(nursery)
+                if self._process is None:
+                    job.error = self.failure
+                elif not job.scope.cancel_called:
+                    await self._do(job, self._process)
+            finally:
+                self._job = None
+                job.over.set()
+
+    async def _do(self, job: _Job, process: Process) -> None:
         self._number += 1
+        self._job = job
+        job.is_begun = True
+        if job.on_begin is not None:
+            job.on_begin(self._generation)
+        since_s = boot_clock_s()
         try:
             # Outside of the job's scope: half a frame would put the stream out of step.
             await process.send(b"J", self._number, job.payload)
             with job.scope:
                 await self._forward(process, job)
             if job.scope.cancelled_caught:
-                await self._drain(process)
+                await self._drain(process, job, since_s)
+            process.captured.drain()
         except ProcessLostError as error:
-            _log.warning("worker_lost", engine=self._settings.name, error=str(error))
-            job.error = error
-            await self._stop()
+            job.error, self._process = error, None
+            report = await process.end(self._settings.ladder, is_forced=job.is_forced)
+            _log.warning(
+                "worker_lost",
+                engine=self._settings.name,
+                error=str(error),
+                pid=report.pid,
+                generation=self._generation,
+                ended_by=report.ended_by,
+                swept=report.swept,
+            )
 
     async def _forward(self, process: Process, job: _Job) -> None:
         while True:
@@ -369,15 +447,25 @@ class _Worker:
         await job.pieces.send(piece)
         self.is_late = False
 
-    async def _drain(self, process: Process) -> None:
-        """Cancel the job in the process, and read it to its end."""
-        limit_s = self._settings.cancel_s
-        with trio.move_on_after(limit_s):
-            await process.send(b"C", self._number)
-            while (await self._receive(process, limit_s))[0] == b"P":
-                pass
-            return
-        raise process.lost(f"still busy {limit_s:g} s after a cancel", "cancel_s")
+    async def _drain(self, process: Process, job: _Job, since_s: float) -> None:
+        """Cancel the job in the process, read it to its end, and stop what it has started."""
+        settings = self._settings
+        every_s = _INTERRUPT_S if settings.has_effects else math.inf
+        interrupted: set[tuple[int, bytes]] = set()
+        is_over = False
+        with trio.move_on_after(settings.cancel_s):
+            while not (is_over or job.is_forced()):
+                await process.send(b"C", self._number)
+                if settings.has_effects:  # each program once: for many the second means at once
+                    interrupted |= await interrupt_younger(process.process, since_s, interrupted)
+                with trio.move_on_after(every_s):
+                    while (await self._receive(process, settings.cancel_s))[0] == b"P":
+                        pass
+                    is_over = True
+        if not is_over:
+            raise process.lost(f"still busy {settings.cancel_s:g} s after a cancel", "cancel_s")
+        if settings.has_effects:
+            await stop_younger(process.process, settings.ladder, since_s)
 
     def _be_late(self) -> None:
         if not self.is_late:
@@ -388,4 +476,4 @@ class _Worker:
     async def _stop(self, polite_s: float | None = None) -> None:
         process, self._process = self._process, None
         if process is not None:
-            await process.end(_LADDER, polite_s=polite_s)
+            await process.end(self._settings.ladder, polite_s=polite_s)

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 import trio
 
+from ._capture import Captured
 from ._errors import ProcessLostError
 from ._ladder import Ladder, StopReport, never, stop_process
 from ._worker_child import AFTER_LENGTH, HEADER, frame
@@ -49,8 +50,7 @@ async def start_process(
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    stderr: int = subprocess.PIPE,
-    pass_fds: Sequence[int] = (),
+    captured: Captured | None = None,
 ) -> Process:
     """Start a process in a session of its own, so that Ctrl+C reaches only us.
 
@@ -59,35 +59,38 @@ async def start_process(
         command: Program and arguments.
         env: Its whole environment; ``None`` is ours.
         cwd: Its working directory; ``None`` is ours.
-        stderr: Descriptor for its standard error; by default a pipe, for `Process.log_stderr`.
-        pass_fds: Further descriptors that it inherits; POSIX only.
+        captured: What it inherits to write to; closed with it, or here if it does not start.  If
+            that has no "stderr", there is a pipe for `Process.log_stderr`.
 
     Raises:
         OSError: It cannot be started.
     """
-    more: dict[str, Any] = {"pass_fds": pass_fds} if pass_fds else {}
-    process = await trio.lowlevel.open_process(
-        list(command),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env=None if env is None else dict(env),
-        cwd=cwd,
-        start_new_session=True,
-        **more,
-    )
-    return Process(name, process)
+    captured = captured or Captured()
+    more: dict[str, Any] = {"pass_fds": (*captured.theirs.values(),)}  # POSIX only, so for mypy
+    with captured.inherited():
+        process = await trio.lowlevel.open_process(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=captured.theirs.get("stderr", subprocess.PIPE),
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            start_new_session=True,
+            **more,
+        )
+    return Process(name, process, captured)
 
 
 class Process:
     """A child process that is talked to over its standard input and output."""
 
-    def __init__(self, name: str, process: trio.Process) -> None:
+    def __init__(self, name: str, process: trio.Process, captured: Captured) -> None:
         """Use `start_process`."""
         assert process.stdin is not None
         assert process.stdout is not None
         self.name = name
         self.process = process
+        self.captured = captured
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._buffer = bytearray()
@@ -210,12 +213,15 @@ class Process:
         for stream in (self._stdin, self._stdout, self.process.stderr):
             if stream is not None:
                 await trio.aclose_forcefully(stream)
+        self.captured.drain()
+        self.captured.close()
         _log.debug("process_ended", process=self.name, pid=self.pid, ended_by=report.ended_by)
         return report
 
     async def log_stderr(self) -> None:
         """Log the lines of its standard error until it is closed, and keep the last ones."""
-        assert self.process.stderr is not None
+        if self.process.stderr is None:
+            return
         log = _log.bind(process=self.name, pid=self.pid)
         rest = b""
         with suppress(trio.ClosedResourceError):

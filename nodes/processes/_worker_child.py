@@ -42,6 +42,8 @@ class Engine(Protocol):
 
     about: dict[str, Any]
     """Told to the parent once the engine is loaded; JSON."""
+    interrupt: Callable[[], None]
+    """Called in a thread after each cancel; may be missing."""
 
     def run(
         self,
@@ -94,6 +96,7 @@ class Inbox:
         self._stream = stream
         self._outbox = outbox
         self._cancelled = 0
+        self.interrupt: Callable[[], None] = lambda: None
         self.jobs: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
 
     def run(self) -> None:
@@ -103,6 +106,7 @@ class Inbox:
             payload = self._stream.read(length - AFTER_LENGTH)
             if kind == b"C"[0]:
                 self._cancelled = max(self._cancelled, job)
+                self.interrupt()
             elif kind == b"?"[0]:
                 self._outbox.send_unless_busy(b"!", job)
             else:
@@ -160,6 +164,7 @@ def main(niceness: int, engine_path: str, settings: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
         outbox.send(b"X", 0, f"{type(error).__name__}: {error}".encode())
         sys.exit(1)
+    inbox.interrupt = getattr(engine, "interrupt", inbox.interrupt)
     outbox.send(b"R", 0, json.dumps(engine.about).encode())
     while True:
         job, payload = inbox.jobs.get()

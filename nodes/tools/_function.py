@@ -13,7 +13,7 @@ from ._policy import PlainPolicy, Policy
 from ._schema import as_text, read_signature
 from ._thread import run_in_thread
 from ._tool import OnDuplicate, Permission, Tool
-from ._worker import run_in_worker, unwind_s
+from ._worker import UNWIND_S, run_in_worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,7 +47,7 @@ class FunctionTool(Tool, Generic[P, R]):
                 'ToolContext nor self; leave out where="worker" or that parameter'
             )
         if where == "worker":
-            options["unwind_s"] = unwind_s()
+            options["unwind_s"] = UNWIND_S
         super().__init__(
             name or function.__name__,
             self._signature.description,

@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 
 import trio
 
+from nodes.processes import DEFAULT_LADDER, SPARE_S
+
 from ._schema import as_text
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from ._context import ToolContext
 
 STATE_LOST = "(The worker process was replaced before this call: what it had in memory is lost.)"
+
+UNWIND_S = DEFAULT_LADDER.bound_s + SPARE_S
+"""How long an interrupted function may take until its process was ended."""
 
 _workers: WeakKeyDictionary[Call, CallWorker] = WeakKeyDictionary()
 
@@ -45,14 +50,6 @@ async def run_in_worker(
     return await worker.call(context, function, arguments)
 
 
-def unwind_s() -> float:
-    """Return how long an interrupted function may take until its process was replaced."""
-    from nodes.processes import DEFAULT_LADDER, SPARE_S
-
-    ladder = DEFAULT_LADDER
-    return ladder.int_s + ladder.term_s + ladder.kill_s + 2 * SPARE_S
-
-
 class CallWorker:
     """The worker process of a call; started by its first use, ended with the call."""
 
@@ -60,7 +57,6 @@ class CallWorker:
         from ._processes import PythonWorker
 
         self._worker = PythonWorker(f"tools of {call.call_id}")
-        self._turn = trio.Lock()
         self._opened = trio.Event()
         self._users = 0
         self._left = trio.Event()
@@ -70,32 +66,28 @@ class CallWorker:
         self, context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
     ) -> str:
         """Call a function when those that were called before are done."""
+        from ._processes import WorkerCall
+
         self._users += 1
+        called = WorkerCall()
         try:
-            await self._wait_for_turn(context)
-            try:
-                report = await self._worker.run(
-                    function,
-                    dict(arguments),
-                    call_id=context.id,
-                    on_output=context.output,
-                    is_forced=lambda: context.token.is_forced,
-                )
-            finally:
-                self._turn.release()
+            await self._opened.wait()
+            value = await self._worker.call(
+                function,
+                arguments,
+                call=called,
+                on_output=context.output,
+                is_forced=lambda: context.token.is_forced,
+            )
+        except trio.Cancelled:
+            if not called.is_begun:
+                context.conclude("", "not_started")
+            raise
         finally:
             self._users -= 1
             self._left.set()
-        text = as_text(report.value)
-        return f"{text}\n{STATE_LOST}" if report.state_lost else text
-
-    async def _wait_for_turn(self, context: ToolContext) -> None:
-        try:
-            await self._opened.wait()
-            await self._turn.acquire()
-        except trio.Cancelled:
-            context.conclude("", "not_started")
-            raise
+        text = as_text(value)
+        return f"{text}\n{STATE_LOST}" if called.state_lost else text
 
     async def _keep_open(self, ended: trio.Event) -> None:
         """Keep the worker until the call has ended and its last function was interrupted."""
@@ -103,7 +95,7 @@ class CallWorker:
             async with self._worker.open():
                 self._opened.set()
                 await ended.wait()
-                with trio.move_on_after(unwind_s()):
+                with trio.move_on_after(UNWIND_S):
                     while self._users:
                         self._left = trio.Event()
                         await self._left.wait()

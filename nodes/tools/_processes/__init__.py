@@ -9,14 +9,12 @@ from ._errors import (
     WorkerCallError,
     WorkerDiedError,
     WorkerError,
-    WorkerInterruptedError,
     WorkerStartError,
 )
 from ._run import CommandResult, OutputLimits, run_command
-from ._worker import CallReport, PythonWorker, WorkerState
+from ._worker import PythonWorker, WorkerCall
 
 __all__ = [
-    "CallReport",
     "CommandError",
     "CommandResult",
     "CommandTool",
@@ -25,12 +23,11 @@ __all__ = [
     "ProcessError",
     "PythonWorker",
     "StopReport",
+    "WorkerCall",
     "WorkerCallError",
     "WorkerDiedError",
     "WorkerError",
-    "WorkerInterruptedError",
     "WorkerStartError",
-    "WorkerState",
     "command_tool",
     "run_command",
     "stop_process",

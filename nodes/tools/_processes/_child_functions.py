@@ -4,9 +4,8 @@ A job's payload is pickled (module, qualname), then the pickled keyword argument
 one piece of JSON: ``{"value": …}``, or ``{"error": [class name, text, traceback]}``.
 
 Rules:
-1. An interrupt is a number on the pipe ``asked``, the call that is meant, and then SIGINT.  One
-   without the number of the call that runs does nothing: what comes late, or between two calls,
-   hurts nobody.
+1. An interrupt is the cancel of a job, and then SIGINT.  A SIGINT without a cancel of the call that
+   runs does nothing: what comes late, or between two calls, hurts nobody.
 2. One call gets KeyboardInterrupt at most once, and never outside of its function.
 3. The process dies with its parent.  Where native code holds the interpreter, so that the end of
    the input is not seen, the hang-up of the terminal does it.
@@ -23,14 +22,13 @@ import json
 import os
 import pickle
 import signal
-import struct
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
-NUMBER = struct.Struct("<Q")
 MAX_RESULT_BYTES = 16 << 20
 """A result is read on the parent's event loop: 16 MiB take it some 20 ms."""
 MAIN = "__mp_main__"
@@ -44,23 +42,20 @@ def load(settings: dict[str, Any]) -> Functions:
     """Set the process up.
 
     Args:
-        settings: Descriptors ``stdout`` to print to, ``asked``, and ``terminal`` or -1; the
-            parent's ``path``, and its ``main`` script (file and package) or None.
+        settings: Descriptors ``stdout`` and ``stderr`` to print to, and ``tty``; the parent's
+            ``path``, and its ``main`` script (file and package) or None.
     """
-    for descriptor in (settings["asked"], settings["terminal"]):
-        if descriptor >= 0:
-            os.set_inheritable(descriptor, False)
     os.dup2(settings["stdout"], 1)
     os.close(settings["stdout"])
-    os.set_blocking(settings["asked"], False)
-    _take_terminal(settings["terminal"])
+    os.close(settings["stderr"])  # it is descriptor 2 already
+    _take_terminal(settings["tty"])
     sys.path[:] = settings["path"]
     if settings["main"] is not None:
         sys.modules["__main__"] = _Main(*settings["main"])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    return Functions(settings["asked"])
+    return Functions()
 
 
 class Functions:
@@ -68,16 +63,16 @@ class Functions:
 
     about: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
 
-    def __init__(self, asked: int) -> None:
-        """Listen for interrupts, which a pipe numbers."""
-        self._asked_pipe = asked
+    def __init__(self) -> None:
+        """Listen for interrupts."""
         self._pid = os.getpid()
-        self._armed = 0
-        """The call whose function runs, 0 for none."""
-        self._asked = 0
-        """The newest call that was asked to stop."""
-        os.register_at_fork(after_in_child=lambda: os.close(asked))
+        self._is_cancelled: Callable[[], bool] | None = None
+        """Asks about the call whose function runs; None while none does."""
         self._listen_for_interrupts()
+
+    def interrupt(self) -> None:
+        """Send SIGINT to the thread that runs functions, which ends what it waits for."""
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def run(
         self,
@@ -87,16 +82,16 @@ class Functions:
         is_cancelled: Callable[[], bool],
     ) -> None:
         """Call one function."""
-        answer = self._answer(job, payload)
+        answer = self._answer(payload, is_cancelled)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the function may have closed or replaced it
                 stream.flush()
         self._listen_for_interrupts()
         give(answer)
 
-    def _answer(self, call: int, payload: bytes) -> bytes:
+    def _answer(self, payload: bytes, is_cancelled: Callable[[], bool]) -> bytes:
         try:
-            value = self._call(call, payload)
+            value = self._call(payload, is_cancelled)
         except CAUGHT as error:
             return _describe(error, skipped=2)
         try:
@@ -109,27 +104,26 @@ class Functions:
             return _describe(ValueError(problem))
         return data
 
-    def _call(self, call: int, payload: bytes) -> Any:
+    def _call(self, payload: bytes, is_cancelled: Callable[[], bool]) -> Any:
         try:
-            self._armed = call
-            if self._asked >= call:
-                self._armed = 0
-                raise KeyboardInterrupt
+            self._is_cancelled = is_cancelled
+            self._raise_if_cancelled()
             stream = io.BytesIO(payload)
             module, qualname = pickle.load(stream)
             function = _resolve(module, qualname)
             return function(**pickle.load(stream))
         finally:
-            self._armed = 0
+            self._is_cancelled = None
 
     def _on_sigint(self, number: int, where: FrameType | None) -> None:
         if os.getpid() != self._pid:
             raise KeyboardInterrupt  # a fork of ours: an ordinary process
-        with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._asked_pipe, 512 * NUMBER.size):
-                self._asked = max(self._asked, *(call for (call,) in NUMBER.iter_unpack(data)))
-        if self._armed and self._asked >= self._armed:
-            self._armed = 0
+        self._raise_if_cancelled()
+
+    def _raise_if_cancelled(self) -> None:
+        is_cancelled = self._is_cancelled
+        if is_cancelled is not None and is_cancelled():
+            self._is_cancelled = None
             raise KeyboardInterrupt
 
     def _listen_for_interrupts(self) -> None:
@@ -203,5 +197,5 @@ def _take_terminal(descriptor: int) -> None:
     import fcntl  # in here, as the parent imports this file too, on any platform
     import termios
 
-    if descriptor >= 0:
-        fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
+    os.set_inheritable(descriptor, False)
+    fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)

@@ -6,7 +6,6 @@ ProcessError
 │   ├── WorkerStartError     it does not start
 │   └── WorkerDiedError      it ended in the middle of a call
 └── WorkerCallError      the function in the worker raised
-    └── WorkerInterruptedError   it was interrupted while it ran
 """
 
 from __future__ import annotations
@@ -56,7 +55,3 @@ class WorkerCallError(ProcessError):
         said = f"{self.class_name}: {self.text}" if self.text else self.class_name
         lost = " (the worker was replaced: what earlier calls kept in its variables is lost)"
         return said + lost * self.state_lost
-
-
-class WorkerInterruptedError(WorkerCallError):
-    """The function was interrupted while it ran, by ``interrupt()``."""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,14 +19,13 @@ from nodes.processes import (
     DEFAULT_LADDER,
     SPARE_S,
     TERM,
+    Captured,
     Excerpt,
     Ladder,
     OnOutput,
     StopReport,
     Stream,
-    Tap,
     never,
-    open_terminal,
     stop_process,
 )
 
@@ -135,14 +134,16 @@ async def run_command(
     """
     if tty and stdin is not None:
         raise ValueError("a command with tty=True reads nothing: leave out stdin or tty")
-    recorder = _Recorder(output, limits)
+    arguments = _arguments(command, shell)
+    if sys.platform == "win32":
+        raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
+    recorder = _Recorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
     began_s = trio.current_time()
-    process, taps = await _start(
-        _arguments(command, shell), recorder, cwd, env, inherit, stdin, tty
-    )
+    captured = Captured(recorder.streams, recorder.take)
+    environment = {**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
+    process = await _start(arguments, captured, cwd, environment, stdin, tty)
     async with trio.open_nursery() as nursery:
-        for tap in taps:
-            nursery.start_soon(tap.run)
+        captured.read(nursery)
         if stdin is not None:
             nursery.start_soon(_feed, process, stdin.encode())
         try:
@@ -151,9 +152,8 @@ async def run_command(
             stopped = StopReport(process.pid, None, swept=0, left=1, took_s=math.inf)
             with trio.move_on_after(ladder.bound_s + SPARE_S, shield=True):
                 stopped = await stop_process(process, ladder, is_forced=is_forced)
-            for tap in taps:
-                tap.drain()
-                tap.close()
+            captured.drain()
+            captured.close()
             nursery.cancel_scope.cancel(reason="the command ended")
             code = process.returncode if process.returncode is not None else -signal.SIGKILL
             result = recorder.result(code, trio.current_time() - began_s, stopped)
@@ -166,28 +166,24 @@ async def run_command(
 class _Recorder:
     """Keeps what a command writes, and passes it on while there is room."""
 
-    def __init__(self, output: OnOutput | None, limits: OutputLimits) -> None:
+    def __init__(
+        self, streams: tuple[Stream, ...], output: OnOutput | None, limits: OutputLimits
+    ) -> None:
+        self.streams = streams
         self._output = output
-        self._limits = limits
-        self._excerpts: dict[Stream, Excerpt] = {}
-        self._live: dict[Stream, int] = {}
+        self._excerpts = {stream: Excerpt(limits.head, limits.tail) for stream in streams}
+        self._live = dict.fromkeys(streams, limits.live)
 
-    def listener(self, stream: Stream) -> Callable[[str], None]:
-        """Return what takes the text of one stream."""
-        excerpt = self._excerpts[stream] = Excerpt(self._limits.head, self._limits.tail)
-        self._live[stream] = self._limits.live
-
-        def take(text: str) -> None:
-            excerpt.add(text)
-            room = self._live[stream]
-            self._live[stream] = max(0, room - len(text))
-            if self._output is None or not room:
-                return
-            self._output(stream, text[:room])
-            if len(text) > room:
-                self._output(stream, "\n[the rest is not shown]\n")
-
-        return take
+    def take(self, stream: Stream, text: str) -> None:
+        """Take a text of one stream."""
+        self._excerpts[stream].add(text)
+        room = self._live[stream]
+        self._live[stream] = max(0, room - len(text))
+        if self._output is None or not room:
+            return
+        self._output(stream, text[:room])
+        if len(text) > room:
+            self._output(stream, "\n[the rest is not shown]\n")
 
     def result(self, code: int, ran_s: float, stopped: StopReport) -> CommandResult:
         """Sum up."""
@@ -208,48 +204,32 @@ def _arguments(command: Sequence[str] | str, shell: bool) -> list[str]:
 
 async def _start(
     arguments: list[str],
-    recorder: _Recorder,
+    captured: Captured,
     cwd: str | os.PathLike[str] | None,
-    env: Mapping[str, str] | None,
-    inherit: Iterable[str],
+    env: Mapping[str, str],
     stdin: str | None,
     tty: bool,
-) -> tuple[trio.Process, list[Tap]]:
-    """Start the process; return it with what reads its output."""
-    if sys.platform == "win32":
-        raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
-    streams: tuple[Stream, ...] = ("tty",) if tty else ("stdout", "stderr")
-    ours: list[int] = []
-    with ExitStack() as theirs, ExitStack() as on_failure:
-        ends: list[int] = []
-        for _ in streams:
-            read, write = open_terminal() if tty else os.pipe()
-            theirs.callback(os.close, write)
-            on_failure.callback(os.close, read)
-            ours.append(read)
-            ends.append(write)
-        if tty or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            # Else a service that was started as a shell's background job, where SIGINT is
-            # ignored, would have commands that are deaf to it.
-            how = "terminal" if tty else "plain"
-            arguments = [sys.executable, "-I", "-S", str(_LAUNCHER), how, *arguments]
-        try:
-            process = await trio.lowlevel.open_process(
+) -> trio.Process:
+    if tty or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Else a service that was started as a shell's background job, where SIGINT is ignored,
+        # would have commands that are deaf to it.
+        how = "terminal" if tty else "plain"
+        arguments = [sys.executable, "-I", "-S", str(_LAUNCHER), how, *arguments]
+    out, *others = captured.theirs.values()
+    nothing = out if tty else subprocess.DEVNULL
+    try:
+        with captured.inherited():
+            return await trio.lowlevel.open_process(
                 arguments,
-                stdin=ends[0] if tty else subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-                stdout=ends[0],
-                stderr=ends[-1],
+                stdin=nothing if stdin is None else subprocess.PIPE,
+                stdout=out,
+                stderr=others[0] if others else out,
                 cwd=cwd,
-                env={**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})},
+                env=env,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:  # ValueError: a null character in an argument
-            raise CommandError(f"{arguments[0]!r} cannot be started: {error}") from error
-        on_failure.pop_all()
-    taps = [
-        Tap(read, recorder.listener(stream)) for read, stream in zip(ours, streams, strict=True)
-    ]
-    return process, taps
+    except (OSError, ValueError) as error:  # ValueError: a null character in an argument
+        raise CommandError(f"{arguments[0]!r} cannot be started: {error}") from error
 
 
 def _inherited(names: Iterable[str]) -> dict[str, str]:

@@ -136,6 +136,7 @@ def stubborn(path, seconds):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(0.01)
+        up(path + ".ended")
     return "late"
 
 def deaf(path):
@@ -207,18 +208,6 @@ class Bomb:
 
 def bomb():
     return Bomb()
-
-def trouble(path, how):
-    up(path)
-    if how == "garbage":
-        for number in range(3, 20):
-            try:
-                os.write(number, b"this is no frame at all")
-            except OSError:
-                pass
-    else:
-        os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
-    time.sleep(60)
 
 def impossible():
     return lambda: None
