@@ -1,9 +1,11 @@
-"""A pytest plug-in: says what a project lacks whose async tests pytest cannot run.
+"""A pytest plug-in: says what a project lacks whose async tests pytest cannot run, and fails tests
+in which the framework itself went wrong.
 
 Without ``trio_mode`` pytest refuses an async test before anything of bargein is asked, and names
-five plug-ins of which four are of no use here.  pytest imports this module in each project of the
-environment, so it imports nothing of bargein, and says nothing unless tests have imported
-``bridge.testing``.
+five plug-ins of which four are of no use here.  A step that the table of states does not have is a
+fault of ours, whichever way a test has opened its call, and whatever errors it expects.  pytest
+imports this module in each project of the environment, so it imports nothing of bargein, and says
+nothing unless tests have.
 """
 
 from __future__ import annotations
@@ -21,6 +23,24 @@ _REFUSALS = (
 """What pytest says of an async test that no plug-in takes."""
 
 _MARK = "bargein_cannot_run"
+
+_STATES = "bridge.control._states"
+"""The module that keeps the illegal steps of this process."""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Fail a test in which a call made a step that its states do not have."""
+    made = getattr(sys.modules.get(_STATES), "illegal_steps", None)
+    if made is not None:
+        made.clear()
+    outcome = yield
+    made = getattr(sys.modules.get(_STATES), "illegal_steps", None)
+    if made:
+        first = made[0]
+        made.clear()
+        outcome.get_result()  # type: ignore[attr-defined]  # what the test raised goes first
+        raise first
 
 
 @pytest.hookimpl(hookwrapper=True)

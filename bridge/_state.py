@@ -9,7 +9,7 @@ import trio
 
 from routes import Message
 
-from .control._states import IllegalStep, check_step, find
+from .control._states import IllegalStep, check_step, find, illegal_steps
 from .control._verbs import TurnPhase
 from .events import (
     AgentStartedSpeaking,
@@ -43,7 +43,6 @@ class StateKeeper:
         self.state: CallState = "idle"
         self.number = 0
         self.since_s = trio.current_time()
-        self.illegal_steps = 0
         self.listening_error = ""
         """Why the caller cannot be heard; empty while it can."""
         self.user_speaks: bool = False
@@ -89,7 +88,7 @@ class StateKeeper:
         try:
             check_step(self.state, state, self.control.under_way)
         except IllegalStep as error:
-            self.illegal_steps += 1
+            illegal_steps.append(error)
             self._call.router.caught(error)
             log.exception("illegal_step")
             return

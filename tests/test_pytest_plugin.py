@@ -113,3 +113,58 @@ def test_it_imports_nothing_of_bargein():
         check=True,
     )
     assert ran.stdout.strip() == "set()"
+
+
+ILLEGAL = """
+import trio
+from bridge import App, open_agent
+from bridge.control._states import TABLE
+from bridge.events import AgentResponse, StateChanged, UserStoppedSpeaking
+from bridge.testing import open_call
+
+class Node:
+    async def generate(self, message):
+        yield AgentResponse(content="Hello")
+
+async def answer(call):
+    call.converse(Node())
+
+async def test_agent(autojump_clock, monkeypatch):
+    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(then=()))
+    async with open_agent(Node()) as handle:
+        handle.send_input("hello")
+        await trio.sleep(1)
+        assert handle.snapshot().state == "idle"
+        assert handle.snapshot().number == 0
+
+async def test_call(autojump_clock, monkeypatch):
+    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(then=()))
+    async with open_call(answer, expect_errors=True) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+
+class Line:
+    audio, sample_rate_hz = False, 24_000
+    send = play = clear = lambda *args: None
+
+async def test_app(autojump_clock, monkeypatch):
+    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(then=()))
+    async with App(answer).open_call(Line()) as call:
+        call.publish(UserStoppedSpeaking())
+        await trio.sleep(1)
+
+async def test_sound(autojump_clock):
+    async with open_agent(Node()) as handle:
+        handle.send_input("hello")
+        await trio.sleep(1)
+"""
+
+
+def test_an_illegal_step_fails_its_test(run_pytest):
+    """However a call was opened, whatever errors are expected: no step is made past the table."""
+    code, said = run_pytest(ILLEGAL, settings="[pytest]\ntrio_mode = true\n")
+    assert code == 1
+    assert "3 failed, 1 passed" in said
+    raised = [line for line in said.splitlines() if line.startswith("E ") and "IllegalStep" in line]
+    assert len(raised) == 3
+    assert all("no step from state 'idle' to 'thinking'" in line for line in raised)

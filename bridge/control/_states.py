@@ -6,13 +6,15 @@ another one follow, and ``diagram()`` draws the picture of the docs.
 Rules:
 1. The states are exclusive: the first row that holds is the state.
 2. A verb weaker than the one under way is superseded, whatever its cell says.
-3. A state follows another only if that row lists it; an illegal change is never made.
+3. A state follows another only if that row lists it; an illegal change is never made, and fails
+   the test in which it was to be.
 4. An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is no
    state, as the answer goes on, and a turn that is only considered leaves no trace in the states.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -116,6 +118,10 @@ class IllegalStep(Exception):
         self.state = state
         self.to = to
         self.verb = verb
+
+
+illegal_steps: deque[IllegalStep] = deque(maxlen=16)
+"""The last that calls of this process were kept from; the pytest plug-in fails the test of each."""
 
 
 def find(now: StateKeeper) -> CallState:

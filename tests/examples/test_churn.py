@@ -164,7 +164,6 @@ async def worked(churn: Any, verb: str, at_s: float, step: str) -> Outcome:
         assert last.role == "agent"
         assert last.heard.startswith("There is a memo")
         assert len(handle._call.history) > asked
-        assert not handle._call._state.illegal_steps
         in_the_end, memo = counts(analyst), memo_of(analyst)
         records = list(handle._call.history.interruptions)
         chat = ConversationContext(entries=handle._call.history.entries).as_chat()

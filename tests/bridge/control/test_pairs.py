@@ -226,7 +226,6 @@ class Pair:
     async def look(self, handle: Handle) -> None:
         call = handle._call
         self.records = [r.verb for r in call.history.interruptions if r.turn == 1]
-        self.illegal = call._state.illegal_steps
         self.asked_after = self.model.asked - self.asked
         self.closed = call.ended.is_set()
         if self.closed:
@@ -239,7 +238,6 @@ class Pair:
         await trio.sleep(10)
         assert self.model.asked > before, "it answers no more"
         assert handle.snapshot().state == "idle"
-        self.illegal = call._state.illegal_steps
 
     @property
     def cell(self) -> str:
@@ -288,7 +286,6 @@ def test_a_verb_after_another(first, second, delay_s):
     assert len(pair.records) <= 1
     assert len(pair.results) == 1
     assert pair.begun_before == 1
-    assert pair.illegal == 0
     assert pair.closed == ("shutdown" in pair.verbs)
     assert len(pair.settled_s) == 2
     assert max(pair.settled_s.values()) <= 5.0
