@@ -122,14 +122,15 @@ def where_in_app(error: BaseException) -> str:
     seen: BaseException | None = error
     while seen is not None:
         for frame in reversed(traceback.extract_tb(seen.__traceback__)):
-            if _is_of_app(frame.filename):
+            if is_of_app(frame.filename):
                 line = f": {frame.line}" if frame.line else ""
                 return f'File "{frame.filename}", line {frame.lineno}, in {frame.name}{line}'
         seen = seen.__cause__
     return ""
 
 
-def _is_of_app(path: str) -> bool:
+def is_of_app(path: str) -> bool:
+    """Whether a file is the app's: not ours, not Python's, and of no installed package."""
     if path.startswith(_EXAMPLES):
         return True
     return not path.startswith(("<", *_FOREIGN)) and "-packages" + os.sep not in path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Awaitable, Callable, Iterator
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,11 @@ _current: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
 def current_run() -> Run | None:
     """Return the run that this code works for, or ``None`` outside of any run."""
     return _current.get()
+
+
+def run_in(context: Context) -> Run | None:
+    """Return the run that a task works for, by its context; safe from any thread."""
+    return context.get(_current)
 
 
 class Clock:

@@ -15,6 +15,7 @@ from routes import Message
 
 from .._app import run_answer
 from .._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
+from .._watchdog import watch_loop
 from ._cells import clean, one_line
 from ._conversation import Conversation
 from ._lines import Display, Line
@@ -91,6 +92,7 @@ class Session:
             conversation = Conversation(
                 call, display, is_ready=lambda: answered.is_ready(call), by_pipe=self.by_pipe
             )
+            stack.enter_context(watch_loop())
             yield call, conversation
 
 

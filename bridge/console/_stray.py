@@ -23,6 +23,7 @@ from ._lines import Line
 _WORDS = {
     "tool_abandoned": "{tool} does not stop; it was given up, and may still run",
     "tool_thread_abandoned": "{tool} does not stop; its thread was given up, and may still run",
+    "event_loop_blocked": "{place} blocks everything else; let it await, or run in a thread",
 }
 """Warnings that a person at the console needs in words."""
 
@@ -86,6 +87,8 @@ class _Shown:
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         name = str(event.get("event", ""))
+        if trio.lowlevel.in_trio_run():
+            self._token = trio.lowlevel.current_trio_token()
         if method in ("warning", "error", "critical", "exception") and name not in _TOLD:
             known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
             words = _WORDS.get(name)
@@ -95,7 +98,6 @@ class _Shown:
 
     def _tell(self, line: Line) -> None:
         if trio.lowlevel.in_trio_run():
-            self._token = trio.lowlevel.current_trio_token()
             self._show(line)
         elif self._token is not None:  # another thread
             with suppress(trio.RunFinishedError):

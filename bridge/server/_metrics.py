@@ -5,14 +5,19 @@ Source of the format: prometheus.io/docs/instrumenting/exposition_formats, text 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import final
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 DURATION_BUCKETS_S = (1, 5, 15, 30, 60, 120, 300, 600, 1800)
 """From a caller who hangs up at once to half an hour; five minutes is a long support call."""
+
+DELAY_BUCKETS_S = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""A frame of audio lasts 0.02 s; from 0.25 s on a line of the log says who blocks the loop."""
 
 
 KNOWN_REASONS = frozenset(
@@ -35,6 +40,41 @@ BUDGETS = ("audio", "calls", "failed_tokens", "handshakes", "resumes", "turns")
 
 
 @final
+class Histogram:
+    """How many values there were, by size, and their sum.
+
+    Attributes:
+        count: How many values there were.
+        sum: Of all values.
+    """
+
+    __slots__ = ("_bounds", "_counts", "count", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        """Count by these upper bounds, which rise; each belongs to its bucket."""
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.count = 0
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.count += 1
+        self.sum += value
+
+    def lines(self, name: str, text: str) -> Iterator[str]:
+        """Yield its lines in the exposition."""
+        yield f"# HELP {name} {text}"
+        yield f"# TYPE {name} histogram"
+        for bound, count in zip(self._bounds, accumulate(self._counts), strict=False):
+            yield f'{name}_bucket{{le="{bound}"}} {count}'
+        yield f'{name}_bucket{{le="+Inf"}} {self.count}'
+        yield f"{name}_sum {self.sum:.3f}"
+        yield f"{name}_count {self.count}"
+
+
+@final
 class Metrics:
     """Counts of one server; plain numbers, changed on the event loop only.
 
@@ -51,6 +91,7 @@ class Metrics:
         frames_in: 20 ms frames of callers.
         frames_out: Audio messages queued for callers.
         frames_dropped: Audio messages of the agent that were never sent.
+        loop_delay: How long the event loop took to come round, in seconds.
     """
 
     def __init__(self) -> None:
@@ -66,8 +107,8 @@ class Metrics:
         self.frames_in = 0
         self.frames_out = 0
         self.frames_dropped = 0
-        self._buckets = [0] * len(DURATION_BUCKETS_S)
-        self._durations_s = 0.0
+        self.loop_delay = Histogram(DELAY_BUCKETS_S)
+        self._durations = Histogram(DURATION_BUCKETS_S)
 
     def call_ended(self, reason: str, duration_s: float) -> None:
         """Count a call that is over.
@@ -77,9 +118,7 @@ class Metrics:
             duration_s: How long it was.
         """
         self.calls[reason] += 1
-        self._durations_s += duration_s
-        for i, bound in enumerate(DURATION_BUCKETS_S):
-            self._buckets[i] += duration_s <= bound
+        self._durations.observe(duration_s)
 
     def exposition(self) -> str:
         """Return all numbers as one text."""
@@ -109,7 +148,10 @@ class Metrics:
             "budget",
             self.over_budget,
         )
-        yield from self._histogram()
+        yield from self._durations.lines("bargein_call_duration_seconds", "How long calls were.")
+        yield from self.loop_delay.lines(
+            "bargein_loop_delay_seconds", "How long the event loop took to come round."
+        )
         yield from _plain(
             "barge_ins_total", "counter", "Times queued speech was cleared.", self.barge_ins
         )
@@ -123,17 +165,6 @@ class Metrics:
             "audio_frames_dropped_total", "counter", "Audio never sent.", self.frames_dropped
         )
         yield from _labelled("errors_total", "Errors told to clients.", "code", self.errors)
-
-    def _histogram(self) -> Iterator[str]:
-        name = "bargein_call_duration_seconds"
-        yield f"# HELP {name} How long calls were."
-        yield f"# TYPE {name} histogram"
-        for bound, count in zip(DURATION_BUCKETS_S, self._buckets, strict=True):
-            yield f'{name}_bucket{{le="{bound}"}} {count}'
-        total = self.calls.total()
-        yield f'{name}_bucket{{le="+Inf"}} {total}'
-        yield f"{name}_sum {self._durations_s:.3f}"
-        yield f"{name}_count {total}"
 
 
 def _plain(name: str, kind: str, text: str, value: int) -> Iterator[str]:

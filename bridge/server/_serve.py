@@ -17,6 +17,7 @@ from structlog.contextvars import bound_contextvars
 
 from routes._contain import CONTAINED
 
+from .._watchdog import watch_loop
 from ..websocket import Connection, Data, HttpRequest, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._addresses import Addresses
@@ -368,11 +369,12 @@ async def open_server(
         server = Server(app, listeners, limits, access=access, proxies=proxies, ssl=ssl)
         async with trio.open_nursery() as nursery:
             await nursery.start(server.run)
-            try:
-                yield server
-            finally:
-                with trio.move_on_after(limits.drain_s, shield=True) as grace:
-                    await server.stop(grace)
+            with watch_loop(server.metrics.loop_delay.observe):
+                try:
+                    yield server
+                finally:
+                    with trio.move_on_after(limits.drain_s, shield=True) as grace:
+                        await server.stop(grace)
     finally:
         with trio.move_on_after(limits.close_s, shield=True):
             for listener in listeners:

@@ -43,6 +43,18 @@ async def test_warnings_are_shown():
 
 
 @pytest.mark.usefixtures("_own_logs")
+async def test_a_warning_of_a_thread_is_shown_though_no_other_came_before():
+    """What blocks the event loop is shown in words, with its place, once the loop turns again."""
+    shown: list[str] = []
+    log_to(io.StringIO(), "info", pii=False, show=lambda line: shown.append(line.text))
+    log = structlog.get_logger()
+    log.info("call_started")
+    await trio.to_thread.run_sync(lambda: log.warning("event_loop_blocked", place="agent.py:7"))
+    await trio.sleep(0.01)
+    assert shown == ["agent.py:7 blocks everything else; let it await, or run in a thread"]
+
+
+@pytest.mark.usefixtures("_own_logs")
 async def test_an_exception_is_shown_whole():
     """The developer reads what it says, and the line that raised it, below the warning."""
     shown: list[str] = []

@@ -32,7 +32,7 @@ def test_durations_fall_into_their_buckets():
     for duration_s in (0.5, 1.0, 45, 4000):
         metrics.call_ended("hangup", duration_s)
     text = metrics.exposition()
-    buckets = re.findall(r'bucket\{le="([^"]+)"\} (\d+)', text)
+    buckets = re.findall(r'duration_seconds_bucket\{le="([^"]+)"\} (\d+)', text)
     assert buckets[0] == ("1", "2")
     assert dict(buckets)["60"] == "3"
     assert buckets[-2:] == [("1800", "3"), ("+Inf", "4")]

@@ -1,0 +1,197 @@
+"""Notices code that keeps the event loop from turning, and logs where it stands.
+
+Rules:
+1. A turn of the loop lasts from one wait for input to the next.  An instrument of trio takes the
+   time of each, and changes nothing of what runs when: calls in virtual time stay as they are.
+2. A thread looks at a turn that lasts.  It blames the step of one task alone: many short steps in
+   a row make a loop slow as well, but no line of them is at fault, and the histogram shows it.
+3. Time in which the process stood still (SIGSTOP, a suspended machine) counts for nothing: the
+   thread stood still, too, and the loop's thread has used no processor meanwhile.  If it has, then
+   native code kept the interpreter to itself, and that counts.
+4. Each place is told once, a turn has one place at most, and only so many are kept.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import Context
+from types import FrameType
+from typing import Any
+
+import structlog
+import trio
+from structlog.contextvars import STRUCTLOG_KEY_PREFIX
+
+from routes._run import run_in
+
+from ._error_text import is_of_app
+
+BLOCKED_S = 0.25
+"""From about a quarter of a second on people notice that nobody hears them."""
+
+TICK_S = 0.05
+"""How often the thread looks; ten times a second would let a block of 0.3 s pass unseen."""
+
+MOST_PLACES = 100
+"""Further ones are not told; each has a line of the log of some 5 kB."""
+
+_DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
+"""First parts of the names of modules that stand in the stack at a breakpoint."""
+
+log = structlog.get_logger()
+
+Observe = Callable[[float], None]
+"""Takes the length of a turn, in seconds."""
+
+
+@contextmanager
+def watch_loop(observe: Observe = lambda turn_s: None) -> Iterator[None]:
+    """Log what blocks the event loop while the block runs; opened on the loop that is meant.
+
+    Args:
+        observe: Told the length of each turn, on the loop; must be quick.
+    """
+    turns = _Turns(observe)
+    watchdog = _Watchdog(turns, trio.lowlevel.current_root_task())
+    thread = threading.Thread(target=watchdog.run, name="bargein watchdog", daemon=True)
+    trio.lowlevel.add_instrument(turns)
+    thread.start()
+    try:
+        yield
+    finally:
+        trio.lowlevel.remove_instrument(turns)
+        watchdog.over.set()
+        thread.join(1.0)  # it ends at once, unless nobody takes the line that it logs
+
+
+class _Turns(trio.abc.Instrument):
+    """Takes the time of the loop's turns."""
+
+    def __init__(self, observe: Observe) -> None:
+        self._observe = observe
+        self.since_s: float | None = None
+        """When the turn under way began; None while the loop waits."""
+
+    def after_io_wait(self, timeout: float) -> None:
+        self.since_s = time.perf_counter()
+
+    def before_io_wait(self, timeout: float) -> None:
+        if self.since_s is not None:
+            self._observe(time.perf_counter() - self.since_s)
+            self.since_s = None
+
+
+class _Watchdog:
+    """The thread that looks at turns that last."""
+
+    def __init__(self, turns: _Turns, root: trio.lowlevel.Task | None) -> None:
+        self._turns = turns
+        self._root = root
+        self._loop_thread = threading.get_ident()
+        self._used_s = _processor_clock()
+        self.over = threading.Event()
+        self._places: set[tuple[str, int]] = set()
+        self._turn_s: float | None = None
+        """The turn that was looked at last; there is one at a time, so its beginning names it."""
+        self._is_told = False
+        self._task: trio.lowlevel.Task | None = None
+        self._task_since_s = 0.0
+        self._awake_since_s = 0.0
+
+    def run(self) -> None:
+        looked_s, used_s = time.perf_counter(), self._used_s()
+        while not self.over.wait(TICK_S):
+            now_s, now_used_s = time.perf_counter(), self._used_s()
+            passed_s = now_s - looked_s
+            if passed_s > 2 * TICK_S and now_used_s - used_s < passed_s / 2:
+                self._awake_since_s = now_s  # the process stood still
+            try:
+                self._look(now_s, looked_s)
+            except Exception:  # the outermost edge of the thread
+                log.exception("watchdog_failed")
+                return
+            looked_s, used_s = now_s, now_used_s
+
+    def _look(self, now_s: float, looked_s: float) -> None:
+        """Look at the turn under way, if it lasts."""
+        turn_s = self._turns.since_s
+        if turn_s is None or now_s - turn_s < TICK_S:
+            self._task = None
+            return
+        task = None if self._root is None else _running(self._root)
+        if turn_s != self._turn_s:
+            self._turn_s, self._task_since_s, self._is_told = turn_s, turn_s, False
+        elif task is not self._task:
+            self._task_since_s = looked_s
+        self._task = task
+        blocked_s = now_s - max(self._task_since_s, self._awake_since_s)
+        if blocked_s >= BLOCKED_S and not self._is_told:
+            self._is_told = True
+            self._tell(blocked_s, task)
+
+    def _tell(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:
+        frame = sys._current_frames().get(self._loop_thread)
+        if frame is None or self._turns.since_s != self._turn_s or _is_debugged(frame):
+            return
+        stack = list(traceback.walk_stack(frame))  # the innermost frame comes first
+        at, line = next((one for one in stack if is_of_app(one[0].f_code.co_filename)), stack[0])
+        place = (at.f_code.co_filename, line)
+        if place in self._places or len(self._places) >= MOST_PLACES:
+            return
+        self._places.add(place)
+        summary = traceback.StackSummary.extract(reversed(stack))
+        log.warning(
+            "event_loop_blocked",
+            place=f"{place[0]}:{line}",
+            function=at.f_code.co_qualname,
+            blocked_s=round(blocked_s, 2),
+            **({} if task is None else _known_of(task.context)),
+            stack="".join(summary.format()),
+        )
+
+
+def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
+    """Return the task whose step runs now, from another thread; None between two steps."""
+    waiting = [root]
+    while waiting:
+        task = waiting.pop()
+        if getattr(task.coro, "cr_running", False):
+            return task
+        for nursery in task.child_nurseries:
+            waiting.extend(nursery.child_tasks)
+    return None
+
+
+def _known_of(context: Context) -> dict[str, Any]:
+    """Return the node and route that a task works for, and what its log lines have: its call."""
+    known = {
+        variable.name.removeprefix(STRUCTLOG_KEY_PREFIX): value
+        for variable, value in context.items()
+        if variable.name.startswith(STRUCTLOG_KEY_PREFIX) and value is not Ellipsis
+    }
+    run = run_in(context)
+    if run is not None:
+        known |= {"node": run.route.route.source, "route": str(run.route.route)}
+    return known
+
+
+def _is_debugged(frame: FrameType) -> bool:
+    """Whether the thread stands at a breakpoint."""
+    modules = (one.f_globals.get("__name__", "") for one, _ in traceback.walk_stack(frame))
+    return any(str(name).startswith(_DEBUGGERS) for name in modules)
+
+
+def _processor_clock() -> Callable[[], float]:
+    """Return what tells how much processor time this thread has used, from any thread.
+
+    Where no such clock is, it is that of the whole process.
+    """
+    if sys.platform == "linux":
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        return lambda: time.clock_gettime(clock)
+    return time.process_time

@@ -1,0 +1,296 @@
+"""What blocks the event loop is told, with its place, once; for real, in server processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pdb
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from io import StringIO, TextIOBase
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from bridge import App, Call
+from bridge._watchdog import watch_loop
+from bridge.client import Spoken, open_caller
+from bridge.server import open_server
+
+AGENT = """
+import os, signal, time
+import trio
+from bridge import App, Call
+from bridge.events import AgentResponse, UserTranscriptionReceived
+
+WORDS = {}
+
+
+def word(function):
+    WORDS[function.__name__] = function
+    return function
+
+
+@word
+async def naps(secret):
+    time.sleep(0.7)  # the culprit
+
+
+@word
+async def dozes(secret):
+    time.sleep(0.7)
+
+
+@word
+async def computes(secret):
+    until = time.thread_time() + 0.7
+    while time.thread_time() < until:
+        sum(range(2_000_000))  # native code, which keeps the interpreter to itself
+
+
+@word
+async def stands(secret):
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.05)
+
+
+@word
+async def waits(secret):
+    await trio.to_thread.run_sync(time.sleep, 0.7)
+
+
+@word
+async def nothing(secret):
+    pass
+
+
+class Node:
+    async def generate(self, message):
+        secret = "hidden" + "-value"
+        await WORDS[message.event.content](secret)
+        yield AgentResponse(content="done")
+
+
+async def answer(call: Call) -> None:
+    call.bridge(Node(), name="sleeper").on(UserTranscriptionReceived).stream(
+        Node().generate
+    ).broadcast()
+
+
+app = App(answer)
+"""
+
+
+class Serving:
+    """A server process of the agent above, and what it has logged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "sleepers.py"
+        self.file.write_text(AGENT)
+        self._log = folder / "log"
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "bridge", "serve", f"{self.file}:app", "--port", "0"],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().split()[-1]
+
+    async def says(self, *words: str) -> None:
+        """Call, and say each word once the one before was answered."""
+        with trio.fail_after(60):
+            async with open_caller(self.url, mode="text") as caller:
+                after = 0
+                for word in words:
+                    caller.write(word)
+                    after = (await caller.wait_for(Spoken, after=after)).number
+
+    def blocked(self) -> list[dict[str, Any]]:
+        """What was told of a loop that was blocked."""
+        lines = [json.loads(line) for line in self._log.read_text().splitlines()]
+        return [line for line in lines if line["event"] == "event_loop_blocked"]
+
+    def line_of(self, code: str) -> int:
+        """The number of the line of the agent that has this code."""
+        lines = AGENT.splitlines()
+        return next(n for n, line in enumerate(lines, 1) if code in line)
+
+    def delays(self) -> dict[str, float]:
+        """The histogram of the loop's delay, as it is scraped."""
+        with urllib.request.urlopen(f"{self.url}metrics") as response:
+            lines = response.read().decode().splitlines()
+        rows = [line.rpartition(" ") for line in lines if line.startswith("bargein_loop_delay")]
+        return {name.removeprefix("bargein_loop_delay_seconds"): float(n) for name, _, n in rows}
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    """A server process, ended with the test."""
+    serving = Serving(tmp_path)
+    yield serving
+    serving.process.kill()
+    serving.process.communicate()
+
+
+async def test_a_node_that_sleeps_is_told_once(serving):
+    """One line has stack, place, call and route, and no values; the same place has no second."""
+    await serving.says("nothing")
+    assert serving.blocked() == []
+    before = serving.delays()
+    await serving.says("naps", "naps")
+    (told,) = serving.blocked()
+    assert told["level"] == "warning"
+    assert told["place"] == f"{serving.file}:{serving.line_of('the culprit')}"
+    assert told["function"] == "naps"
+    assert told["node"] == "sleeper"
+    assert told["route"].startswith("bridge.on(UserTranscriptionReceived)")
+    assert told["call_id"]
+    assert 0.25 <= told["blocked_s"] < 0.7
+    assert "in generate\n    await WORDS[message.event.content](secret)" in told["stack"]
+    assert "hidden-value" not in json.dumps(told)
+    after = serving.delays()
+    assert after['_bucket{le="+Inf"}'] == after["_count"] > before["_count"]
+    slow = {of["_count"] - of['_bucket{le="0.5"}'] for of in (before, after)}
+    assert max(slow) - min(slow) == 2
+    assert after["_sum"] - before["_sum"] > 1.4
+
+
+async def test_another_place_has_its_line(serving):
+    """Each place that blocks is told."""
+    await serving.says("naps", "dozes")
+    assert [told["function"] for told in serving.blocked()] == ["naps", "dozes"]
+
+
+async def test_native_code_that_keeps_the_interpreter_is_told(serving):
+    """A thread cannot look while native code computes, and still tells of it."""
+    await serving.says("computes")
+    (told,) = serving.blocked()
+    assert told["function"] == "computes"
+
+
+async def test_what_waits_in_a_thread_is_not_told(serving):
+    """A thread may block: the loop goes on turning."""
+    await serving.says("waits")
+    assert serving.blocked() == []
+
+
+def state_of(pid: int) -> str:
+    """The letter of a process's state; T is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_process_that_was_stopped_is_not_told(serving):
+    """A second in which the whole process stands still is nobody's fault."""
+    pid = serving.process.pid
+
+    async def wake() -> None:
+        while state_of(pid) != "T":  # noqa: ASYNC110  # processes tell nobody
+            await trio.sleep(0.02)
+        await trio.sleep(1)
+        os.kill(pid, signal.SIGCONT)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wake)
+        await serving.says("stands")
+    delays = serving.delays()
+    assert delays["_count"] - delays['_bucket{le="1"}'] == 1
+    assert serving.blocked() == []
+
+
+# --- in this process ------------------------------------------------------------------------------
+
+
+def block(seconds: float) -> None:
+    """Block whoever calls."""
+    time.sleep(seconds)
+
+
+def blocked(during: Callable[[], Any]) -> list[str]:
+    """Run a plain function on a loop that is watched, and return the places that are told."""
+
+    async def main() -> None:
+        with watch_loop():
+            await trio.lowlevel.checkpoint()
+            during()
+            await trio.lowlevel.checkpoint()
+
+    with capture_logs() as logs:
+        trio.run(main)
+    return [entry["function"] for entry in logs if entry["event"] == "event_loop_blocked"]
+
+
+class _SlowHands(TextIOBase):
+    """Somebody at a debugger, who thinks before they go on."""
+
+    def readline(self, size: int | None = -1) -> str:
+        time.sleep(0.7)
+        return "continue\n"
+
+
+def test_a_breakpoint_is_not_told():
+    """Whoever stands in the debugger knows why nothing goes on."""
+
+    def stop() -> None:
+        pdb.Pdb(stdin=_SlowHands(), stdout=StringIO(), nosigint=True).set_trace()
+
+    try:
+        assert blocked(stop) == []
+    finally:
+        sys.settrace(None)
+    assert len(blocked(lambda: time.sleep(0.7))) == 1
+
+
+async def test_many_short_steps_have_no_culprit():
+    """Where no single step is long no line is told; the histogram shows the delay."""
+    turns: list[float] = []
+
+    async def step() -> None:
+        await trio.lowlevel.checkpoint()
+        block(0.03)
+
+    with capture_logs() as logs, watch_loop(turns.append):
+        async with trio.open_nursery() as nursery:
+            for _ in range(30):
+                nursery.start_soon(step)
+        await trio.lowlevel.checkpoint()
+    assert logs == []
+    assert max(turns) > 0.8
+
+
+async def test_nothing_is_left_of_it(autojump_clock):
+    """The thread ends with the block, also by cancellation, and virtual time is as without it."""
+    threads = threading.active_count()
+    with trio.move_on_after(3600) as scope, watch_loop():
+        assert threading.active_count() == threads + 1
+        await trio.sleep(1800)
+        await trio.sleep_forever()
+    assert scope.cancelled_caught
+    assert threading.active_count() == threads
+    assert trio.current_time() == 3600
+
+
+async def test_a_server_of_a_program_is_watched():
+    """`open_server` watches its loop for as long as it serves."""
+
+    async def answer(call: Call) -> None:
+        block(0.7)
+
+    with capture_logs() as logs:
+        async with open_server(App(answer), port=0) as server:
+            async with open_caller(server.url, mode="text"):
+                pass
+            assert server.metrics.loop_delay.sum > 0.7
+        block(0.7)
+        await trio.lowlevel.checkpoint()
+    assert [entry["function"] for entry in logs if "blocked_s" in entry] == ["block"]
