@@ -19,23 +19,23 @@ demo: $(VENV)/demo-installed
 	$(BIN)/python examples/cafe.py --caller $(CALLER)
 
 talk: $(VENV)/demo-installed
-	$(BIN)/python -m bridge talk examples/cafe.py:app
+	$(BIN)/python -m bargein talk examples/cafe.py:app
 
 test: $(VENV)/dev-installed
-	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m pytest tests -m "not proof" -n 2 --dist loadfile
 
 # What takes long: the browser, terminals, any conversation, processes that are killed, mutations, the
 # local model.  What measures by the clock comes last, one after the other.
 proofs: $(VENV)/dev-installed
-	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m pytest tests -m "proof and not alone" -n 2 --dist loadfile
 	$(BIN)/python -m pytest tests -m alone
 
 # Whisper's int8 arithmetic gives other numbers on another processor; so one machine plays two more.
 # AVX2 only where there is one: https://opennmt.net/CTranslate2/environment_variables.html
 processors: $(VENV)/dev-installed
-	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m bargein models --fetch
 	for isa in GENERIC $$(grep -qsw avx2 /proc/cpuinfo && echo AVX2); do \
 	    CT2_FORCE_CPU_ISA=$$isa $(BIN)/python -m pytest tests/nodes/speech -m "whisper and not proof" \
 	        || exit 1; \
@@ -51,14 +51,14 @@ oldest: $(VENV)/dev-installed
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	git grep -lwE 'async|await|trio' -- 'routes/*.py' 'bridge/*.py' 'nodes/*.py' 'examples/*.py' \
+	git grep -lwE 'async|await|trio' -- '*.py' ':!tests' \
 	    | xargs -P 2 -n 16 $(BIN)/python -m flake8_async --enable=$(ASYNC_RULES)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_import_direction.py
 
 # What takes hours: rehearsals again and again, properties with other examples, all tests again.
 nightly: $(VENV)/dev-installed
-	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m tests.nightly
 
 bench: $(VENV)/dev-installed
@@ -67,11 +67,11 @@ bench: $(VENV)/dev-installed
 # Turn taking on real audio: coughs, acknowledgements, hesitations, echo, noise; pictures in eval-out/.
 # RECORDINGS=dir plays recordings of people instead; tests/evaluation/people/README.md has the folder.
 eval: $(VENV)/dev-installed
-	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m tests.evaluation$(if $(RECORDINGS),.people "$(RECORDINGS)")
 
 models: $(VENV)/demo-installed
-	$(BIN)/python -m bridge models --fetch
+	$(BIN)/python -m bargein models --fetch
 
 # Builds the wheel, installs it alone into an environment of its own, and uses it in an empty folder.
 wheel: $(VENV)/dev-installed

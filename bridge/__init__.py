@@ -1,10 +1,15 @@
 """The call: voice events, bridges, what was heard, and the way to the caller."""
 
-from routes import Interruption as Interruption
-from routes import InterruptToken as InterruptToken
-from routes import Message as Message
-from routes import RouteDefinitionError as RouteDefinitionError
-from routes import current_run as current_run
+if __name__ == "bridge":
+    raise ImportError(
+        "bridge is a folder of bargein: write `from bargein import App`, not `import bridge`"
+    )
+
+from bargein.routes import Interruption as Interruption
+from bargein.routes import InterruptToken as InterruptToken
+from bargein.routes import Message as Message
+from bargein.routes import RouteDefinitionError as RouteDefinitionError
+from bargein.routes import current_run as current_run
 
 from ._agent import open_agent as open_agent
 from ._answer import AnswerHandle as AnswerHandle

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from secrets import token_hex
 
-from routes import Message
+from bargein.routes import Message
 
 from ._call import open_bare_call
 from ._converse import Generates

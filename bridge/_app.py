@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import structlog
 import trio
 
-from routes import Message, RouteDefinitionError
-from routes._contain import CONTAINED
+from bargein.routes import Message, RouteDefinitionError
+from bargein.routes._contain import CONTAINED
 
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
@@ -67,7 +67,7 @@ Admit = Callable[[CallRequest], Verdict | Awaitable[Verdict]]
 class App:
     """Answers calls.
 
-    Serve it with ``python -m bridge serve module:app``.
+    Serve it with ``python -m bargein serve module:app``.
 
     Attributes:
         answer: Called for each call; declares its routes and may speak first.

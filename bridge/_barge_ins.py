@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from routes import Interruption, Message
+from bargein.routes import Interruption, Message
 
 from ._turns import Turn, verb_of
 from .control._verbs import TurnPhase

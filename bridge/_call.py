@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import structlog
 import trio
 
-from routes import Interruption, Message, Route, Router, Run, current_run, open_router
+from bargein.routes import Interruption, Message, Route, Router, Run, current_run, open_router
 
 from ._answer import AnswerHandle
 from ._bridge import Bridge
@@ -67,7 +67,7 @@ _OUR_NAMES = ("caller", "call")
 class Call:
     """A conversation between one caller and the agents that answer it.
 
-    Made by ``App.open_call()`` and ``bridge.testing.open_call()``.
+    Made by ``App.open_call()`` and ``bargein.testing.open_call()``.
 
     Attributes:
         call_id: Names the call in logs.

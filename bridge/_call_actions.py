@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 import structlog
 import trio
 
-from routes import Message, Router
-from routes._contain import CONTAINED
+from bargein.routes import Message, Router
+from bargein.routes._contain import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
 from .control._arguments import check_string, check_word

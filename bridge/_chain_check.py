@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import structlog
 
-from routes import Message, Route, Router, Run
-from routes._rules import Interrupt
-from routes._stages import Broadcast, Map, Stream
+from bargein.routes import Message, Route, Router, Run
+from bargein.routes._rules import Interrupt
+from bargein.routes._stages import Broadcast, Map, Stream
 
 from .events import (
     CallStarted,

@@ -1,4 +1,4 @@
-"""The command line: ``python -m bridge``, or ``bargein``.
+"""The command line: ``python -m bargein``, or ``bargein``.
 
 Exit codes: 0 done, 1 it failed, 2 wrong usage.  A mistake of the user's gets a message, never a
 traceback of ours.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from routes import Route, RouteDefinitionError
+from bargein.routes import Route, RouteDefinitionError
 
 from .events import UserStartedSpeaking, UserStoppedSpeaking
 

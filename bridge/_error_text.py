@@ -35,7 +35,7 @@ locks and events of asyncio make a future without asking."""
 _HOME = Path(__file__).parents[1]
 _EXAMPLES = str(_HOME / "nodes" / "examples")
 _FOREIGN = (
-    *(f"{_HOME / name}{os.sep}" for name in ("bridge", "routes", "nodes")),
+    f"{_HOME}{os.sep}",
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
 )
 """Where code lies that is not the app's; the examples, which travel with the wheel, are apps."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from routes import Message
-from routes._run import Deadline
+from bargein.routes import Message
+from bargein.routes._run import Deadline
 
 from .events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 

@@ -48,7 +48,7 @@ class History:
 
         Args:
             entries: What it begins with, from an earlier call of the same thread; repaired, see
-                ``bridge.thread``.
+                ``bargein.conversations``.
         """
         self._entries: list[Entry] = list(entries)
         self._turns: dict[int, int] = {}

@@ -20,7 +20,7 @@ from ._segment import Segment
 from .events import AgentAudio, HeardBasis, WordTiming
 
 if TYPE_CHECKING:
-    from routes import Run
+    from bargein.routes import Run
 
     from ._turns import Turn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from routes import Message
+from bargein.routes import Message
 
 from .events import CallState, TranscriptionFailed
 

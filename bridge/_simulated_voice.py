@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from routes import Message
+from bargein.routes import Message
 
 from .events import (
     AgentAudio,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from routes import Interruption, Message, Run, current_run
-from routes._outcome import Phase
+from bargein.routes import Interruption, Message, Run, current_run
+from bargein.routes._outcome import Phase
 
 from ._aloud import words_around
 from ._answer import AnswerHandle

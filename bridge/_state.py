@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from routes import Message
+from bargein.routes import Message
 
 from .control._states import IllegalStep, check_step, find, illegal_steps
 from .control._verbs import TurnPhase

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from routes import Message, Run
+from bargein.routes import Message, Run
 
 from ._due import TICK_S
 from ._ledger import Utterance

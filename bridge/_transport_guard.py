@@ -12,9 +12,9 @@ from typing import Any
 
 import structlog
 
-from routes import Message
-from routes._contain import as_error
-from routes._failures import Failures
+from bargein.routes import Message
+from bargein.routes._contain import as_error
+from bargein.routes._failures import Failures
 
 from ._transport import Transport
 

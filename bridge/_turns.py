@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from routes import Interruption, Message, Outcome, Run
+from bargein.routes import Interruption, Message, Outcome, Run
 
 from ._entries import InterruptionRecord, directive_of
 from .control._steps import StepList

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from routes import Event
+from bargein.routes import Event
 
 DecisionValue = str | int | float | bool
 

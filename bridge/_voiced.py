@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from routes import Message, Run
+from bargein.routes import Message, Run
 
 from ._ledger import Utterance
 from ._playout import Playout

@@ -27,7 +27,7 @@ import structlog
 import trio
 from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
-from routes._run import run_in
+from bargein.routes._run import run_in
 
 from ._error_text import is_of_app
 

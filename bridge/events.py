@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from routes import Event, register
+from bargein.routes import Event, register
 
 from ._voice_events import AgentIdle as AgentIdle
 from ._voice_events import AgentSpeechHeld as AgentSpeechHeld
@@ -31,7 +31,80 @@ from ._voice_events import VoiceSettled as VoiceSettled
 from ._voice_events import VoiceStarted as VoiceStarted
 from ._voice_events import VoiceStopped as VoiceStopped
 from ._voice_events import VoiceWords as VoiceWords
-from .control._verbs import ToolOutcome, TurnPhase, Verb
+from .control._verbs import ToolOutcome as ToolOutcome
+from .control._verbs import TurnPhase as TurnPhase
+from .control._verbs import Verb as Verb
+
+__all__ = [
+    "AgentAudio",
+    "AgentAudioComplete",
+    "AgentError",
+    "AgentGenerationComplete",
+    "AgentHandoff",
+    "AgentIdle",
+    "AgentResponse",
+    "AgentSpeechCut",
+    "AgentSpeechHeld",
+    "AgentSpeechReleased",
+    "AgentSpeechSent",
+    "AgentStartedSpeaking",
+    "AgentStoppedSpeaking",
+    "AgentTextComplete",
+    "AgentUtteranceQueued",
+    "Button",
+    "CallAction",
+    "CallActionCompleted",
+    "CallActionFailed",
+    "CallEnded",
+    "CallStarted",
+    "CallState",
+    "CapWarning",
+    "ControlRequested",
+    "CustomReceived",
+    "DTMFInput",
+    "DTMFOutput",
+    "DecisionValue",
+    "EmergencyStop",
+    "EndCall",
+    "HeardBasis",
+    "InputReturned",
+    "JobAnnounced",
+    "JobFinished",
+    "ListeningFailed",
+    "ListeningResumed",
+    "LogMetric",
+    "LongRunning",
+    "Outcome",
+    "PermissionAnswered",
+    "PermissionRequested",
+    "StateChanged",
+    "ToolCall",
+    "ToolOutcome",
+    "ToolOutput",
+    "ToolProgress",
+    "ToolResult",
+    "TranscriptionFailed",
+    "TransferCall",
+    "TurnDecided",
+    "TurnEnded",
+    "TurnLikelyOver",
+    "TurnPhase",
+    "TurnScored",
+    "TurnWentOn",
+    "UserAudio",
+    "UserAway",
+    "UserStartedSpeaking",
+    "UserStoppedSpeaking",
+    "UserTranscriptionReceived",
+    "Verb",
+    "VoiceHint",
+    "VoiceSettled",
+    "VoiceStarted",
+    "VoiceStopped",
+    "VoiceWords",
+    "WordTiming",
+]
+
 
 Outcome = Literal[
     "completed",

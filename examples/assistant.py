@@ -1,7 +1,7 @@
 """A voice assistant: a language model, two tools, ears and a voice.
 
-`python -m bridge talk examples/assistant.py:app` opens it in the browser.  With OPENAI_API_KEY set,
-or OPENAI_BASE_URL for a server of your own, the model OPENAI_MODEL answers; without them
+`python -m bargein talk examples/assistant.py:app` opens it in the browser.  With OPENAI_API_KEY
+set, or OPENAI_BASE_URL for a server of your own, the model OPENAI_MODEL answers; without them
 `stand_in` does, offline.  Ask "where is parcel 417?", and go on talking.
 """
 
@@ -14,11 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # the package `stand_in` lies be
 
 from stand_in import model_named_outside
 
-from bridge import App, Call
-from nodes import ChatNode
-from nodes.llm import ChatModel
-from nodes.speech import LocalSpeech
-from nodes.tools import tool
+from bargein import App, Call, ChatNode
+from bargein.llm import ChatModel
+from bargein.speech import LocalSpeech
+from bargein.tools import tool
 
 PROMPT = "You speak for a parcel service. Answer in one short sentence, as people say it aloud."
 

@@ -2,7 +2,7 @@
 
 `python examples/cafe.py` lets a simulated caller order, talk over the agent to change the order,
 agree and cough without stopping it, and leave; all is recorded in demo-out/ and checked.  To order
-yourself, run `python -m bridge talk examples/cafe.py:app`.  The grammar in cafe_grammar/ works on
+yourself, run `python -m bargein talk examples/cafe.py:app`.  The grammar in cafe_grammar/ works on
 words, numbers and negation, so that what is confirmed can be checked; what it does not understand
 it asks for.  `--model local` or `--model URL` puts a language model in its place.
 """
@@ -23,13 +23,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # the grammar lies beside this f
 import structlog
 import trio
 
-from bridge import App, Call, Message, UserEntry
-from bridge.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
+from bargein import App, Call, ChatNode, ConversationContext, Message, ReasoningNode, UserEntry
+from bargein.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.llm import ChatModel, LocalChat, OpenAIChat
+from bargein.speech import EspeakVoice, LocalSpeech
+from bargein.weights import ProgressPrinter, fetch_models
 from cafe_grammar import OrderTaker
-from nodes import ChatNode, ConversationContext, ReasoningNode
-from nodes.llm import ChatModel, LocalChat, OpenAIChat
-from nodes.models import ProgressPrinter, fetch_models
-from nodes.speech import EspeakVoice, LocalSpeech
 
 HINT = (  # as it is said: of a bare list the recogniser makes "a large watt A"
     "Welcome to the café. A small latte, a large latte, a cappuccino, an espresso, a mocha, a tea, "
@@ -134,8 +133,15 @@ CALLERS = {
 
 async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: str) -> bool:
     """Let a simulated caller order, change the order and leave; return whether all went well."""
-    from bridge.rehearsal import Line, agent_falls_silent, agent_has_spoken, cough, joined, rehearse
-    from nodes.speech import PiperVoice, resample
+    from bargein.rehearsal import (
+        Line,
+        agent_falls_silent,
+        agent_has_spoken,
+        cough,
+        joined,
+        rehearse,
+    )
+    from bargein.speech import PiperVoice, resample
 
     speech = LocalSpeech(hint=HINT)
     cafe = App(functools.partial(answer, model=model), speech=speech, name="the café")
@@ -174,7 +180,7 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
         result = await rehearse(
             cafe, script, voice=speak, out=out, transcribe=transcribe, checks=checks
         )
-    print("\nTalk to it yourself: make talk, or python -m bridge talk examples/cafe.py:app")
+    print("\nTalk to it yourself: make talk, or python -m bargein talk examples/cafe.py:app")
     return result.ok
 
 

@@ -3,7 +3,7 @@
 `python examples/churn.py` lets it write a memo on customers who may leave, and shows what it does.
 Meanwhile type `pause`, `resume only EU`, `redirect top 10 only`, `cancel` or `background`; all else
 is said to it.  A few lines stand for the language model, so it needs no network, and what happens
-can be checked.  `python -m bridge talk examples/churn.py:app` shows it in the browser.
+can be checked.  `python -m bargein talk examples/churn.py:app` shows it in the browser.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from typing import Any
 import structlog
 import trio
 
-from bridge import App, Call, Handle, open_agent
-from bridge.events import (
+from bargein import App, Call, ChatNode, Handle, open_agent
+from bargein.events import (
     AgentResponse,
     ControlRequested,
     StateChanged,
@@ -28,9 +28,8 @@ from bridge.events import (
     ToolResult,
     TurnEnded,
 )
-from nodes import ChatNode
-from nodes.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
-from nodes.tools import commit, current_tool, finish, tool
+from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
+from bargein.tools import commit, current_tool, finish, tool
 
 STEPS = {
     "fetch_customers": "Fetch customer list",

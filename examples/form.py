@@ -2,7 +2,7 @@
 
 The fields are a pydantic model: its errors are what the agent says.  Anything said may fill or
 change any field.  The form is read back, and a "yes" counts only if the caller has heard all of it:
-who interrupts the reading hears it again.  Try it: `python -m bridge talk examples/form.py:app`,
+who interrupts the reading hears it again.  Try it: `python -m bargein talk examples/form.py:app`,
 and say "four people", "tomorrow at eight", "under Miller".
 """
 
@@ -19,9 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies besi
 
 from spoken import day_in, last_said, means_no, means_yes, name_in, people_in, time_in
 
-from bridge import AgentEntry, App, Call
-from bridge.events import AgentResponse, EndCall
-from nodes import ConversationContext, ReasoningNode
+from bargein import AgentEntry, App, Call, ConversationContext, ReasoningNode
+from bargein.events import AgentResponse, EndCall
 
 
 class Booking(BaseModel):

@@ -3,7 +3,7 @@
 All three hear the whole call, and only one of them has the floor.  Billing and support set to work
 when they hear their subject, while the desk still speaks.  Whoever talks over "I'll put you
 through" stays where they are; whoever wants somebody else says so, from anywhere: "put me through
-to technical support".  Try it: `python -m bridge talk examples/handoff.py:app`.
+to technical support".  Try it: `python -m bargein talk examples/handoff.py:app`.
 """
 
 import re
@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies besi
 
 from spoken import last_said, means_no, means_yes, without_denied
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, ConversationContext, Message, ReasoningNode
+from bargein.events import (
     AgentHandoff,
     AgentResponse,
     EndCall,
@@ -27,7 +27,6 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from nodes import ConversationContext, ReasoningNode
 
 SUBJECTS = {
     "billing": r"\bbill|invoice|charge|\bpay|\bpaid|refund|price|cost|money|account|subscription",

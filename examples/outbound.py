@@ -5,7 +5,7 @@ that leads to appointments, and hears it where the line cannot press keys; a per
 may interrupt.  Where nobody says anything the agent says hello.
 
 No transport of this version makes telephone calls or presses keys.  Try it as the one who is
-called: `python -m bridge talk examples/outbound.py:app`, then say "Hello?", or "Please leave a
+called: `python -m bargein talk examples/outbound.py:app`, then say "Hello?", or "Please leave a
 message".
 """
 
@@ -15,15 +15,14 @@ from typing import Any
 
 import trio
 
-from bridge import App, Call, Message, UserEntry
-from bridge.events import (
+from bargein import App, Call, ConversationContext, Message, ReasoningNode, UserEntry
+from bargein.events import (
     AgentResponse,
     CallActionFailed,
     DTMFOutput,
     EndCall,
     UserStartedSpeaking,
 )
-from nodes import ConversationContext, ReasoningNode
 
 MACHINE = re.compile(r"leave (a|your) message|after the (tone|beep)|voice ?mail", re.I)
 KEY = r"(?:press|dial) ([a-z]+|\d)\b"

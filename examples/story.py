@@ -2,22 +2,21 @@
 
 `1` tells the next chapter, `*` tells this one again, `2` pauses and goes on, `0` ends the call.
 Whoever talks over it is listened to, and "go on" continues with the first word that was not heard.
-Try it: `python -m bridge talk examples/story.py:app`.
+Try it: `python -m bargein talk examples/story.py:app`.
 """
 
 import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, ConversationContext, Message, ReasoningNode
+from bargein.events import (
     AgentResponse,
     DTMFInput,
     EndCall,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from nodes import ConversationContext, ReasoningNode
 
 CHAPTERS = (
     "Chapter one. A lighthouse keeper counted ships, because nobody else did. Every evening she "

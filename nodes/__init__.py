@@ -1,5 +1,10 @@
 """What thinks, hears and speaks in a call."""
 
+if __name__ == "nodes":
+    raise ImportError(
+        "nodes is a folder of bargein: write `from bargein import ChatNode`, not `import nodes`"
+    )
+
 from ._chat import ChatNode as ChatNode
 from ._context import ConversationContext as ConversationContext
 from ._jobs import Job as Job

@@ -7,10 +7,10 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bridge import Message, UserEntry
-from bridge._render import last_messages
-from bridge.control._caps import Caps
-from bridge.events import (
+from bargein.bridge import Message, UserEntry
+from bargein.bridge._render import last_messages
+from bargein.bridge.control._caps import Caps
+from bargein.bridge.events import (
     AgentResponse,
     JobAnnounced,
     JobFinished,
@@ -28,7 +28,7 @@ from .llm import ChatModel, Usage
 from .tools import Tool, ToolDefinitionError, ToolRunner, current_tool, tool
 
 if TYPE_CHECKING:
-    from bridge import Bridge
+    from bargein.bridge import Bridge
 
 NO_CAPS = Caps()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bridge import AgentEntry, History, Message, UserEntry, current_run
-from bridge._history import Entry
-from bridge._render import ChatMessage, as_anthropic, as_chat
-from bridge.events import (
+from bargein.bridge import AgentEntry, History, Message, UserEntry, current_run
+from bargein.bridge._history import Entry
+from bargein.bridge._render import ChatMessage, as_anthropic, as_chat
+from bargein.bridge.events import (
     AgentSpeechSent,
     JobFinished,
     ToolCall,
@@ -17,7 +17,7 @@ from bridge.events import (
 )
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
 
 class ConversationContext:

@@ -1,4 +1,4 @@
-"""``python -m bridge demo``: runs the café of the examples."""
+"""``python -m bargein demo``: runs the café of the examples."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-from bridge.control import Verb
-from bridge.control._background import BackgroundTurn
-from bridge.control._caps import ActiveClock, Caps, Meter
-from bridge.events import ToolResult, TurnEnded
+from bargein.bridge.control import Verb
+from bargein.bridge.control._background import BackgroundTurn
+from bargein.bridge.control._caps import ActiveClock, Caps, Meter
+from bargein.bridge.events import ToolResult, TurnEnded
 
 if TYPE_CHECKING:
-    from bridge import Bridge, Call, Message
+    from bargein.bridge import Bridge, Call, Message
 
     from .tools import RunningTool, ToolRunner
 

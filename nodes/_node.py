@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from routes import Message
+from bargein.routes import Message
 
 from ._context import ConversationContext
 
 if TYPE_CHECKING:
-    from bridge import Bridge, InterruptionRecord
+    from bargein.bridge import Bridge, InterruptionRecord
 
 
 class Node:

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from bridge import RouteDefinitionError
-from bridge.events import AgentResponse
-from routes._closing import closing
+from bargein.bridge import RouteDefinitionError
+from bargein.bridge.events import AgentResponse
+from bargein.routes._closing import closing
 
 from ._context import ConversationContext
 from ._node import Node
 
 if TYPE_CHECKING:
-    from bridge import Message
+    from bargein.bridge import Message
 
 
 class ReasoningNode(Node, ABC):

@@ -14,8 +14,8 @@ from typing import Any
 import structlog
 import trio
 
-from routes._closing import closing
-from routes._contain import contain
+from bargein.routes._closing import closing
+from bargein.routes._contain import contain
 
 from .llm import AnswerPiece, ChatModel
 

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
-from bridge._render import as_chat
-from bridge.control import StepState, TurnPhase
-from bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
-from bridge.events import ToolCall, ToolResult
-from routes._closing import closing
+from bargein.bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
+from bargein.bridge._render import as_chat
+from bargein.bridge.control import StepState, TurnPhase
+from bargein.bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
+from bargein.bridge.events import ToolCall, ToolResult
+from bargein.routes._closing import closing
 
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
-    from bridge import Call
-    from bridge._history import Entry
-    from routes import Run
+    from bargein.bridge import Call
+    from bargein.bridge._history import Entry
+    from bargein.routes import Run
 
     from ._context import ConversationContext
 

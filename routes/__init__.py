@@ -1,5 +1,8 @@
 """The route engine: typed events, chains of stages, and runs that can be cut at once."""
 
+if __name__ == "routes":
+    raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
+
 from ._errors import CodeExit as CodeExit
 from ._errors import Interrupted as Interrupted
 from ._errors import PublishLoop as PublishLoop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from routes._alarm_clock import AlarmClock
+from bargein.routes._alarm_clock import AlarmClock
 
 
 def living_tasks() -> int:

@@ -35,35 +35,35 @@ _PROCESSES = "tests/nodes/tools/processes"
 MUTATIONS = {
     "model_after_cut": Mutation(
         "whether the answer was cut is asked before each call of the model",
-        "nodes._tool_loop",
+        "bargein.nodes._tool_loop",
         "while await self._may_go_on():",
         "while True:",
         f"{_LOOP}::test_nothing_begins_in_a_pause",
     ),
     "tool_after_cut": Mutation(
         "whether the answer was cut is asked before each start of a tool",
-        "nodes._tool_loop",
+        "bargein.nodes._tool_loop",
         "            if not await self._may_go_on():\n                return False\n",
         "",
         f"{_LOOP}::test_a_model_that_swallows_cancellation_starts_nothing",
     ),
     "no_sweep": Mutation(
         "what a process has started is killed with it",
-        "nodes.processes._ladder",
+        "bargein.nodes.processes._ladder",
         "        if self._any_alive:\n",
         "        if self._process.poll() is None:\n",
         f"{_PROCESSES}/test_ladder.py::test_what_it_has_started_is_swept",
     ),
     "cut_job_goes_on": Mutation(
         "a cancel reaches the job that a worker does",
-        "nodes.processes._pool",
+        "bargein.nodes.processes._pool",
         '                await process.send(b"C", self._number)\n',
         "",
         "tests/nodes/processes/test_pool.py::test_a_dropped_job_leaves_nothing_to_the_next",
     ),
     "cut_is_not_awaited": Mutation(
         "who cuts a function waits until nothing of it runs any more",
-        "nodes.processes._pool",
+        "bargein.nodes.processes._pool",
         "if job.is_begun and self._settings.has_effects:",
         "if False:",
         f"{_PROCESSES}/test_worker.py::TestInterrupts::"
@@ -71,14 +71,14 @@ MUTATIONS = {
     ),
     "written_later": Mutation(
         "an entry is with the system before anything is told of it",
-        "bridge.thread._sqlite_thread",
+        "bargein.bridge.thread._sqlite_thread",
         "if self._kept or not self._is_attached or not self._try(index, entry):",
         "if True:",
         "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",
     ),
     "told_first": Mutation(
         "a result is in the history before anybody hears of it",
-        "bridge._call",
+        "bargein.bridge._call",
         "router.observe([ToolCall, ToolResult], self._remember_tool)",
         "router.add_sink(self._remember_tool, [ToolCall, ToolResult])",
         "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import bridge
+import bargein
 
 pytestmark = [pytest.mark.proof, pytest.mark.alone]
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(tmp_path, *arguments):
-    paths = [str(Path(bridge.__file__).parents[1]), str(ROOT)]
+    paths = [str(Path(bargein.__file__).parents[1]), str(ROOT)]
     return subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *arguments],
         capture_output=True,
@@ -95,7 +95,7 @@ def test_a_broken_bound_is_the_exit_code(tmp_path):
         "    command.LOADS['publish'] = lambda size: [row]\n"
         "    print('exit code', command.main(['--quick', 'publish']))\n"
     )
-    paths = [str(Path(bridge.__file__).parents[1]), str(ROOT)]
+    paths = [str(Path(bargein.__file__).parents[1]), str(ROOT)]
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True, text=True, check=False, cwd=tmp_path,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bridge import Handle, Receipt
-from bridge.control import STRENGTH, VERBS
-from bridge.control._feed import FEED_LIMIT
-from bridge.control._states import STATES, diagram
+from bargein import Handle, Receipt
+from bargein.bridge.control._feed import FEED_LIMIT
+from bargein.bridge.control._states import STATES, diagram
+from bargein.control import STRENGTH, VERBS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "control.md").read_text()
 

@@ -31,9 +31,9 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import App
-from bridge._cli import main
-from bridge._target import load_app
+from bargein import App
+from bargein.bridge._cli import main
+from bargein.bridge._target import load_app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -136,7 +136,7 @@ def check_pytest(words: list[str], page: Path) -> None:
         assert word.startswith("-") or in_reach, f"there is no {word!r}"
 
 
-def check_bridge(words: list[str], page: Path) -> None:
+def check_bargein(words: list[str], page: Path) -> None:
     plugins = PYPROJECT["project"]["entry-points"]["bargein.commands"]
     if not words or words[0] in ("--help", "--version"):
         assert quietly(lambda: main(words)) in (0, 2)
@@ -154,7 +154,7 @@ def check_bridge(words: list[str], page: Path) -> None:
 def check_plugin(entry: str, words: list[str]) -> None:
     module, _, name = entry.partition(":")
     # The wheel carries the demo at another place than the checkout.
-    module = "examples.cafe" if module == "nodes.examples.cafe" else module
+    module = "examples.cafe" if module == "bargein.nodes.examples.cafe" else module
     if module == "examples.cafe":
         check_options(ROOT / "examples/cafe.py", words)
         return
@@ -196,11 +196,11 @@ def quietly(run: Callable[[], int]) -> int:
 
 
 MODULES = {
-    "bridge": check_bridge,
+    "bargein": check_bargein,
     "pip": check_pip,
     "pytest": check_pytest,
 }
-PROGRAMS = {"make": check_make, "python": check_python, "bargein": check_bridge}
+PROGRAMS = {"make": check_make, "python": check_python, "bargein": check_bargein}
 
 
 # --- the tests ----------------------------------------------------------------------------------

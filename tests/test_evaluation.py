@@ -17,9 +17,11 @@ import pytest
 import trio
 from PIL import Image
 
-from bridge.client import Heard
-from bridge.events import WordTiming
-from bridge.rehearsal import (
+from bargein.bridge.rehearsal._measure import Fence, Notes
+from bargein.bridge.rehearsal._recording import record
+from bargein.client import Heard
+from bargein.events import WordTiming
+from bargein.rehearsal import (
     Answer,
     Aside,
     Cut,
@@ -32,9 +34,7 @@ from bridge.rehearsal import (
     agent_falls_silent,
     agent_has_spoken,
 )
-from bridge.rehearsal._measure import Fence, Notes
-from bridge.rehearsal._recording import record
-from nodes.speech import SpeechPiece
+from bargein.speech import SpeechPiece
 
 from .evaluation import _found, _rooms, _row
 from .evaluation.__main__ import CASES, summary, write

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bridge.rehearsal import cough
+from bargein.rehearsal import cough
 from tests.evaluation.people import _endings, _ground
 from tests.evaluation.people._folder import RATE, Folder, RecordingsError
 from tests.evaluation.people._sound import SPEECH_DB, WINDOW, Surroundings, level, pcm

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import bridge
-import nodes
-import routes
+from bargein import bridge, nodes, routes
 
 ROOTS = {
     package.__name__: Path(package.__file__ or "").parent for package in (routes, bridge, nodes)
 }
-MAY_IMPORT = {"routes": set(), "bridge": {"routes"}, "nodes": {"routes", "bridge"}}
+MAY_IMPORT = {
+    "bargein.routes": set(),
+    "bargein.bridge": {"bargein.routes"},
+    "bargein.nodes": {"bargein.routes", "bargein.bridge"},
+}
 CORE = {"trio", "pydantic", "pydantic_core", "websockets", "structlog"}
 """The four dependencies; pydantic_core is a part of pydantic that it re-exports its errors from."""
 
@@ -40,26 +43,40 @@ def _imports(node: ast.AST, package: str, *, at_once: bool) -> Iterator[tuple[st
         now = at_once and not inside and not _is_for_types(child)
         if isinstance(child, ast.Import):
             for alias in child.names:
-                yield alias.name.partition(".")[0], now, child.lineno
+                yield _top(alias.name), now, child.lineno
         elif isinstance(child, ast.ImportFrom):
-            name = package if child.level else (child.module or "").partition(".")[0]
-            yield name, now, child.lineno
+            if child.module == "bargein" and not child.level:
+                for alias in child.names:
+                    yield f"bargein.{alias.name}", now, child.lineno
+                continue
+            yield package if child.level else _top(child.module or ""), now, child.lineno
         else:
             yield from _imports(child, package, at_once=now)
+
+
+def _top(module: str) -> str:
+    return ".".join(module.split(".")[: 2 if module.startswith("bargein.") else 1])
 
 
 def _is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
+def _is_an_app(path: Path) -> bool:
+    """Whether a file is an example that the wheel carries."""
+    return "examples" in path.parts
+
+
 @pytest.mark.parametrize("package", ROOTS)
 def test_imports_point_one_way(package):
-    """No package imports one above it, not even inside a function or for its types."""
+    """No package imports one above it, or what is for users, not even inside a function."""
     wrong = [
         f"{path.name}:{line} imports {name}"
         for path in files(package)
         for name, _, line in imports(path, package)
-        if name in ROOTS and name not in {package, *MAY_IMPORT[package]}
+        if name.startswith("bargein")
+        and name not in {package, *MAY_IMPORT[package]}
+        and not _is_an_app(path)
     ]
     assert not wrong
 
@@ -79,7 +96,7 @@ def test_importing_needs_the_core_dependencies_only(package):
 
 def _runs_elsewhere(path: Path) -> bool:
     """Whether a file is the program of a worker process, or an example that the wheel carries."""
-    return "_child_" in path.name or "examples" in path.parts
+    return "_child_" in path.name or _is_an_app(path)
 
 
 @pytest.mark.parametrize("package", ROOTS)
@@ -92,3 +109,17 @@ def test_trio_is_the_only_event_loop(package):
         if name in FORBIDDEN
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("folder", ["routes", "bridge", "nodes"])
+def test_a_bare_import_says_what_to_write(folder):
+    """In a checkout the three folders are in reach by their bare names, which nobody may use."""
+    ran = subprocess.run(
+        [sys.executable, "-c", f"import {folder}"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert f"ImportError: {folder} is a folder of bargein: write `from bargein" in ran.stderr

@@ -14,8 +14,8 @@ import pytest
 import structlog
 import trio
 
-from bridge import Bridge, Call
-from bridge.events import (
+from bargein import Bridge, Call, ConversationContext, ReasoningNode
+from bargein.events import (
     AgentError,
     AgentGenerationComplete,
     AgentHandoff,
@@ -25,8 +25,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, open_call
-from nodes import ConversationContext, ReasoningNode
+from bargein.testing import Caller, open_call
 
 logger = structlog.get_logger()
 

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 OURS = """
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 async def answer(call):
     call.say("Hello")
@@ -39,7 +39,7 @@ def run_pytest(tmp_path):
         if settings:
             (tmp_path / "pytest.ini").write_text(settings)
         installed = any(point.name == "bargein" for point in entry_points(group="pytest11"))
-        plugin = [] if installed else ["-p", "pytest_bargein"]
+        plugin = [] if installed else ["-p", "bargein._pytest_plugin"]
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *options],
             cwd=tmp_path,
@@ -96,15 +96,15 @@ def test_it_is_silent_where_tests_run(run_pytest):
 
 
 def test_it_is_silent_in_projects_of_others(run_pytest):
-    """Where no test imports bridge.testing, async tests are nobody's business here."""
+    """Where no test imports bargein.testing, async tests are nobody's business here."""
     code, said = run_pytest(OTHERS)
     assert code == 1
     assert "bargein" not in said.replace("plugins: ", "").replace("bargein-", "")
 
 
-def test_it_imports_nothing_of_bargein():
+def test_it_imports_nothing_else():
     """pytest loads it in every project of the environment, which must not cost anything."""
-    code = "import sys, pytest_bargein; print({'trio', 'bridge', 'pydantic'} & set(sys.modules))"
+    code = "import sys, bargein._pytest_plugin; print({'trio', 'pydantic'} & set(sys.modules))"
     ran = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -117,10 +117,10 @@ def test_it_imports_nothing_of_bargein():
 
 ILLEGAL = """
 import trio
-from bridge import App, open_agent
-from bridge.control._states import TABLE
-from bridge.events import AgentResponse, StateChanged, UserStoppedSpeaking
-from bridge.testing import open_call
+from bargein import App, open_agent
+from bargein.bridge.control._states import TABLE
+from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
+from bargein.testing import open_call
 
 class Node:
     async def generate(self, message):

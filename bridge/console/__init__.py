@@ -1,4 +1,4 @@
-"""A conversation at the terminal: ``python -m bridge chat module:app``."""
+"""A conversation at the terminal: ``python -m bargein chat module:app``."""
 
 from ._command import add_options as add_options
 from ._command import chat as chat

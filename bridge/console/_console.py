@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO, final
 
 import trio
 
-from routes import Message
+from bargein.routes import Message
 
 from .._entries import UserEntry
 from ..events import CallState, InputReturned

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 
 import trio
 
-from routes import Run
+from bargein.routes import Run
 
 from ..control._receipt import Receipt
 from ..events import (

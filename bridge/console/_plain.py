@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO, final
 import trio
 from pydantic_core import PydanticSerializationError
 
-from routes import Event, Message
+from bargein.routes import Event, Message
 
 from ._conversation import Conversation
 from ._lines import Line, encodable

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from routes import Message
+from bargein.routes import Message
 
 from .._app import run_answer
 from .._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry

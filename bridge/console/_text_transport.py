@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from routes import Message
+from bargein.routes import Message
 
 
 @final

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import trio
 
-from routes import Message
+from bargein.routes import Message
 
 from ..events import AgentUtteranceQueued, UserAudio
 from ._errors import VoiceError, VoiceExtraError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from routes import Run
+from bargein.routes import Run
 
 from ..events import Outcome, ToolResult
 from ._verbs import PolicyKind, ToolOutcome, Verb

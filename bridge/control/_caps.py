@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 import structlog
 import trio
 
-from routes import Run
-from routes._run import Clock
+from bargein.routes import Run
+from bargein.routes._run import Clock
 
 from ..events import CapWarning
 

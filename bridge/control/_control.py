@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, get_args
 import structlog
 import trio
 
-from routes import Message, Run
+from bargein.routes import Message, Run
 
 from .._entries import AgentEntry, directive_of
 from ..events import (

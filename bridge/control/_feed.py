@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from routes import Message
+from bargein.routes import Message
 
 from ..events import CallState, PermissionRequested, TurnEnded
 from ._steps import StepView

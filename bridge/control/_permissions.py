@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 import trio
 
-from routes import Run
+from bargein.routes import Run
 
 from ..events import PermissionAnswered, PermissionRequested
 from ._arguments import check_answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from routes import Run
+from bargein.routes import Run
 
 from ._background import BackgroundTurn
 from ._verbs import Verb

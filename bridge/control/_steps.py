@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from routes import Message
+from bargein.routes import Message
 
 from .. import events
 from ._verbs import ToolOutcome

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import trio
 
-from routes import Run
+from bargein.routes import Run
 
 from ._verbs import PolicyKind, ToolOutcome, Verb
 

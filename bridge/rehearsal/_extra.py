@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from routes._errors import SafeText
+from bargein.routes._errors import SafeText
 
 
 class RehearsalExtraError(SafeText, ImportError):

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from routes import Message
+from bargein.routes import Message
 
 from .._app import Answer, App, run_answer
 from .._call import Call

@@ -75,7 +75,7 @@ Page = dict[str, tuple[str, bytes]]
 def load_page() -> Page:
     """Return the files of the package's folder ``page``, by path: below ``/page/``, and ``/``."""
     page: Page = {}
-    for path, file in _walk(files("bridge").joinpath("page"), "/page"):
+    for path, file in _walk(files("bargein.bridge").joinpath("page"), "/page"):
         kind = CONTENT_TYPES.get(path.rpartition(".")[2])
         if kind is not None:
             page[path] = (kind, file.read_bytes())

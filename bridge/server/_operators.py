@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 from pydantic import Field, ValidationError
 
-from routes import Message
+from bargein.routes import Message
 
 from ..control._permissions import Question
 from ..events import PermissionAnswered, PermissionRequested

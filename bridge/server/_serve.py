@@ -15,7 +15,7 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
-from routes._contain import CONTAINED
+from bargein.routes._contain import CONTAINED
 
 from .._watchdog import watch_loop
 from ..websocket import Connection, Data, HttpRequest, accept, check_all
@@ -55,7 +55,7 @@ PING_S = 10.0
 word is found out after 20 s at the latest.  Phones answer from sleep within a few seconds."""
 
 log = structlog.get_logger()
-_websockets_log = logging.getLogger("bridge.server.websockets")
+_websockets_log = logging.getLogger("bargein.bridge.server.websockets")
 
 
 @final

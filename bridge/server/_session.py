@@ -15,7 +15,7 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
-from routes._contain import CONTAINED, contain
+from bargein.routes._contain import CONTAINED, contain
 
 from ..thread import ThreadBusyError
 from ..websocket import Data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never, final
 import structlog
 from pydantic_core import PydanticSerializationError
 
-from routes import Event, Message
+from bargein.routes import Event, Message
 
 from ..control._verbs import VERBS, Verb
 from ..events import (

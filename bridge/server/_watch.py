@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import structlog
 import trio
 
-from routes import Message
-from routes._contain import CONTAINED
+from bargein.routes import Message
+from bargein.routes._contain import CONTAINED
 
 from .._turns import FixedText
 from ..events import AgentAudio, UserAudio
@@ -24,8 +24,8 @@ from ._compact import compact, without_words
 from ._watch_messages import Seen, Watch, Watching, WatchLevel
 
 if TYPE_CHECKING:
-    from routes._outcome import Verdict
-    from routes._runtime import RouteRuntime
+    from bargein.routes._outcome import Verdict
+    from bargein.routes._runtime import RouteRuntime
 
     from .. import Call
 

@@ -12,7 +12,7 @@ import structlog.testing
 import trio
 import trio.testing
 
-from routes._alarm_clock import AlarmClock
+from bargein.routes._alarm_clock import AlarmClock
 
 from .._app import Answer, App
 from .._history import AgentEntry

@@ -12,8 +12,8 @@ from typing import Any
 import trio
 import trio.testing
 
-from routes import Message, Run
-from routes._stages import Broadcast
+from bargein.routes import Message, Run
+from bargein.routes._stages import Broadcast
 
 from .._app import Answer, App
 from .._call import Call

@@ -11,7 +11,7 @@ from typing import NoReturn, TypeAlias
 
 import trio
 
-import routes
+from bargein import routes
 
 ExpectErrors: TypeAlias = "bool | str | type[Exception] | tuple[type[Exception], ...]"
 """Which errors of an agent a test allows: all or none, those of a class or of several, or those

@@ -26,7 +26,7 @@ from ._points import Point, Recorder, choose
 from ._report import Report, Tried
 
 METHODS = ("send", "play", "clear", "hold")
-"""The methods of a ``bridge.Transport`` that a call uses; ``hold`` also lets the player go on."""
+"""The methods of a ``bargein.Transport`` that a call uses; ``hold`` also lets the player go on."""
 
 
 class TransportFault(Exception):

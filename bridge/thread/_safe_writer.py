@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from routes._contain import CONTAINED
+from bargein.routes._contain import CONTAINED
 
 from .._entries import Entry
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 import trio
 
-from routes._contain import CONTAINED
+from bargein.routes._contain import CONTAINED
 
 from .._entries import Entry
 from .._repair import repair

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from nodes.llm import AnswerPiece, ChatModel, OpenAIChat, TextDelta, ToolCallRequest
+from bargein.llm import AnswerPiece, ChatModel, OpenAIChat, TextDelta, ToolCallRequest
 
 
 class ParcelClerk:

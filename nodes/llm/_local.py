@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextman
 from pathlib import Path
 from typing import Any
 
-from nodes.processes import (
+from bargein.nodes.processes import (
     ChildError,
     EngineLoadError,
     JobError,
@@ -126,7 +126,7 @@ class LocalChat:
         Raises:
             ChatModelError: It cannot be loaded.
             ChatModelExtraError: xllamacpp is not installed (extra ``local``).
-            nodes.models.ModelError: The model store does not have it.
+            bargein.weights.ModelError: The model store does not have it.
         """
         async with self._pool.hold():
             yield
@@ -221,7 +221,7 @@ class LocalChat:
 
     def _file(self) -> Path:
         if self._path is None:
-            from nodes.models import path_of
+            from bargein.nodes.models import path_of
 
             return path_of(_DEFAULT_MODEL)
         path = Path(self._path).expanduser()

@@ -1,6 +1,6 @@
 """The model store: weights of the offline speech stack, fetched once and checked.
 
-``path_of("whisper-tiny.en")`` is the way to a model; ``python -m bridge models`` lists and fetches
+``path_of("whisper-tiny.en")`` is the way to a model; ``python -m bargein models`` lists and fetches
 them.
 """
 

@@ -1,4 +1,4 @@
-"""``python -m bridge models``: lists the models, and fetches them."""
+"""``python -m bargein models``: lists the models, and fetches them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _line(progress: Progress) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bridge models",
+        prog="python -m bargein models",
         description="List the models of the offline speech stack, and fetch them.",
     )
     parser.add_argument(
@@ -124,7 +124,7 @@ def _as_text(store: ModelStore) -> str:
             f"    {store.location(model.name)}",
         ]
     if not all(store.is_present(model.name) for model in store.table):
-        lines.append("To fetch what is missing: python -m bridge models --fetch")
+        lines.append("To fetch what is missing: python -m bargein models --fetch")
     return "\n".join(lines) + "\n"
 
 

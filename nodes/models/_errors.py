@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from routes._errors import SafeText
+from bargein.routes._errors import SafeText
 
 
 class ModelError(SafeText, Exception):
@@ -45,7 +45,7 @@ class ModelMissingError(ModelError):
         super().__init__(
             model,
             f"not in the cache folder {str(folder)!r}",
-            f"Run: python -m bridge models --fetch {model} "
+            f"Run: python -m bargein models --fetch {model} "
             "(BARGEIN_MODELS names another folder), or pass a path of your own.",
         )
 

@@ -25,7 +25,7 @@ from typing import Any
 import structlog
 import trio
 
-from routes._contain import CONTAINED
+from bargein.routes._contain import CONTAINED
 
 from ._capture import Captured, OnOutput, Stream
 from ._errors import ChildError, EngineLoadError, JobError, PoolClosedError, ProcessLostError

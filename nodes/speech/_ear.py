@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from bridge.events import (
+from bargein.bridge.events import (
     ListeningFailed,
     ListeningResumed,
     LogMetric,
@@ -38,7 +38,7 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from routes._contain import CONTAINED
+from bargein.routes._contain import CONTAINED
 
 from ._looks import Looks
 from ._protocols import (
@@ -51,7 +51,7 @@ from ._protocols import (
 )
 
 if TYPE_CHECKING:
-    from bridge import Bridge, Message
+    from bargein.bridge import Bridge, Message
 
 log = structlog.get_logger()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from routes._errors import SafeText
+from bargein.routes._errors import SafeText
 
 
 class SpeechError(Exception):

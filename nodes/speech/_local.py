@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from nodes.models import ProgressPrinter, fetch_models
-from nodes.turns import TurnTaking
+from bargein.nodes.models import ProgressPrinter, fetch_models
+from bargein.nodes.turns import TurnTaking
 
 from ._assent import SoundOfAssent
 from ._ear import Ear, ListeningSettings
@@ -28,7 +28,7 @@ from ._tts_piper import PiperVoice
 from ._vad import SileroModel
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
 log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bridge.events import VoiceHint
+from bargein.bridge.events import VoiceHint
 
 from ._protocols import SoundOfVoice
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bridge.events import (
+from bargein.bridge.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
@@ -23,7 +23,7 @@ from bridge.events import (
     LogMetric,
     UserStoppedSpeaking,
 )
-from routes._closing import closing
+from bargein.routes._closing import closing
 
 from ._clauses import ClauseSplitter
 from ._errors import SpeechEngineError
@@ -31,7 +31,7 @@ from ._protocols import SpeechPiece, TextToSpeech
 from ._resample import resample
 
 if TYPE_CHECKING:
-    from bridge import Bridge, Message
+    from bargein.bridge import Bridge, Message
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from bridge.events import AgentAudio
+from bargein.bridge.events import AgentAudio
 
 from ._echo import LOOKAHEAD_S
 from ._features import samples_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bridge import Bridge, Message
+    from bargein.bridge import Bridge, Message
 
 OUT_OF_STEP_S = 0.08
 """How far the stretches may be from where the player is said to be; frames come in bursts."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from bridge.events import WordTiming
+from bargein.bridge.events import WordTiming
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextman
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridge.events import WordTiming
-from nodes.processes import ChildError, EngineLoadError, JobError, Pool, PoolSettings
+from bargein.bridge.events import WordTiming
+from bargein.nodes.processes import ChildError, EngineLoadError, JobError, Pool, PoolSettings
 
 from ._errors import SpeechEngineError, SpeechNotOpenError, SpeechWorkerError
 from ._protocols import SpeechPiece

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bridge.control import ToolOutcome
-from routes import InterruptToken, Run
-from routes._contain import CONTAINED, contain
+from bargein.bridge.control import ToolOutcome
+from bargein.routes import InterruptToken, Run
+from bargein.routes._contain import CONTAINED, contain
 
 from ._commit import CommitState
 from ._schema import as_text
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
     from ._context import ToolContext
     from ._tool import Tool

@@ -17,7 +17,7 @@ from typing import Literal, Self
 import structlog
 import trio
 
-from routes import Interrupted
+from bargein.routes import Interrupted
 
 from ._errors import CommitOverrun
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 import trio
 
-from bridge.control import ToolOutcome
-from bridge.events import (
+from bargein.bridge.control import ToolOutcome
+from bargein.bridge.events import (
     AgentResponse,
     Button,
     CallActionCompleted,
@@ -24,7 +24,7 @@ from ._body import Body, Conclusion
 from ._commit import COMMIT_S, CommitSection
 
 if TYPE_CHECKING:
-    from bridge import Call, InterruptToken
+    from bargein.bridge import Call, InterruptToken
 
 TOO_LATE = "the result of the tool was given already"
 

@@ -7,7 +7,7 @@ CommitOverrun            a commit section was not over at its deadline
 
 from __future__ import annotations
 
-from routes._errors import SafeText
+from bargein.routes._errors import SafeText
 
 
 class ToolDefinitionError(SafeText, TypeError):

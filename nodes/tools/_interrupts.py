@@ -14,7 +14,7 @@ from typing import Literal
 
 import trio
 
-from bridge.control import STRENGTH, Verb
+from bargein.bridge.control import STRENGTH, Verb
 
 from ._policy import Policy
 

@@ -8,7 +8,7 @@ McpError
 
 from __future__ import annotations
 
-from routes._errors import SafeText
+from bargein.routes._errors import SafeText
 
 
 class McpError(Exception):

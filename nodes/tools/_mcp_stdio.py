@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from nodes.processes import Ladder, Process, ProcessLostError, start_process
+from bargein.nodes.processes import Ladder, Process, ProcessLostError, start_process
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridge.control import ToolOutcome
+from bargein.bridge.control import ToolOutcome
 
 from ._words import words_for
 

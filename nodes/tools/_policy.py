@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bridge.control import PolicyKind
+from bargein.bridge.control import PolicyKind
 
 from ._errors import ToolDefinitionError
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bridge.events import ToolCall
-from routes import Run
-from routes._contain import CONTAINED
+from bargein.bridge.events import ToolCall
+from bargein.routes import Run
+from bargein.routes._contain import CONTAINED
 
 from ._context import ToolContext
 from ._errors import BadArguments, ToolDefinitionError
@@ -22,7 +22,7 @@ from ._tool import Tool
 from ._words import NEVER
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
 log = structlog.get_logger()
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 import trio
 
-from bridge._error_text import detail
-from bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
-from bridge.control._caps import Capped
-from bridge.events import JobFinished, ToolCall, ToolResult
-from routes import Interrupted, Run
-from routes._contain import CONTAINED
+from bargein.bridge._error_text import detail
+from bargein.bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
+from bargein.bridge.control._caps import Capped
+from bargein.bridge.events import JobFinished, ToolCall, ToolResult
+from bargein.routes import Interrupted, Run
+from bargein.routes._contain import CONTAINED
 
 from ._body import Body
 from ._context import ToolContext
@@ -28,7 +28,7 @@ from ._limits import Limits
 from ._outcome import Settled, plain, settle
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
     from ._tool import Tool
 
@@ -41,7 +41,7 @@ OnSettled = Callable[["RunningTool", ToolResult], None]
 class RunningTool:
     """A tool that was called; made by ``ToolRunner.start()`` only.
 
-    It is a ``bridge.control.Work``.
+    It is a ``bargein.control.Work``.
 
     Attributes:
         id: The id of its call.
@@ -108,7 +108,7 @@ class RunningTool:
         error = None if self._body is None else self._body.error
         return error if isinstance(error, Capped) else None
 
-    # --- bridge.control.Work ----------------------------------------------------------------------
+    # --- bargein.control.Work -------------------------------------------------------------------
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
         """Do what the policy says, in this step; never waits.

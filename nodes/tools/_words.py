@@ -6,7 +6,7 @@ user's.
 
 from __future__ import annotations
 
-from bridge.control import ToolOutcome
+from bargein.bridge.control import ToolOutcome
 
 WORDS: dict[ToolOutcome, str] = {
     "not_started": "It was not started: the turn was interrupted before it began.",

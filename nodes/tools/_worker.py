@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 
 import trio
 
-from nodes.processes import DEFAULT_LADDER, SPARE_S
+from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S
 
 from ._schema import as_text
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
     from ._context import ToolContext
 

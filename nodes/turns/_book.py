@@ -10,9 +10,9 @@ from typing import Literal, TypeVar
 
 import structlog
 
-from bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
-from routes import Event
-from routes._contain import CONTAINED
+from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
+from bargein.routes import Event
+from bargein.routes._contain import CONTAINED
 
 from ._parts import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice
 from ._settings import TurnSettings

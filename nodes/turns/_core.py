@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from bridge.events import (
+from bargein.bridge.events import (
     TurnScored,
     TurnWentOn,
     UserStartedSpeaking,

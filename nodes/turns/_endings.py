@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bridge.events import (
+from bargein.bridge.events import (
     TurnLikelyOver,
     UserStoppedSpeaking,
     UserTranscriptionReceived,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
-from bridge.events import (
+from bargein.bridge.events import (
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
     CustomReceived,
@@ -25,7 +25,7 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from routes import Message
+from bargein.routes import Message
 
 from ._core import Input, TurnCore
 from ._nudges import Nudges
@@ -35,7 +35,7 @@ from ._settings import TurnSettings
 from ._view import AgentView
 
 if TYPE_CHECKING:
-    from bridge import Call
+    from bargein.bridge import Call
 
 log = structlog.get_logger()
 

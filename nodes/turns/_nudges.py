@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bridge.events import AgentIdle, TurnDecided, UserAway
-from routes import Event
+from bargein.bridge.events import AgentIdle, TurnDecided, UserAway
+from bargein.routes import Event
 
 from ._settings import TurnSettings
 from ._sound import CLOSE_S

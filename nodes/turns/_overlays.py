@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
-from bridge.events import CallState
-from routes import Route, register
+from bargein.bridge.events import CallState
+from bargein.routes import Route, register
 
 from ._settings import TurnSettings, check_changes
 from ._view import AgentView

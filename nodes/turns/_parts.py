@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from routes import Event
+from bargein.routes import Event
 
 from ._sound import Hint
 from ._transcript import Transcript

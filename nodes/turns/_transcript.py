@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from bridge.events import TranscriptionFailed
+from bargein.bridge.events import TranscriptionFailed
 
 from ._phrases import words_of
 

@@ -13,16 +13,15 @@ from typing import Any
 import trio
 import trio.testing
 
-from bridge import App, Call
-from bridge.events import (
+from bargein import App, Call, ChatNode
+from bargein.events import (
     AgentResponse,
     TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from nodes import ChatNode
-from nodes.llm import TextDelta, Usage
+from bargein.llm import TextDelta, Usage
 
 from ._bare import Conversation, Envelope, Table
 from ._events import Start, Stop

@@ -18,11 +18,10 @@ from typing import Any, Protocol
 import trio
 import trio.testing
 
-from bridge import App, Call
-from bridge.events import UserAudio, UserStoppedSpeaking, UserTranscriptionReceived
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import Tool, tool
+from bargein import App, Call, ChatNode
+from bargein.events import UserAudio, UserStoppedSpeaking, UserTranscriptionReceived
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.tools import Tool, tool
 
 from ._bare import Table
 from ._measure import Row, Size, row_of

@@ -13,8 +13,8 @@ from typing import Any
 
 import trio
 
-from bridge import App, Call
-from bridge.events import (
+from bargein import App, Call
+from bargein.events import (
     AgentAudio,
     AgentResponse,
     UserAudio,

@@ -24,8 +24,8 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.events import (
     AgentAudio,
     AgentResponse,
     UserAudio,
@@ -33,7 +33,7 @@ from bridge.events import (
     UserTranscriptionReceived,
     WordTiming,
 )
-from bridge.server import Limits, open_server
+from bargein.server import Limits, open_server
 
 from ._process import resident_bytes
 

@@ -1,4 +1,4 @@
-"""Load 7: what it costs to import ``bridge``, ``nodes`` and ``routes``.
+"""Load 7: what it costs to import ``bargein``'s ``bridge``, ``nodes`` and ``routes``.
 
 It is held against the four dependencies.  The front modules of pydantic and websockets are empty
 until a name is asked for, so the names that any program with models and a server needs are asked
@@ -15,7 +15,7 @@ FOUR = (
     "from pydantic import BaseModel, ConfigDict, Field, TypeAdapter\n"
 )
 FOUR_AT_LEAST = "import trio, structlog, websockets\nfrom pydantic import BaseModel\n"
-OURS = "import bridge, nodes, routes\n"
+OURS = "from bargein import bridge, nodes, routes\n"
 
 _METER = """
 import time
@@ -45,7 +45,7 @@ def rows(size: Size) -> list[Row]:
             mb[code].append(used_mb)
     our_mb = quantile(mb[OURS], 0.5)
     return [
-        row_of("import bridge, nodes, routes", "ms", ms[FOUR], ms[OURS], bound=1.4),
+        row_of("import bargein's three", "ms", ms[FOUR], ms[OURS], bound=1.4),
         row_of(
             "import, to the least of the four", "ms", ms[FOUR_AT_LEAST], ms[OURS], bound=None,
             note="no server, one model class",

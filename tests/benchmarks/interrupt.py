@@ -14,7 +14,7 @@ from typing import Any
 
 import trio
 
-from routes import open_router
+from bargein.routes import open_router
 
 from ._bare import Conversation, Table
 from ._events import Chunk, Start, Stop

@@ -13,9 +13,9 @@ from typing import Any
 
 import trio
 
-from bridge import App, Call
-from bridge.events import AgentAudio, AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
-from routes import open_router
+from bargein import App, Call
+from bargein.events import AgentAudio, AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.routes import open_router
 
 from ._bare import TaskPerChunkBus
 from ._events import Chunk, Start, Stop

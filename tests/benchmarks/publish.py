@@ -13,9 +13,9 @@ from typing import Any
 
 import trio
 
-from bridge import App, Call
-from bridge.events import UserAudio
-from routes import open_router
+from bargein import App, Call
+from bargein.events import UserAudio
+from bargein.routes import open_router
 
 from ._bare import Table
 from ._events import Chunk

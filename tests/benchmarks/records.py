@@ -18,11 +18,11 @@ from time import perf_counter_ns
 
 import trio
 
-from bridge import History
-from bridge._entries import Entry
-from bridge.events import ToolCall, ToolResult
-from bridge.thread import SqliteThreads
-from bridge.thread._records import to_record
+from bargein import History
+from bargein.bridge._entries import Entry
+from bargein.bridge.thread._records import to_record
+from bargein.conversations import SqliteThreads
+from bargein.events import ToolCall, ToolResult
 
 from ._measure import Row, Size, quantile, row_of
 

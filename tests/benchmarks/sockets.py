@@ -28,7 +28,7 @@ OPENING_S = 0.01
 BOUND = 1.2
 MEMORY_BOUND_KB = 150.0
 POSITION_EVERY_S = 0.1
-"""How often the page and ``bridge.client`` tell how far they have played."""
+"""How often the page and ``bargein.client`` tell how far they have played."""
 
 _MICROPHONE = b"\x82\xfe" + struct.pack("!H", 640) + bytes(4) + bytes(640)
 _HANDSHAKE = (

@@ -13,7 +13,7 @@ from typing import Any
 import trio
 import trio.testing
 
-from routes import open_router
+from bargein.routes import open_router
 
 from ._bare import Conversation, Table
 from ._events import Chunk, Start, Stop

@@ -16,9 +16,9 @@ from time import process_time_ns
 
 import trio
 
-from bridge import App, Call, History
-from bridge.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
-from bridge.thread import SqliteThreads
+from bargein import App, Call, History
+from bargein.conversations import SqliteThreads
+from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 
 from ._measure import Row, Size, compare
 

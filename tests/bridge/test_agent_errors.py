@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import trio
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, Message
+from bargein.events import (
     AgentResponse,
     DTMFInput,
     ToolCall,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, ExpectErrors, open_call
-from nodes.tools import ToolRunner, tool
+from bargein.testing import Caller, ExpectErrors, open_call
+from bargein.tools import ToolRunner, tool
 
 
 def fails(message: object = None) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 import trio
 
-from bridge import Call
-from bridge._aloud import AFTER_CHARS, BEFORE_CHARS, LINGERS_S
-from bridge.events import (
+from bargein import Call
+from bargein.bridge._aloud import AFTER_CHARS, BEFORE_CHARS, LINGERS_S
+from bargein.events import (
     AgentResponse,
     DTMFInput,
     EmergencyStop,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 LONG = " ".join(f"word{n}" for n in range(60)) + "."
 

@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import AnswerHandle, Call, Message
-from bridge.events import (
+from bargein import AnswerHandle, Call, ChatNode, Message
+from bargein.events import (
     AgentError,
     AgentGenerationComplete,
     AgentHandoff,
@@ -22,10 +22,9 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, interrupt_everywhere, open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest
-from nodes.tools import finish, tool
+from bargein.llm import TextDelta, ToolCallRequest
+from bargein.testing import Caller, interrupt_everywhere, open_call
+from bargein.tools import finish, tool
 
 
 class Counter:

@@ -11,8 +11,9 @@ import pytest
 import structlog
 import trio
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.conversations import SqliteThreads, ThreadBusyError
+from bargein.events import (
     AgentError,
     AgentResponse,
     CallEnded,
@@ -24,8 +25,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from bridge.thread import SqliteThreads, ThreadBusyError
+from bargein.testing import open_call
 
 
 class Silence:

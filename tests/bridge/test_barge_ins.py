@@ -9,18 +9,17 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, ChatNode, Message
+from bargein.events import (
     AgentHandoff,
     AgentResponse,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, open_call
-from nodes import ChatNode
-from nodes.llm import ToolCallRequest
-from nodes.tools import finish, tool
+from bargein.llm import ToolCallRequest
+from bargein.testing import Caller, open_call
+from bargein.tools import finish, tool
 
 SECRET = "Your balance is nine. "
 """What the agent says, 2.2 s long; no line of a barge-in may hold a word of it."""

@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Call, Interruption, Message
-from bridge.events import (
+from bargein import Call, Interruption, Message
+from bargein.events import (
     AgentAudio,
     AgentGenerationComplete,
     AgentResponse,
@@ -21,7 +21,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, open_call
+from bargein.testing import Caller, open_call
 
 Generate = Callable[[Message], AsyncIterator[object]]
 

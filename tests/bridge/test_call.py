@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Bridge, Call, Message
-from bridge.events import (
+from bargein import Bridge, Call, Message
+from bargein.events import (
     AgentError,
     AgentGenerationComplete,
     AgentHandoff,
@@ -25,8 +25,8 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from routes import PublishLoop
+from bargein.routes import PublishLoop
+from bargein.testing import open_call
 from tests.living import living_tasks
 
 Answer = Callable[[Call], Awaitable[None]]

@@ -12,15 +12,15 @@ import trio
 import trio.lowlevel
 import trio.testing
 
-from bridge import App, Call, CallActionError, CanSendDTMF, CanTransfer, Message
-from bridge.events import (
+from bargein import App, Call, CallActionError, CanSendDTMF, CanTransfer, Message
+from bargein.events import (
     CallActionCompleted,
     CallActionFailed,
     DTMFOutput,
     TransferCall,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 BERLIN = "+4930123456"
 

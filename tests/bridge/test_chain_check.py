@@ -9,8 +9,8 @@ import pytest
 import structlog.testing
 import trio
 
-from bridge import Bridge, Call, Message
-from bridge.events import (
+from bargein import Bridge, Call, Message
+from bargein.events import (
     AgentHandoff,
     AgentResponse,
     CallStarted,
@@ -21,8 +21,8 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
-from routes import Route
+from bargein.routes import Route
+from bargein.testing import open_call
 
 Write = Callable[[Bridge], object]
 

@@ -14,14 +14,14 @@ import pytest
 import trio
 import trustme
 
-from bridge._cli import main
-from bridge.client import CallRefused, open_caller
-from bridge.server import read_token
+from bargein.bridge._cli import main
+from bargein.client import CallRefused, open_caller
+from bargein.server import read_token
 
-TALK = [sys.executable, "-m", "bridge", "talk"]
+TALK = [sys.executable, "-m", "bargein", "talk"]
 
 GOOD = """
-from bridge import App, Call
+from bargein import App, Call
 
 async def answer(call: Call) -> None:
     pass
@@ -47,7 +47,7 @@ def bargein(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([env.pop("PYTHONPATH", ""), str(root)]).strip(os.pathsep)
     return subprocess.run(
-        [sys.executable, "-m", "bridge", *arguments],
+        [sys.executable, "-m", "bargein", *arguments],
         cwd=cwd,
         env={**os.environ, **env, "PYTHONPATH": path},
         capture_output=True,
@@ -128,7 +128,7 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
     """The address has the name, and a caller may open this conversation and no other."""
     (folder / "kept.py").write_text(
         GOOD.replace(
-            "import App, Call", "import App, Call\nfrom bridge.thread import SqliteThreads"
+            "import App, Call", "import App, Call\nfrom bargein.conversations import SqliteThreads"
         )
         + "app = App(answer, threads=SqliteThreads('calls.db'))\n"
     )
@@ -171,7 +171,7 @@ def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
     """`talk` prints where to talk, and Ctrl+C ends it without an error."""
     agent = str(folder / "agent.py")
     process = subprocess.Popen(
-        [sys.executable, "-m", "bridge", "talk", agent, "--no-open", "--port", "0"],
+        [sys.executable, "-m", "bargein", "talk", agent, "--no-open", "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -194,7 +194,7 @@ def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
 def test_the_token_may_come_from_the_environment(folder):
     """A token in BARGEIN_TOKEN guards the calls of `serve`."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bridge", "serve", str(folder / "agent.py"), "--port", "0"],
+        [sys.executable, "-m", "bargein", "serve", str(folder / "agent.py"), "--port", "0"],
         env={**os.environ, "BARGEIN_TOKEN": "s3cret"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -320,7 +320,7 @@ def test_a_broken_command_is_told(plugins, tmp_path, name):
 
 def test_the_package_imports_no_nodes():
     """Importing the command line does not import what is above it."""
-    code = "import sys, bridge._cli; sys.exit(any(m.split('.')[0] == 'nodes' for m in sys.modules))"
+    code = "import sys, bargein.bridge._cli; sys.exit('bargein.nodes' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60).returncode == 0
 
@@ -329,7 +329,7 @@ def test_a_speech_engine_that_is_missing_is_one_line(folder):
     """An app whose speech cannot be opened ends with its message, not with a traceback."""
     (folder / "mute.py").write_text(
         "from contextlib import asynccontextmanager\n"
-        "from bridge import App\n"
+        "from bargein import App\n"
         "class Speech:\n"
         "    @asynccontextmanager\n"
         "    async def open(self):\n"
@@ -357,7 +357,9 @@ def test_what_a_caller_may_watch(folder, monkeypatch, arguments, level):
     """Served to others, a call shows no words of its own accord; talked to here, all of it."""
     monkeypatch.chdir(folder)
     given = []
-    monkeypatch.setattr("bridge._cli.run", lambda app, **options: given.append(options["limits"]))
+    monkeypatch.setattr(
+        "bargein.bridge._cli.run", lambda app, **options: given.append(options["limits"])
+    )
     assert main(arguments) == 0
     assert [limits.watch for limits in given] == [level]
 
@@ -403,7 +405,7 @@ def test_serve_speaks_tls(folder, tmp_path):
     leaf.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
     for pem in leaf.cert_chain_pems:
         pem.write_to_path(str(tmp_path / "cert.pem"), append=True)
-    command = [sys.executable, "-m", "bridge", "serve", str(folder / "agent.py"), "--port", "0"]
+    command = [sys.executable, "-m", "bargein", "serve", str(folder / "agent.py"), "--port", "0"]
     command += ["--cert", str(tmp_path / "cert.pem"), "--key", str(tmp_path / "key.pem")]
     context = ssl.create_default_context()
     authority.configure_trust(context)

@@ -8,14 +8,13 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.client import Arrival, CallOver, Clear, State, open_caller
-from bridge.server._handle_messages import (
+from bargein.bridge.server._handle_messages import (
     AnswerPermission,
     AskSnapshot,
     DescribeVerb,
     UseVerb,
 )
-from bridge.server._native import (
+from bargein.bridge.server._native import (
     AgentFrame,
     CallerAudio,
     Ended,
@@ -27,7 +26,8 @@ from bridge.server._native import (
     decode_client,
     encode,
 )
-from bridge.websocket import ConnectionClosed, accept, using
+from bargein.client import Arrival, CallOver, Clear, State, open_caller
+from bargein.websocket import ConnectionClosed, accept, using
 
 HELLO = Hello(call="c1", agent="a", audio=True)
 

@@ -9,17 +9,17 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, Message
+from bargein.events import (
     AgentResponse,
     DTMFInput,
     ToolCall,
     ToolResult,
     UserStartedSpeaking,
 )
-from bridge.testing import Caller, open_call
-from nodes.tools import ToolRunner, tool
-from routes import CodeExit, ScopeLeak
+from bargein.routes import CodeExit, ScopeLeak
+from bargein.testing import Caller, open_call
+from bargein.tools import ToolRunner, tool
 
 
 class Fatal(BaseException):

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import Call, Message, RouteDefinitionError
-from bridge.events import (
+from bargein import Call, Message, RouteDefinitionError
+from bargein.events import (
     AgentResponse,
     AgentSpeechCut,
     DTMFInput,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 
 class Teller:

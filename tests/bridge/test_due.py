@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bridge._due import (
+from bargein.bridge._due import (
     DONE_REPORT_S,
     FORESEEN_S,
     START_REPORT_S,
@@ -19,8 +19,8 @@ from bridge._due import (
     next_word_s,
     voice_until_s,
 )
-from bridge._ledger import Utterance
-from bridge.events import AgentAudio
+from bargein.bridge._ledger import Utterance
+from bargein.events import AgentAudio
 
 RUN = object()
 

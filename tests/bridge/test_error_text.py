@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 
-from bridge import Call, Message
-from bridge._error_text import detail, headline
-from bridge.events import AgentError, AgentResponse, DTMFInput, ToolCall, ToolResult
-from bridge.testing import open_call
-from nodes.llm import ChatModelError
-from nodes.speech import SpeechExtraError
-from nodes.tools import ToolRunner, tool
-from routes import Event
+from bargein import Call, Event, Message
+from bargein.bridge._error_text import detail, headline
+from bargein.events import AgentError, AgentResponse, DTMFInput, ToolCall, ToolResult
+from bargein.llm import ChatModelError
+from bargein.speech import SpeechExtraError
+from bargein.testing import open_call
+from bargein.tools import ToolRunner, tool
 
 
 def agent(fn: Callable[[Message], object]) -> Callable[[Call], Awaitable[None]]:

@@ -8,8 +8,8 @@ import inspect
 import pydantic
 import pytest
 
-from bridge import events
-from bridge.events import (
+from bargein import events
+from bargein.events import (
     AgentAudio,
     DTMFInput,
     TranscriptionFailed,
@@ -17,7 +17,7 @@ from bridge.events import (
     UserTranscriptionReceived,
     WordTiming,
 )
-from routes import Event, alias_of, class_of
+from bargein.routes import Event, alias_of, class_of
 
 MODELS = [
     cls

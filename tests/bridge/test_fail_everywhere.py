@@ -9,8 +9,8 @@ import pytest
 import structlog.testing
 import trio
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.events import (
     AgentAudio,
     AgentResponse,
     EndCall,
@@ -18,7 +18,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, Report, fail_everywhere
+from bargein.testing import Caller, Report, fail_everywhere
 
 
 async def answer(call: Call) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge._heard import heard_length, word_ends
-from bridge.events import WordTiming
+from bargein.bridge._heard import heard_length, word_ends
+from bargein.events import WordTiming
 
 
 def pieces(text: str) -> list[str]:

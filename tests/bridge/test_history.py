@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bridge import (
+from bargein import (
     AgentEntry,
     History,
     InterruptionRecord,
@@ -14,9 +14,9 @@ from bridge import (
     ToolRecord,
     UserEntry,
 )
-from bridge._history import directive_of
-from bridge.control import Verb
-from bridge.events import JobFinished, ToolCall, ToolResult
+from bargein.bridge._history import directive_of
+from bargein.control import Verb
+from bargein.events import JobFinished, ToolCall, ToolResult
 
 
 def record(turn: int, heard: str, verb: Verb = "barge_in", **more: Any) -> InterruptionRecord:

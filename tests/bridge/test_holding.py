@@ -6,8 +6,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Call
-from bridge.events import (
+from bargein import Call
+from bargein.events import (
     AgentHandoff,
     AgentResponse,
     AgentSpeechCut,
@@ -21,7 +21,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, open_call
+from bargein.testing import Caller, open_call
 
 TEXT = "one two three four five"
 WHOLE_S = len(TEXT) / 10

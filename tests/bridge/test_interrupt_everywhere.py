@@ -12,8 +12,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.bridge.testing._laws import LAWS, Trial, agent_entries, heard_stays_heard
+from bargein.bridge.testing._points import Point, Survey, choose
+from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
     DTMFInput,
@@ -26,9 +28,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, Report, asks_on, barge_in, interrupt_everywhere, open_call
-from bridge.testing._laws import LAWS, Trial, agent_entries, heard_stays_heard
-from bridge.testing._points import Point, Survey, choose
+from bargein.testing import Caller, Report, asks_on, barge_in, interrupt_everywhere, open_call
 
 pytestmark = pytest.mark.proof
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bridge._heard import word_ends
-from bridge._last_word import last_word_start_s
-from bridge.events import WordTiming
+from bargein.bridge._heard import word_ends
+from bargein.bridge._last_word import last_word_start_s
+from bargein.events import WordTiming
 
 TEXT = "one two three"
 WORDS = (WordTiming("one", 0.1, 0.4), WordTiming("two", 0.5, 0.8), WordTiming("three", 0.9, 1.5))

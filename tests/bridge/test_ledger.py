@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge._ledger import REPORT_TRUSTED_S, Utterance
-from bridge._segment import CHARS_PER_S
-from bridge.events import AgentAudio, WordTiming
+from bargein.bridge._ledger import REPORT_TRUSTED_S, Utterance
+from bargein.bridge._segment import CHARS_PER_S
+from bargein.events import AgentAudio, WordTiming
 
 RATE = 1000
 

@@ -7,10 +7,10 @@ import logging
 import pytest
 import structlog
 
-from bridge._logs import configure_logs
-from nodes.llm import ChatModelError
-from nodes.speech import SpeechExtraError
-from routes import RouteDefinitionError
+from bargein import RouteDefinitionError
+from bargein.bridge._logs import configure_logs
+from bargein.llm import ChatModelError
+from bargein.speech import SpeechExtraError
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bridge import AgentEntry, Call, Message, ToolEntry
-from bridge.events import (
+from bargein import AgentEntry, Call, Message, ToolEntry
+from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
     AgentSpeechSent,
@@ -18,7 +18,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, open_call
+from bargein.testing import Caller, open_call
 
 pytestmark = pytest.mark.parametrize("audio", [True, False], ids=["audio", "text"])
 

@@ -14,9 +14,9 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge import App, Call, Message
-from bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from bargein.events import (
     AgentGenerationComplete,
     AgentHandoff,
     AgentResponse,

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge import AgentEntry, InterruptionRecord, JobEntry, NoteEntry, ToolEntry, UserEntry
-from bridge._render import as_anthropic, as_chat, harmless, last_messages
-from bridge._words import OUTCOME_WORDS
-from bridge.control import VERBS
-from bridge.events import JobFinished, ToolCall, ToolResult
-from nodes.testing import anthropic_problems, chat_problems
+from bargein import AgentEntry, InterruptionRecord, JobEntry, NoteEntry, ToolEntry, UserEntry
+from bargein.bridge._render import as_anthropic, as_chat, harmless, last_messages
+from bargein.bridge._words import OUTCOME_WORDS
+from bargein.control import VERBS
+from bargein.events import JobFinished, ToolCall, ToolResult
+from bargein.testing import anthropic_problems, chat_problems
 
 FENCE = "f00d"
 
@@ -215,7 +215,7 @@ def test_two_interruptions_are_both_seen_in_order():
 
 def test_the_marker_names_the_tools():
     """Each with its outcome; what goes on is said to go on."""
-    from bridge import ToolRecord
+    from bargein import ToolRecord
 
     tools = (
         ToolRecord("a", "send", "completed", 1.0),

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridge import AgentEntry, InterruptionRecord, JobEntry, ToolEntry, ToolRecord, UserEntry
-from bridge._render import as_anthropic, as_chat
-from bridge._repair import repair
-from bridge.control import VERBS
-from bridge.control._verbs import STRENGTH
-from bridge.events import JobFinished, ToolCall, ToolResult
-from nodes.testing import anthropic_problems, chat_problems
+from bargein import AgentEntry, InterruptionRecord, JobEntry, ToolEntry, ToolRecord, UserEntry
+from bargein.bridge._render import as_anthropic, as_chat
+from bargein.bridge._repair import repair
+from bargein.bridge.control._verbs import STRENGTH
+from bargein.control import VERBS
+from bargein.events import JobFinished, ToolCall, ToolResult
+from bargein.testing import anthropic_problems, chat_problems
 
 
 def cut(turn: int, verb="cancel", **more) -> InterruptionRecord:

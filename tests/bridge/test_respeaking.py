@@ -14,13 +14,13 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge._given_audio import LONGEST_WORD_S
-from bridge._kept import SPARE_PIECES
-from bridge._ledger import Utterance
-from bridge._loudspeaker import Loudspeaker, Report
-from bridge._playout import CHUNK_S, LEAD_S, Playout
-from bridge.events import AgentAudio, WordTiming
-from routes._alarms import Alarms
+from bargein.bridge._given_audio import LONGEST_WORD_S
+from bargein.bridge._kept import SPARE_PIECES
+from bargein.bridge._ledger import Utterance
+from bargein.bridge._loudspeaker import Loudspeaker, Report
+from bargein.bridge._playout import CHUNK_S, LEAD_S, Playout
+from bargein.events import AgentAudio, WordTiming
+from bargein.routes._alarms import Alarms
 
 RATE = 1000
 SLACK_MS = 21

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import trio
 
-from bridge import Call
-from bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
-from bridge.events import (
+from bargein import Call
+from bargein.bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 
 async def spoken(*pieces: str, chars_per_s: float = 10) -> list[AgentAudio]:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import trio
 import trio.testing
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, Message
+from bargein.events import (
     AgentAudioComplete,
     AgentGenerationComplete,
     AgentResponse,
@@ -17,7 +17,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 VOICE_S = 10.0
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import trio
 import trio.testing
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, Message
+from bargein.events import (
     AgentResponse,
     StateChanged,
     ToolCall,
@@ -16,7 +16,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, open_call
+from bargein.testing import Caller, open_call
 
 
 def states(caller: Caller) -> list[tuple[float, str]]:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bridge import App
-from bridge._target import TargetError, load_app
+from bargein import App
+from bargein.bridge._target import TargetError, load_app
 
 GOOD = """
-from bridge import App
+from bargein import App
 
 async def answer(call):
     pass

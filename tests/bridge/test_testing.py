@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.conversations import SqliteThreads
+from bargein.events import (
     AgentResponse,
     CallEnded,
     CallStarted,
@@ -18,8 +19,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import CHARS_PER_S, open_call
-from bridge.thread import SqliteThreads
+from bargein.testing import CHARS_PER_S, open_call
 
 
 async def echo(call: Call) -> None:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, Message
+from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
     AgentSpeechCut,
@@ -16,7 +16,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 
 def agent(generate: object, **rule: object) -> object:

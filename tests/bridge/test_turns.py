@@ -8,10 +8,10 @@ from typing import Any
 import trio
 import trio.testing
 
-from bridge._ledger import Utterance
-from bridge._turns import Turns, outermost
-from bridge.events import DTMFInput, UserStoppedSpeaking
-from routes import Message, Run, current_run, open_router
+from bargein.bridge._ledger import Utterance
+from bargein.bridge._turns import Turns, outermost
+from bargein.events import DTMFInput, UserStoppedSpeaking
+from bargein.routes import Message, Run, current_run, open_router
 
 
 async def a_run(nursery: trio.Nursery, router: Any, name: str) -> Run:

@@ -8,8 +8,8 @@ import pytest
 import structlog
 import trio
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentError,

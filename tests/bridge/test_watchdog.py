@@ -20,16 +20,16 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bridge import App, Call
-from bridge._watchdog import watch_loop
-from bridge.client import Spoken, open_caller
-from bridge.server import open_server
+from bargein import App, Call
+from bargein.bridge._watchdog import watch_loop
+from bargein.client import Spoken, open_caller
+from bargein.server import open_server
 
 AGENT = """
 import os, signal, time
 import trio
-from bridge import App, Call
-from bridge.events import AgentResponse, UserTranscriptionReceived
+from bargein import App, Call
+from bargein.events import AgentResponse, UserTranscriptionReceived
 
 WORDS = {}
 
@@ -98,7 +98,7 @@ class Serving:
         self._log = folder / "log"
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bridge", "serve", f"{self.file}:app", "--port", "0"],
+                [sys.executable, "-m", "bargein", "serve", f"{self.file}:app", "--port", "0"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import trio
 
-from bridge.rehearsal._picture import draw
+from bargein.bridge.rehearsal._picture import draw
 
 from . import _rooms_cases, _talking, _turns_cases
 from ._found import Found

@@ -7,11 +7,10 @@ from typing import Any
 
 import trio
 
-from bridge import Call, UserEntry
-from bridge.events import AgentResponse, CallStarted, UserStartedSpeaking, UserStoppedSpeaking
-from nodes import ChatNode, ConversationContext, ReasoningNode
-from nodes.llm import TextDelta, ToolCallRequest
-from nodes.tools import tool
+from bargein import Call, ChatNode, ConversationContext, ReasoningNode, UserEntry
+from bargein.events import AgentResponse, CallStarted, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.llm import TextDelta, ToolCallRequest
+from bargein.tools import tool
 
 STORY = (
     "The lighthouse stands on a small island in the north. Nobody has lived there for many years, "

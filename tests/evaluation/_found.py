@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from bridge.rehearsal import Answer, Aside, Cut, Decision, Parts
-from bridge.rehearsal._aside import gaps_of, held_in
-from bridge.rehearsal._recording import RATE_HZ
-from bridge.rehearsal._sound import first_audible, last_audible, samples
+from bargein.bridge.rehearsal._aside import gaps_of, held_in
+from bargein.bridge.rehearsal._recording import RATE_HZ
+from bargein.bridge.rehearsal._sound import first_audible, last_audible, samples
+from bargein.rehearsal import Answer, Aside, Cut, Decision, Parts
 
 from ._row import Row, decided
 from ._stage import Take

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import Any
 
-from bridge.rehearsal import Decision
-from bridge.rehearsal._report import decision_in_words
+from bargein.bridge.rehearsal._report import decision_in_words
+from bargein.rehearsal import Decision
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 import structlog
 import trio
 
-from bridge import App, Call
-from bridge._app import Answer
-from bridge.client import Caller
-from bridge.rehearsal import Line, Rehearsal
-from bridge.rehearsal._call import Beside, make_call
-from bridge.rehearsal._caller import Conversation
-from bridge.rehearsal._ear import Ear, Messages
-from bridge.rehearsal._measure import Notes
-from bridge.rehearsal._microphone import Room
-from bridge.rehearsal._observer import Observer
-from bridge.server import open_server
-from nodes.speech import LocalSpeech
+from bargein import App, Call
+from bargein.bridge._app import Answer
+from bargein.bridge.rehearsal._call import Beside, make_call
+from bargein.bridge.rehearsal._caller import Conversation
+from bargein.bridge.rehearsal._ear import Ear, Messages
+from bargein.bridge.rehearsal._measure import Notes
+from bargein.bridge.rehearsal._microphone import Room
+from bargein.bridge.rehearsal._observer import Observer
+from bargein.client import Caller
+from bargein.rehearsal import Line, Rehearsal
+from bargein.server import open_server
+from bargein.speech import LocalSpeech
 
 from ._agents import STORY
 from ._row import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from bridge.rehearsal import Line, agent_falls_silent
+from bargein.rehearsal import Line, agent_falls_silent
 
 from ._agents import repeat
 from ._found import Found, latency_rows, pauses_of, problems

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from itertools import pairwise
 
-from nodes.speech import EspeakVoice, PiperVoice, SpeechPiece, TextToSpeech, resample
-from nodes.speech._clauses import ClauseSplitter
+from bargein.nodes.speech._clauses import ClauseSplitter
+from bargein.speech import EspeakVoice, PiperVoice, SpeechPiece, TextToSpeech, resample
 
 RATE_HZ = 16_000
 

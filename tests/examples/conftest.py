@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 import trio
 
-from bridge import AgentEntry
-from bridge.testing import Caller
+from bargein import AgentEntry
+from bargein.testing import Caller
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

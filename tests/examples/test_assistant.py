@@ -6,9 +6,9 @@ import json
 import httpx2
 import pytest
 
-from bridge.events import ToolCall, ToolResult
-from bridge.testing import open_call
-from nodes.llm import OpenAIChat
+from bargein.events import ToolCall, ToolResult
+from bargein.llm import OpenAIChat
+from bargein.testing import open_call
 
 from .conftest import heard, say
 

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 import trio
 
-from bridge.events import CallEnded
-from bridge.testing import open_call
-from nodes.llm import LocalChat, OpenAIChat, TextDelta
+from bargein.events import CallEnded
+from bargein.llm import LocalChat, OpenAIChat, TextDelta
+from bargein.testing import open_call
 
 pytestmark = pytest.mark.proof
 

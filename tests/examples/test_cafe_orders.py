@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.testing import open_call
+from bargein.testing import open_call
 
 from .conftest import end_of, say
 

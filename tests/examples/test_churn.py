@@ -17,9 +17,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Handle, open_agent
-from bridge.events import ToolCall, TurnEnded
-from nodes import ConversationContext
+from bargein import ConversationContext, Handle, open_agent
+from bargein.events import ToolCall, TurnEnded
 
 pytestmark = pytest.mark.proof
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bridge import App, Call
-from bridge.events import EmergencyStop
-from bridge.testing import Caller, Report, barge_in, interrupt_everywhere
+from bargein import App, Call
+from bargein.events import EmergencyStop
+from bargein.testing import Caller, Report, barge_in, interrupt_everywhere
 
 pytestmark = pytest.mark.proof
 

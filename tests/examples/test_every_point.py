@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import Call, Message, ToolEntry
-from bridge.events import (
+from bargein import Call, ChatNode, Message, ToolEntry
+from bargein.events import (
     PermissionRequested,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, barge_in, interrupt_everywhere
-from nodes import ChatNode
-from nodes.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
-from nodes.tools import commit, current_tool, finish, shield, tool
+from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
+from bargein.testing import Caller, barge_in, interrupt_everywhere
+from bargein.tools import commit, current_tool, finish, shield, tool
 
 pytestmark = pytest.mark.proof
 

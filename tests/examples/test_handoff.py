@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from bridge import UserEntry
-from bridge.events import AgentHandoff, AgentResponse
-from bridge.testing import open_call
+from bargein import UserEntry
+from bargein.events import AgentHandoff, AgentResponse
+from bargein.testing import open_call
 
 from .conftest import end_of, heard, say
 

@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from bridge.events import CallActionFailed, UserStartedSpeaking
-from bridge.testing import open_call
+from bargein.events import CallActionFailed, UserStartedSpeaking
+from bargein.testing import open_call
 
 from .conftest import end_of, heard, say
 

@@ -2,8 +2,8 @@
 
 import trio
 
-from bridge.events import DTMFInput
-from bridge.testing import open_call
+from bargein.events import DTMFInput
+from bargein.testing import open_call
 
 from .conftest import heard, say
 

@@ -1,6 +1,6 @@
 """An agent that answers what was said, and that speech interrupts."""
 
-from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
+from bargein.events import UserStartedSpeaking, UserStoppedSpeaking
 
 
 def answer_with(node):

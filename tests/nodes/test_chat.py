@@ -2,10 +2,10 @@
 
 import trio
 
-from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, Usage
+from bargein import ChatNode
+from bargein.events import UserStartedSpeaking, UserStoppedSpeaking
+from bargein.llm import TextDelta, Usage
+from bargein.testing import open_call
 
 from .answering import answer_with
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, ConversationContext, Message
+from bargein.events import (
     AgentResponse,
     AgentSpeechSent,
     DTMFInput,
@@ -19,8 +19,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import Caller, open_call
-from nodes import ConversationContext
+from bargein.testing import Caller, open_call
 
 
 async def answer(call: Call) -> None:

@@ -7,9 +7,9 @@ import json
 import pytest
 import trio
 
-from bridge import open_agent
-from bridge.control._caps import Caps
-from bridge.events import (
+from bargein import ChatNode, open_agent
+from bargein.bridge.control._caps import Caps
+from bargein.events import (
     AgentHandoff,
     AgentResponse,
     EmergencyStop,
@@ -21,11 +21,9 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.testing import chat_problems
-from nodes.tools import commit, shield, tool
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import chat_problems, open_call
+from bargein.tools import commit, shield, tool
 
 from .answering import answer_with
 

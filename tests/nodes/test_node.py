@@ -6,15 +6,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bridge import Call, Message
-from bridge.events import (
+from bargein import Call, Message, Node
+from bargein.events import (
     AgentResponse,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import Node
+from bargein.testing import open_call
 
 
 class Barista(Node):

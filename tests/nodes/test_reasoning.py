@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import Call, RouteDefinitionError
-from bridge.events import (
+from bargein import Call, ConversationContext, ReasoningNode, RouteDefinitionError
+from bargein.events import (
     AgentResponse,
     DTMFOutput,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
-from nodes import ConversationContext, ReasoningNode
+from bargein.testing import open_call
 
 
 class Counting(ReasoningNode):

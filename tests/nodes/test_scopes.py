@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from bridge import Caps
-from bridge.events import (
+from bargein import Caps, ChatNode, ReasoningNode
+from bargein.events import (
     AgentError,
     AgentResponse,
     TurnEnded,
@@ -13,9 +13,8 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import ChatNode, ReasoningNode
-from nodes.llm import TextDelta, Usage
+from bargein.llm import TextDelta, Usage
+from bargein.testing import open_call
 
 from .answering import answer_with
 

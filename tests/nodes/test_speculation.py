@@ -4,7 +4,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.events import (
+from bargein import ChatNode
+from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
     TurnLikelyOver,
@@ -13,11 +14,10 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes._speculation import UNCLAIMED_S, SpeculativeModel
-from nodes.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
-from nodes.tools import tool
+from bargein.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
+from bargein.nodes._speculation import UNCLAIMED_S, SpeculativeModel
+from bargein.testing import open_call
+from bargein.tools import tool
 
 from .answering import answer_with
 

@@ -7,7 +7,7 @@ import random
 
 import trio
 
-from routes._alarm_clock import SPARE_ENTRIES, AlarmClock
+from bargein.routes._alarm_clock import SPARE_ENTRIES, AlarmClock
 from tests.living import living_tasks
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import trio
 
-from routes._alarms import Alarms
+from bargein.routes._alarms import Alarms
 
 speaker: ContextVar[str] = ContextVar("speaker", default="nobody")
 

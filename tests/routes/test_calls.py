@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from routes import RouteDefinitionError
-from routes._calls import (
+from bargein import RouteDefinitionError
+from bargein.routes._calls import (
     fit,
     is_async_function,
     is_generator_function,

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 import trio
 
-from routes import Event, InterruptToken, open_router
+from bargein.routes import Event, InterruptToken, open_router
 from tests.living import living_tasks
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from routes import Event, RouteDefinitionError, alias_of, class_of, register
-from routes._events import classes_matching
+from bargein.routes import Event, RouteDefinitionError, alias_of, class_of, register
+from bargein.routes._events import classes_matching
 
 
 class Placed(Event):

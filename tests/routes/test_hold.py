@@ -4,7 +4,7 @@ from typing import Literal
 
 import trio
 
-from routes import Event, current_run, open_router
+from bargein.routes import Event, current_run, open_router
 
 
 class Go(Event):

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from routes import Event, Run, current_run, open_router
+from bargein.routes import Event, Run, current_run, open_router
 from tests.living import living_tasks
 
 UNWIND_S = HANDLER_S = 1.0

@@ -9,7 +9,7 @@ import pytest
 import structlog
 import trio
 
-from routes import Event, Run, current_run, open_router
+from bargein.routes import Event, Run, current_run, open_router
 from tests.living import living_tasks
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from pydantic import BaseModel
 
-from routes import Event, Message, RouteDefinitionError
-from routes._match import matcher, written_options
+from bargein import Event, Message, RouteDefinitionError
+from bargein.routes._match import matcher, written_options
 
 if TYPE_CHECKING:
     from decimal import Decimal

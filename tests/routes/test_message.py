@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from routes import Event, Message, open_router
+from bargein.routes import Event, Message, open_router
 
 
 class Said(Event):

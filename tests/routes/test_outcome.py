@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from routes import Decision, Interruption, Outcome
+from bargein.routes import Decision, Interruption, Outcome
 
 
 def test_the_outcome_words():

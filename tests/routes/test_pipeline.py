@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 import trio
 
-from routes import Event, StageTimeout, open_router
+from bargein.routes import Event, StageTimeout, open_router
 from tests.living import living_tasks
 
 

@@ -9,8 +9,8 @@ import trio
 import trio.testing
 from pydantic import BaseModel
 
-from routes import Event, PublishLoop, RouteDefinitionError, open_router
-from routes._router import DEPTH_LIMIT
+from bargein.routes import Event, PublishLoop, RouteDefinitionError, open_router
+from bargein.routes._router import DEPTH_LIMIT
 from tests.living import living_tasks
 
 

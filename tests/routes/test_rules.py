@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 import trio
 
-from routes import Event, InterruptToken, RouteDefinitionError, open_router
+from bargein.routes import Event, InterruptToken, RouteDefinitionError, open_router
 
 
 class Go(Event):

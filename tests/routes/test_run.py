@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 import trio
 
-from routes import Event, Interrupted, current_run, open_router
+from bargein.routes import Event, Interrupted, current_run, open_router
 
 
 class Go(Event):

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 import trio
 
-from routes import Event, ScopeLeak, StageTimeout, open_router
+from bargein.routes import Event, ScopeLeak, StageTimeout, open_router
 
 
 class Go(Event):

@@ -6,7 +6,7 @@ import pytest
 import structlog
 import trio
 
-from routes import Event, RouteDefinitionError, _sinks, open_router
+from bargein.routes import Event, RouteDefinitionError, _sinks, open_router
 
 
 class Go(Event):

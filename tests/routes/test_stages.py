@@ -2,8 +2,16 @@
 
 import pytest
 
-from routes import RouteDefinitionError
-from routes._stages import Broadcast, a_buffer, a_filter, a_map, a_stream, a_through, a_timeout
+from bargein import RouteDefinitionError
+from bargein.routes._stages import (
+    Broadcast,
+    a_buffer,
+    a_filter,
+    a_map,
+    a_stream,
+    a_through,
+    a_timeout,
+)
 
 
 def plain(value): ...

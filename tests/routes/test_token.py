@@ -5,7 +5,7 @@ import threading
 import pytest
 import trio
 
-from routes import Interrupted, InterruptToken
+from bargein import Interrupted, InterruptToken
 
 
 def test_a_fresh_token_is_quiet():

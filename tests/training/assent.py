@@ -23,11 +23,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nodes.models import path_of
-from nodes.speech import SileroModel, resample
-from nodes.speech._assent import HIDDEN, LOOKED_AT, levels, summary
-from nodes.speech._child_espeak import Espeak
-from nodes.speech._child_piper import Piper
+from bargein.nodes.speech._assent import HIDDEN, LOOKED_AT, levels, summary
+from bargein.nodes.speech._child_espeak import Espeak
+from bargein.nodes.speech._child_piper import Piper
+from bargein.speech import SileroModel, resample
+from bargein.weights import path_of
 
 from .phrases import HUMS, UH_HUHS, WORDS, sentences
 

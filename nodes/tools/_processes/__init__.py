@@ -1,6 +1,6 @@
 """Tools that run in processes of their own: commands, and Python functions in workers."""
 
-from nodes.processes import Ladder, StopReport, stop_process
+from bargein.nodes.processes import Ladder, StopReport, stop_process
 
 from ._command import CommandTool, command_tool
 from ._errors import (

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
-from nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
+from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
 
 from .._context import ToolContext
 from .._errors import BadArguments, ToolDefinitionError

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 import trio
 
-from nodes.processes import (
+from bargein.nodes.processes import (
     DEFAULT_LADDER,
     SPARE_S,
     TERM,

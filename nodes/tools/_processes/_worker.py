@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from nodes.processes import (
+from bargein.nodes.processes import (
     DEFAULT_LADDER,
     TERM,
     ChildError,

@@ -10,17 +10,16 @@ from typing import Any
 
 import trio
 
-from bridge import App, Call, Caps
-from bridge.events import (
+from bargein import App, Call, Caps, ChatNode
+from bargein.events import (
     AgentResponse,
     EndCall,
     ToolCall,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import CommandTool, ToolContext, shield, tool
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.tools import CommandTool, ToolContext, shield, tool
 
 COUNTS: list[str] = []
 

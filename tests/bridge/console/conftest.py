@@ -272,7 +272,7 @@ def open_chat(open_tty: Callable[..., Tty]) -> Callable[..., Tty]:
     """Start a console in a terminal, and wait until it can be talked to."""
 
     def start(*options: str, target: str = "agent:app", **keywords: object) -> Tty:
-        command = (sys.executable, "-m", "bridge", "chat", target, *options)
+        command = (sys.executable, "-m", "bargein", "chat", target, *options)
         tty = open_tty(*command, **keywords)
         tty.until("idle")
         return tty

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.console._cells import clean, columns, one_line, shorten, wrap
+from bargein.bridge.console._cells import clean, columns, one_line, shorten, wrap
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60).map(clean)
 

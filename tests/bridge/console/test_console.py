@@ -380,7 +380,7 @@ def test_a_thread_goes_on(open_chat, open_tty):
     tty = open_chat("--thread", "mine")
     tty.type("hello\r")
     tty.until("You said: hello")
-    other = open_tty(sys.executable, "-m", "bridge", "chat", "agent:app", "--thread", "mine")
+    other = open_tty(sys.executable, "-m", "bargein", "chat", "agent:app", "--thread", "mine")
     assert other.end() == 1
     assert "'mine' is open in another call" in other.screen.everything().replace("\n", "")
     assert other.is_restored()

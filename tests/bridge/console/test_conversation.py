@@ -9,16 +9,15 @@ from dataclasses import replace
 import pytest
 import trio
 
-from bridge import App, Call, UserEntry
-from bridge.console._conversation import Conversation
-from bridge.console._lines import Line
-from bridge.console._narrator import Narrator
-from bridge.console._session import Session, earlier_lines
-from bridge.console._status import question_lines, queued_lines, status_line, tool_lines
-from bridge.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import finish, tool
+from bargein import App, Call, ChatNode, UserEntry
+from bargein.bridge.console._conversation import Conversation
+from bargein.bridge.console._lines import Line
+from bargein.bridge.console._narrator import Narrator
+from bargein.bridge.console._session import Session, earlier_lines
+from bargein.bridge.console._status import question_lines, queued_lines, status_line, tool_lines
+from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.tools import finish, tool
 
 
 class Shown:

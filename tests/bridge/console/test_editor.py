@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.console._editor import MAX_HISTORY, LineEditor
-from bridge.console._keys import Key
+from bargein.bridge.console._editor import MAX_HISTORY, LineEditor
+from bargein.bridge.console._keys import Key
 
 
 def typed(*keys: str, editor: LineEditor | None = None) -> LineEditor:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bridge.console._keys import LONE_ESC_S, MAX_PASTE, SEQUENCE_S, Key, KeyParser
+from bargein.bridge.console._keys import LONE_ESC_S, MAX_PASTE, SEQUENCE_S, Key, KeyParser
 
 KEYS = {
     b"\r": "enter",

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from bridge.console._lines import Line, encodable, seconds
-from bridge.console._narrator import _OUTCOMES, Narrator, arguments_text
-from bridge.control import ToolOutcome
-from bridge.events import (
+from bargein.bridge.console._lines import Line, encodable, seconds
+from bargein.bridge.console._narrator import _OUTCOMES, Narrator, arguments_text
+from bargein.control import ToolOutcome
+from bargein.events import (
     AgentError,
     AgentHandoff,
     AgentResponse,

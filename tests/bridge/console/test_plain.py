@@ -16,7 +16,7 @@ def run_chat(folder, environment):
 
     def run(lines, *options, target="agent:app", code=0):
         result = subprocess.run(
-            [sys.executable, "-m", "bridge", "chat", target, *options],
+            [sys.executable, "-m", "bargein", "chat", target, *options],
             cwd=folder,
             env={**os.environ, **environment},
             input=lines,
@@ -134,7 +134,7 @@ def test_a_log_that_cannot_be_written(run_chat):
 def test_a_reader_that_stops(folder, environment):
     """When nobody reads the answers any more, the console ends."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bridge", "chat", "agent:app"],
+        [sys.executable, "-m", "bargein", "chat", "agent:app"],
         cwd=folder,
         env={**os.environ, **environment},
         stdin=subprocess.PIPE,
@@ -156,7 +156,7 @@ def test_a_reader_that_stops(folder, environment):
 def test_signals(folder, environment, number, code):
     """SIGTERM ends it; Ctrl+C interrupts, and leaves when it comes twice."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bridge", "chat", "agent:app"],
+        [sys.executable, "-m", "bargein", "chat", "agent:app"],
         cwd=folder,
         env={**os.environ, **environment},
         stdin=subprocess.PIPE,
@@ -182,7 +182,7 @@ def test_signals(folder, environment, number, code):
 
 def test_a_terminal_that_cannot_be_drawn_on(open_tty):
     """On a dumb terminal the conversation goes line by line, without a control sequence."""
-    tty = open_tty(sys.executable, "-m", "bridge", "chat", "agent:app", TERM="dumb")
+    tty = open_tty(sys.executable, "-m", "bargein", "chat", "agent:app", TERM="dumb")
     time.sleep(1.0)
     tty.type("hello\r")
     tty.until("You said: hello")
@@ -195,7 +195,7 @@ def test_a_terminal_that_cannot_be_drawn_on(open_tty):
 
 def test_a_question_on_a_terminal_that_cannot_be_drawn_on(open_tty):
     """What a tool wants to do is shown before it is answered, and the next question after that."""
-    tty = open_tty(sys.executable, "-m", "bridge", "chat", "agent:app", TERM="dumb")
+    tty = open_tty(sys.executable, "-m", "bargein", "chat", "agent:app", TERM="dumb")
     time.sleep(1.0)
     tty.type("delete a.txt\r")
     tty.until('May delete(path="a.txt") run?')
@@ -236,7 +236,7 @@ def test_an_error_is_shown_whole(run_chat, folder):
 def test_half_a_terminal(open_tty, stream):
     """With only one of its streams redirected, the conversation goes line by line."""
     redirected = "< lines" if stream == "in" else "| cat"
-    command = f"printf 'hello\\n' > lines; {sys.executable} -m bridge chat agent:app {redirected}"
+    command = f"printf 'hello\\n' > lines; {sys.executable} -m bargein chat agent:app {redirected}"
     tty = open_tty("bash", "-c", command)
     if stream == "out":
         time.sleep(1.0)
@@ -249,7 +249,7 @@ def test_half_a_terminal(open_tty, stream):
 def test_an_answer_that_is_not_async_is_told(run_chat, folder):
     """The console watches the answer from outside; what is wrong with it is told all the same."""
     (folder / "plain.py").write_text(
-        "from bridge import App\ndef answer(call):\n    pass\napp = App(answer)\n"
+        "from bargein import App\ndef answer(call):\n    pass\napp = App(answer)\n"
     )
     result = run_chat("hello\n", target="plain:app", code=1)
     assert "answer() gave NoneType; write async def" in result.stderr

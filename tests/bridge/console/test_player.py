@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from bridge.console._player import RAMP_SAMPLES, Player
+from bargein.bridge.console._player import RAMP_SAMPLES, Player
 
 RATE = 24_000
 FRAME = 480

@@ -3,9 +3,9 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge.console._cells import clean, columns
-from bridge.console._lines import Line
-from bridge.console._screen import Live, Painter, Row, Transcript, frame_of, rows_of
+from bargein.bridge.console._cells import clean, columns
+from bargein.bridge.console._lines import Line
+from bargein.bridge.console._screen import Live, Painter, Row, Transcript, frame_of, rows_of
 
 
 def shown(live: Live, width: int, height: int) -> list[str]:

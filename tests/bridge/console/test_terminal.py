@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-CHAT = (sys.executable, "-m", "bridge", "chat")
+CHAT = (sys.executable, "-m", "bargein", "chat")
 
 
 def test_ctrl_c_twice(open_chat):

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 import trio
 
-from bridge import App, Call
-from bridge.console import VoiceError, VoiceExtraError
-from bridge.console._lines import Line
-from bridge.console._session import Session
-from bridge.console._voice import MachineVoice
-from bridge.events import (
+from bargein import App, Call
+from bargein.bridge.console import VoiceError, VoiceExtraError
+from bargein.bridge.console._lines import Line
+from bargein.bridge.console._session import Session
+from bargein.bridge.console._voice import MachineVoice
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,

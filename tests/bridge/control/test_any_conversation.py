@@ -17,10 +17,10 @@ import trio.testing
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from bridge import AgentEntry, Call, ToolEntry, UserEntry
-from bridge.control._caps import Caps
-from bridge.control._verbs import VERBS
-from bridge.events import (
+from bargein import AgentEntry, Call, ChatNode, ToolEntry, UserEntry
+from bargein.bridge.control._caps import Caps
+from bargein.bridge.control._verbs import VERBS
+from bargein.events import (
     AgentResponse,
     PermissionRequested,
     ToolCall,
@@ -29,10 +29,9 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import commit, finish, shield, tool
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import Caller, open_call
+from bargein.tools import commit, finish, shield, tool
 from tests.living import living_tasks
 
 pytestmark = pytest.mark.proof

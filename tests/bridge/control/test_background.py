@@ -9,18 +9,17 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Call, InterruptToken, Message, current_run, open_agent
-from bridge.events import (
+from bargein import Call, ChatNode, InterruptToken, Message, current_run, open_agent
+from bargein.events import (
     AgentResponse,
     JobFinished,
     TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import ToolContext, tool
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import open_call
+from bargein.tools import ToolContext, tool
 
 WORDS = "one two three four five six seven eight"
 

@@ -7,10 +7,10 @@ import math
 import pytest
 import trio
 
-from bridge.control._caps import CAPS, ActiveClock, Capped, Caps, Meter, current_meter
-from bridge.events import AgentResponse, CapWarning, UserStoppedSpeaking
-from bridge.testing import open_call
-from routes import current_run
+from bargein import current_run
+from bargein.bridge.control._caps import CAPS, ActiveClock, Capped, Caps, Meter, current_meter
+from bargein.events import AgentResponse, CapWarning, UserStoppedSpeaking
+from bargein.testing import open_call
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from typing import Any
 
 import trio
 
-from bridge import open_agent
-from bridge.events import ToolResult, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
-from nodes import ChatNode
-from nodes.llm import ToolCallRequest, Usage
-from nodes.tools import finish, shield, tool
+from bargein import ChatNode, open_agent
+from bargein.events import ToolResult, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.llm import ToolCallRequest, Usage
+from bargein.tools import finish, shield, tool
 
 
 @tool(policy="cancel", read_only=True)
@@ -176,7 +175,7 @@ async def test_shutdown_gives_tools_their_time(autojump_clock):
 
 async def test_a_tool_that_has_begun_is_marked_before_it_acts(autojump_clock):
     """What is on disk while a tool runs reads, after a kill, as one that may have run."""
-    from bridge._repair import repair
+    from bargein.bridge._repair import repair
 
     async with open_agent(agent("pay")) as handle:
         handle.send_input("go")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import Handle, open_agent
-from bridge.control._verbs import VERBS
-from bridge.events import (
+from bargein import Handle, ReasoningNode, open_agent
+from bargein.bridge.control._verbs import VERBS
+from bargein.events import (
     AgentResponse,
     InputReturned,
     JobFinished,
@@ -20,8 +20,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
-from nodes import ReasoningNode
+from bargein.testing import open_call
 
 WORDS = ["one", "two", "three", "four", "five", "six", ""][:6]
 
@@ -324,7 +323,7 @@ async def test_a_late_watcher_gets_a_snapshot_first(autojump_clock):
 
 async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
     """It gets a snapshot for what it missed, and never misses the end of a turn."""
-    from bridge.control._feed import FEED_LIMIT, Snapshot
+    from bargein.bridge.control._feed import FEED_LIMIT, Snapshot
 
     class Flood(ReasoningNode):
         async def process_context(self, context: Any) -> AsyncIterator[Any]:

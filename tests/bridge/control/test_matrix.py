@@ -15,19 +15,18 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Call
-from bridge.control._verbs import VERBS, Verb
-from bridge.events import (
+from bargein import Call, ChatNode
+from bargein.bridge.control._verbs import VERBS, Verb
+from bargein.events import (
     PermissionRequested,
     ToolResult,
     TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import Caller, open_call
-from nodes import ChatNode
-from nodes.llm import AnswerProgress, TextDelta, ToolCallRequest, Usage
-from nodes.tools import finish, tool
+from bargein.llm import AnswerProgress, TextDelta, ToolCallRequest, Usage
+from bargein.testing import Caller, open_call
+from bargein.tools import finish, tool
 
 PHASES = (
     "idle",

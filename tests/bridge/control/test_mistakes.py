@@ -12,14 +12,13 @@ import pytest
 import trio
 from pydantic import BaseModel
 
-from bridge import Call, Handle, open_agent
-from bridge._caller_line import CallerLine
-from bridge.client import Caller
-from bridge.control import VERBS
-from bridge.events import AgentResponse, UserStartedSpeaking
-from bridge.server._native import ClientMessage, Hello, ProtocolViolation, decode_client
-from bridge.server._outbox import Outbox
-from nodes import ReasoningNode
+from bargein import Call, Handle, ReasoningNode, open_agent
+from bargein.bridge._caller_line import CallerLine
+from bargein.bridge.server._native import ClientMessage, Hello, ProtocolViolation, decode_client
+from bargein.bridge.server._outbox import Outbox
+from bargein.client import Caller
+from bargein.control import VERBS
+from bargein.events import AgentResponse, UserStartedSpeaking
 
 
 class Counter(ReasoningNode):

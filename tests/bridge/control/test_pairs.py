@@ -12,12 +12,11 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import Handle, Receipt, open_agent
-from bridge.control import STRENGTH, VERBS, Verb
-from bridge.events import ToolResult, TurnEnded
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import finish, tool
+from bargein import ChatNode, Handle, Receipt, open_agent
+from bargein.control import STRENGTH, VERBS, Verb
+from bargein.events import ToolResult, TurnEnded
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.tools import finish, tool
 
 # receipt: how that of the second verb reads, see WORDS; state: right after; outcome: of the turn;
 # record: the verb of its record; asked: how often the model was asked within 10 s after.

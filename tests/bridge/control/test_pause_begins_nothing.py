@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import open_agent
-from bridge.events import ToolCall
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import tool
+from bargein import ChatNode, open_agent
+from bargein.events import ToolCall
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.tools import tool
 
 
 class Model:

@@ -6,15 +6,15 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.control._permissions import Permissions
-from bridge.events import (
+from bargein import current_run
+from bargein.bridge.control._permissions import Permissions
+from bargein.events import (
     PermissionAnswered,
     PermissionRequested,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing import open_call
-from routes import current_run
+from bargein.testing import open_call
 
 
 @asynccontextmanager

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bridge import Call, Message
-from bridge.control._states import STATES, TABLE, IllegalStep, check_step, diagram
-from bridge.control._verbs import STRENGTH, VERBS
-from bridge.events import AgentResponse, StateChanged, UserStoppedSpeaking
-from bridge.testing import open_call
+from bargein import Call, Message
+from bargein.bridge.control._states import STATES, TABLE, IllegalStep, check_step, diagram
+from bargein.bridge.control._verbs import STRENGTH, VERBS
+from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
+from bargein.testing import open_call
 
 
 def test_every_state_says_what_every_verb_does():

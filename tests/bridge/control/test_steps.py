@@ -3,10 +3,10 @@
 import pytest
 import trio
 
-from bridge import Call
-from bridge.control import StepList
-from bridge.events import AgentResponse, ToolCall, ToolResult, UserTranscriptionReceived
-from bridge.testing import open_call
+from bargein import Call
+from bargein.control import StepList
+from bargein.events import AgentResponse, ToolCall, ToolResult, UserTranscriptionReceived
+from bargein.testing import open_call
 
 
 def short(steps, now_s):

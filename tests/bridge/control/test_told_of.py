@@ -7,12 +7,11 @@ from typing import Any
 
 import trio
 
-from bridge import Call, Interruption, Message
-from bridge.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import tool
+from bargein import Call, ChatNode, Interruption, Message
+from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import open_call
+from bargein.tools import tool
 
 told: list[Interruption] = []
 

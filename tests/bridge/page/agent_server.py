@@ -21,8 +21,8 @@ from typing import Any
 import structlog
 import trio
 
-from bridge import App, Call, Caps
-from bridge.events import (
+from bargein import App, Call, Caps, ChatNode, Message
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
@@ -33,11 +33,9 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.server import open_server
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import finish, tool
-from routes import Message
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.server import open_server
+from bargein.tools import finish, tool
 
 RATE_HZ = 24_000
 MS_PER_CHAR = 60

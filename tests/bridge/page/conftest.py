@@ -58,7 +58,7 @@ def find_browser() -> str:
 
 def page_folder() -> Path:
     """Where the page lies inside the bridge package that is under test."""
-    spec = importlib.util.find_spec("bridge")
+    spec = importlib.util.find_spec("bargein.bridge")
     assert spec is not None
     assert spec.submodule_search_locations is not None
     return Path(next(iter(spec.submodule_search_locations))) / "page"

@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from bridge import App
+from bargein import App
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HERE = Path(__file__).parent

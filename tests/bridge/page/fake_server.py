@@ -25,8 +25,8 @@ import drawer_scripts
 import trio
 from websockets.http11 import Response
 
-from bridge.server._http import Gate
-from bridge.websocket import ConnectionClosed, HttpRequest, WebSocket, accept, http_response, using
+from bargein.bridge.server._http import Gate
+from bargein.websocket import ConnectionClosed, HttpRequest, WebSocket, accept, http_response, using
 
 TYPES = {
     ".html": "text/html; charset=utf-8",

@@ -28,8 +28,9 @@ from typing import Any
 import structlog
 import trio
 
-from bridge import App, Call, Message
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.conversations import SqliteThreads
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
@@ -38,8 +39,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.server import Limits, open_server
-from bridge.thread import SqliteThreads
+from bargein.server import Limits, open_server
 
 RATE_HZ = 24_000
 MS_PER_CHAR = 60

@@ -8,10 +8,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge._ledger import Utterance
-from bridge._playout import Playout
-from bridge.events import AgentAudio
-from routes._alarms import Alarms
+from bargein.bridge._ledger import Utterance
+from bargein.bridge._playout import Playout
+from bargein.events import AgentAudio
+from bargein.routes._alarms import Alarms
 
 RATE = 1000
 

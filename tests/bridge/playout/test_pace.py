@@ -8,10 +8,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge._due import TICK_S, VOICE_S
-from bridge._ledger import Utterance
-from bridge._playout import CHUNK_S, LEAD_S, Playout
-from routes._alarms import Alarms
+from bargein.bridge._due import TICK_S, VOICE_S
+from bargein.bridge._ledger import Utterance
+from bargein.bridge._playout import CHUNK_S, LEAD_S, Playout
+from bargein.routes._alarms import Alarms
 
 from .conftest import Deck, FakeRun, add, say
 

@@ -8,9 +8,9 @@ import pytest
 import trio
 import trio.testing
 
-from bridge._due import DONE_REPORT_S
-from bridge._ledger import Utterance
-from bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
+from bargein.bridge._due import DONE_REPORT_S
+from bargein.bridge._ledger import Utterance
+from bargein.bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
 
 from .conftest import FakeRun, add, say
 

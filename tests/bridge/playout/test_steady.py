@@ -9,10 +9,10 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridge._ledger import Utterance
-from bridge._playout import Playout
-from bridge.events import AgentAudio
-from routes._alarms import Alarms
+from bargein.bridge._ledger import Utterance
+from bargein.bridge._playout import Playout
+from bargein.events import AgentAudio
+from bargein.routes._alarms import Alarms
 
 from .conftest import RATE, Deck, HoldingDeck
 

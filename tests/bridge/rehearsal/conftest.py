@@ -13,9 +13,9 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import App, Call, Message
-from bridge.client import Caller, open_caller
-from bridge.events import (
+from bargein import App, Call, Message
+from bargein.client import Caller, open_caller
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
@@ -29,7 +29,7 @@ from bridge.events import (
     UserTranscriptionReceived,
     WordTiming,
 )
-from bridge.server import open_server
+from bargein.server import open_server
 
 LETTER_S = 0.03
 QUIET_FRAMES = 10

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bridge.client import Heard
-from bridge.rehearsal import Decision, Held, Line, Recording, Said, agent_has_spoken
-from bridge.rehearsal._aside import find_aside, gaps_of, lost_s
-from bridge.rehearsal._measure import Fence, Notes
-from bridge.rehearsal._recording import record
-from bridge.rehearsal._sound import to_pcm
+from bargein.bridge.rehearsal._aside import find_aside, gaps_of, lost_s
+from bargein.bridge.rehearsal._measure import Fence, Notes
+from bargein.bridge.rehearsal._recording import record
+from bargein.bridge.rehearsal._sound import to_pcm
+from bargein.client import Heard
+from bargein.rehearsal import Decision, Held, Line, Recording, Said, agent_has_spoken
 
 Tone = Callable[..., Any]
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import App, Call
-from bridge.client import Heard
-from bridge.events import AgentError
-from bridge.rehearsal import Cue, Line, agent_falls_silent, agent_has_spoken
-from bridge.rehearsal._caller import Conversation, heard_until
-from bridge.rehearsal._ear import Ear, Messages
-from bridge.rehearsal._microphone import Microphone
+from bargein import App, Call
+from bargein.bridge.rehearsal._caller import Conversation, heard_until
+from bargein.bridge.rehearsal._ear import Ear, Messages
+from bargein.bridge.rehearsal._microphone import Microphone
+from bargein.client import Heard
+from bargein.events import AgentError
+from bargein.rehearsal import Cue, Line, agent_falls_silent, agent_has_spoken
 
 Ring = Callable[..., Any]
 Clock = trio.testing.MockClock

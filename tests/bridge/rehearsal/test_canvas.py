@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from bridge.rehearsal._canvas import SCALE, Canvas
+from bargein.bridge.rehearsal._canvas import SCALE, Canvas
 
 WHITE = (255, 255, 255)
 RED = (255, 0, 0)
@@ -93,7 +93,7 @@ def test_any_script_can_be_written(tmp_path: Path) -> None:
 
 def test_without_a_system_font_accents_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no font for a text, the letters are written without their accents."""
-    monkeypatch.setattr("bridge.rehearsal._canvas._SYSTEM_FONTS", ())
+    monkeypatch.setattr("bargein.bridge.rehearsal._canvas._SYSTEM_FONTS", ())
     canvas = Canvas(200, 50, ["café"])
     assert canvas.text_width("café", 14) == canvas.text_width("cafe", 14)
 

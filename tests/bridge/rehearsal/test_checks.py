@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from bridge._fades import fades_of
-from bridge.client import Heard
-from bridge.rehearsal import (
+from bargein.bridge._fades import fades_of
+from bargein.bridge.rehearsal._checks import run_checks, speaking_rate
+from bargein.bridge.rehearsal._recording import record
+from bargein.client import Heard
+from bargein.rehearsal import (
     Aside,
     Cut,
     Decision,
@@ -22,8 +24,6 @@ from bridge.rehearsal import (
     likeness,
     words,
 )
-from bridge.rehearsal._checks import run_checks, speaking_rate
-from bridge.rehearsal._recording import record
 
 SAID = Said(Line("no wait", agent_has_spoken(1), interrupts=True), 2.0, 3.0)
 GOOD = Cut(

@@ -9,10 +9,8 @@ from typing import Any
 
 from PIL import ImageColor
 
-from bridge.client import Heard
-from bridge.rehearsal import Aside, Cut, Decision, Held, Line, Recording, Said, agent_has_spoken
-from bridge.rehearsal._canvas import Canvas
-from bridge.rehearsal._closeup import (
+from bargein.bridge.rehearsal._canvas import Canvas
+from bargein.bridge.rehearsal._closeup import (
     AFTER_S,
     BEFORE_S,
     CLOSEUP_HEIGHT,
@@ -21,9 +19,11 @@ from bridge.rehearsal._closeup import (
     draw_aside,
     draw_closeup,
 )
-from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, HELD, HELD_PALE
-from bridge.rehearsal._recording import record
-from bridge.rehearsal._sound import to_pcm
+from bargein.bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, HELD, HELD_PALE
+from bargein.bridge.rehearsal._recording import record
+from bargein.bridge.rehearsal._sound import to_pcm
+from bargein.client import Heard
+from bargein.rehearsal import Aside, Cut, Decision, Held, Line, Recording, Said, agent_has_spoken
 
 SAID = Said(Line("No.", agent_has_spoken(1), interrupts=True), 4.0, 4.6)
 MADE = Cut(SAID, utterance=1, silent_at_s=4.2, latency_s=0.2, is_told=True, heard="a", unheard="b")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridge.rehearsal import cough
-from bridge.rehearsal._cough import PEAK
-from bridge.rehearsal._sound import samples
+from bargein.bridge.rehearsal._cough import PEAK
+from bargein.bridge.rehearsal._sound import samples
+from bargein.rehearsal import cough
 
 
 def pitch_strength(pcm: bytes) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import App
-from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
-from bridge.rehearsal import Perception
-from bridge.rehearsal._ear import Ear
-from bridge.rehearsal._observer import Observer
+from bargein import App
+from bargein.bridge.rehearsal._ear import Ear
+from bargein.bridge.rehearsal._observer import Observer
+from bargein.events import UserStartedSpeaking, UserStoppedSpeaking
+from bargein.rehearsal import Perception
 
 Ring = Callable[[App], Any]
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from bridge.rehearsal import RehearsalExtraError
-from bridge.rehearsal._extra import need
+from bargein.bridge.rehearsal._extra import need
+from bargein.rehearsal import RehearsalExtraError
 
 
 def test_need_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridge.client import Arrival, Heard
-from bridge.rehearsal import Cut, Line, Said, agent_has_spoken
-from bridge.rehearsal._measure import (
+from bargein.bridge.rehearsal._measure import (
     Fence,
     Notes,
     audible_at,
@@ -19,9 +17,11 @@ from bridge.rehearsal._measure import (
     find_cut,
     heard_of_turn,
 )
-from bridge.rehearsal._observer import Metric
-from bridge.rehearsal._recording import Recording, record
-from bridge.rehearsal._sound import to_pcm
+from bargein.bridge.rehearsal._observer import Metric
+from bargein.bridge.rehearsal._recording import Recording, record
+from bargein.bridge.rehearsal._sound import to_pcm
+from bargein.client import Arrival, Heard
+from bargein.rehearsal import Cut, Line, Said, agent_has_spoken
 
 Tone = Callable[..., Any]
 

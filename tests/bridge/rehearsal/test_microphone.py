@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import App, Call
-from bridge.events import UserAudio
-from bridge.rehearsal._microphone import Microphone
-from bridge.rehearsal._sound import first_audible, samples, to_pcm
+from bargein import App, Call
+from bargein.bridge.rehearsal._microphone import Microphone
+from bargein.bridge.rehearsal._sound import first_audible, samples, to_pcm
+from bargein.events import UserAudio
 
 Ring = Callable[..., Any]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import trio
 
-from bridge import App
-from bridge.events import (
+from bargein import App
+from bargein.bridge.rehearsal._observer import Metric, Observer
+from bargein.events import (
     AgentSpeechHeld,
     AgentSpeechReleased,
     LogMetric,
@@ -16,8 +17,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.rehearsal import Decision, Held
-from bridge.rehearsal._observer import Metric, Observer
+from bargein.rehearsal import Decision, Held
 
 
 async def test_generated_text_and_audio_are_noted(

@@ -11,8 +11,25 @@ from typing import Any
 import pytest
 from PIL import Image, ImageColor
 
-from bridge.client import Heard
-from bridge.rehearsal import (
+from bargein.bridge.rehearsal._canvas import SCALE
+from bargein.bridge.rehearsal._closeup import CLOSEUP_HEIGHT
+from bargein.bridge.rehearsal._colors import (
+    AGENT,
+    CALLER,
+    CUT,
+    DROPPED,
+    HELD,
+    HELD_PALE,
+    SENT,
+    STATES,
+)
+from bargein.bridge.rehearsal._measure import Fence, Notes, find_cut
+from bargein.bridge.rehearsal._picture import LEAST_WIDTH, LEFT, RIGHT, draw
+from bargein.bridge.rehearsal._recording import record
+from bargein.bridge.rehearsal._result import Check
+from bargein.bridge.rehearsal._sound import to_pcm
+from bargein.client import Heard
+from bargein.rehearsal import (
     Aside,
     Decision,
     Held,
@@ -22,14 +39,6 @@ from bridge.rehearsal import (
     agent_falls_silent,
     agent_has_spoken,
 )
-from bridge.rehearsal._canvas import SCALE
-from bridge.rehearsal._closeup import CLOSEUP_HEIGHT
-from bridge.rehearsal._colors import AGENT, CALLER, CUT, DROPPED, HELD, HELD_PALE, SENT, STATES
-from bridge.rehearsal._measure import Fence, Notes, find_cut
-from bridge.rehearsal._picture import LEAST_WIDTH, LEFT, RIGHT, draw
-from bridge.rehearsal._recording import record
-from bridge.rehearsal._result import Check
-from bridge.rehearsal._sound import to_pcm
 
 Tone = Callable[..., Any]
 

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from bridge.rehearsal._placing import Mark, Place, rows_below, sides
+from bargein.bridge.rehearsal._placing import Mark, Place, rows_below, sides
 
 
 def check_rows(marks: list[Mark], places: list[Place | None]) -> None:

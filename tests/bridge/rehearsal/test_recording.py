@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bridge.client import Heard
-from bridge.rehearsal._recording import RATE_HZ, Recording, Span, record
-from bridge.rehearsal._sound import to_pcm
+from bargein.bridge.rehearsal._recording import RATE_HZ, Recording, Span, record
+from bargein.bridge.rehearsal._sound import to_pcm
+from bargein.client import Heard
 
 Tone = Callable[..., Any]
 

@@ -15,8 +15,9 @@ import pytest
 import trio
 from PIL import Image
 
-from bridge import App
-from bridge.rehearsal import (
+from bargein import App
+from bargein.bridge.rehearsal._sound import samples
+from bargein.rehearsal import (
     Line,
     Rehearsal,
     RehearsalExtraError,
@@ -24,7 +25,6 @@ from bridge.rehearsal import (
     agent_has_spoken,
     rehearse,
 )
-from bridge.rehearsal._sound import samples
 
 SCRIPT = (
     Line("large latte", agent_falls_silent(0.3)),

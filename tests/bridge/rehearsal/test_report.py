@@ -6,7 +6,9 @@ import json
 from array import array
 from dataclasses import replace
 
-from bridge.rehearsal import (
+from bargein.bridge.rehearsal._recording import Recording
+from bargein.bridge.rehearsal._report import as_json, decision_in_words, parts_in_words
+from bargein.rehearsal import (
     Answer,
     Aside,
     Check,
@@ -19,8 +21,6 @@ from bridge.rehearsal import (
     Said,
     agent_falls_silent,
 )
-from bridge.rehearsal._recording import Recording
-from bridge.rehearsal._report import as_json, decision_in_words, parts_in_words
 
 SAID = Said(Line("A latte.", agent_falls_silent()), 1.0, 2.0)
 PARTS = Parts(0.2, 0.3, 0.25, 0.01, 0.02, 0.1, 0.11000001)

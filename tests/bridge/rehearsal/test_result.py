@@ -1,7 +1,7 @@
 """Tests of what a rehearsal found."""
 
-from bridge.rehearsal import Check, Rehearsal
-from bridge.rehearsal._recording import record
+from bargein.bridge.rehearsal._recording import record
+from bargein.rehearsal import Check, Rehearsal
 
 
 def test_a_rehearsal_is_well_when_every_check_holds() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bridge.events import CallState
-from bridge.rehearsal import Line, Perception, agent_falls_silent, agent_has_spoken
+from bargein.events import CallState
+from bargein.rehearsal import Line, Perception, agent_falls_silent, agent_has_spoken
 
 
 @pytest.mark.parametrize(

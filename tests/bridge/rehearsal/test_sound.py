@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from bridge.rehearsal._sound import (
+from bargein.bridge.rehearsal._sound import (
     AUDIBLE,
     first_audible,
     hiss,

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from bridge.rehearsal._terminal import Terminal, columns, last_columns, wrap
+from bargein.bridge.rehearsal._terminal import Terminal, columns, last_columns, wrap
 
 
 def visible(text: str) -> list[str]:

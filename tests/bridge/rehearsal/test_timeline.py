@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 import trio
 
-from bridge.client import (
+from bargein.bridge.rehearsal._recording import record
+from bargein.bridge.rehearsal._sound import to_pcm
+from bargein.bridge.rehearsal._terminal import Terminal, columns
+from bargein.bridge.rehearsal._timeline import Timeline
+from bargein.client import (
     Cut,
     Ended,
     ErrorMessage,
@@ -22,7 +26,7 @@ from bridge.client import (
     State,
     Transcript,
 )
-from bridge.rehearsal import (
+from bargein.rehearsal import (
     Answer,
     Check,
     Line,
@@ -32,10 +36,6 @@ from bridge.rehearsal import (
     agent_falls_silent,
     agent_has_spoken,
 )
-from bridge.rehearsal._recording import record
-from bridge.rehearsal._sound import to_pcm
-from bridge.rehearsal._terminal import Terminal, columns
-from bridge.rehearsal._timeline import Timeline
 
 SCRIPT: list[tuple[float, ServerMessage | Line]] = [
     (0.4, State(state="speaking", number=1)),

@@ -11,10 +11,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import App, Call, Message
-from bridge.client import Caller, open_caller
-from bridge.events import AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete
-from bridge.server import Server, open_server
+from bargein import App, Call, Message
+from bargein.client import Caller, open_caller
+from bargein.events import AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete
+from bargein.server import Server, open_server
 
 MS_PER_CHAR = 60
 

@@ -3,11 +3,11 @@
 import pytest
 import trio
 
-from bridge import App, Identity, Refusal
-from bridge.client import CallRefused
-from bridge.server import UnguardedError, open_server, sign_token
-from bridge.server._handle_messages import VerbReceipt
-from bridge.server._native import ErrorMessage
+from bargein import App, Identity, Refusal
+from bargein.bridge.server._handle_messages import VerbReceipt
+from bargein.bridge.server._native import ErrorMessage
+from bargein.client import CallRefused
+from bargein.server import UnguardedError, open_server, sign_token
 
 SECRET = "a secret of thirty-two bytes or more"
 

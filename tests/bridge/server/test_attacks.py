@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from bridge import App, Call
-from bridge.client import Transcript, open_caller
-from bridge.events import AgentResponse, UserTranscriptionReceived
-from bridge.server import Limits, Server, open_server
+from bargein import App, Call
+from bargein.client import Transcript, open_caller
+from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.server import Limits, Server, open_server
 from tests.living import living_tasks
 
 pytestmark = pytest.mark.proof

@@ -6,9 +6,9 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.server._backlog import KEPT_BYTES, Backlog
-from bridge.server._line_messages import Resume
-from bridge.server._outbox import Outbox
+from bargein.bridge.server._backlog import KEPT_BYTES, Backlog
+from bargein.bridge.server._line_messages import Resume
+from bargein.bridge.server._outbox import Outbox
 
 
 class Wire:

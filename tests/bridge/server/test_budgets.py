@@ -7,14 +7,14 @@ from contextlib import suppress
 import pytest
 import trio
 
-from bridge import App
-from bridge.client import CallRefused, Transcript, open_caller
-from bridge.events import AgentResponse, UserAudio, UserTranscriptionReceived
-from bridge.server import Limits, open_server
-from bridge.server import _addresses as addresses_module
-from bridge.server._addresses import Addresses, key_of
-from bridge.server._metrics import Metrics
-from bridge.server._native import ErrorMessage
+from bargein import App
+from bargein.bridge.server import _addresses as addresses_module
+from bargein.bridge.server._addresses import Addresses, key_of
+from bargein.bridge.server._metrics import Metrics
+from bargein.bridge.server._native import ErrorMessage
+from bargein.client import CallRefused, Transcript, open_caller
+from bargein.events import AgentResponse, UserAudio, UserTranscriptionReceived
+from bargein.server import Limits, open_server
 
 FRAME = bytes(640)  # 20 ms
 

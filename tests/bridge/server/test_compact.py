@@ -7,9 +7,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from bridge import events
-from bridge.server._compact import MAX_LEFT, MAX_TEXT, compact, without_words
-from routes import Event
+from bargein import Event, events
+from bargein.bridge.server._compact import MAX_LEFT, MAX_TEXT, compact, without_words
 
 SECRET = "four one one one"
 

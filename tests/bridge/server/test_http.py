@@ -6,11 +6,11 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from bridge.server import sign_token
-from bridge.server._access import Access
-from bridge.server._http import SECURITY_HEADERS, Gate, call_request, is_loopback, load_page
-from bridge.server._metrics import Metrics
-from bridge.websocket import HttpRequest
+from bargein.bridge.server._access import Access
+from bargein.bridge.server._http import SECURITY_HEADERS, Gate, call_request, is_loopback, load_page
+from bargein.bridge.server._metrics import Metrics
+from bargein.server import sign_token
+from bargein.websocket import HttpRequest
 
 SECRET = "a secret of thirty-two bytes or more"
 

@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from bridge.server import Limits
-from bridge.server._limits import RateLimit
+from bargein.bridge.server._limits import RateLimit
+from bargein.server import Limits
 
 
 @pytest.mark.parametrize("name", ["max_calls", "messages_per_s", "silence_s", "drain_s"])

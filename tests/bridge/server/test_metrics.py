@@ -2,7 +2,7 @@
 
 import re
 
-from bridge.server import Metrics
+from bargein.server import Metrics
 
 
 def test_the_text_has_every_number():

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bridge import App, Call, CallRequest
-from bridge.client import CallRefused, Resumed, Spoken, open_caller
-from bridge.events import AgentResponse, UserTranscriptionReceived
-from bridge.server import open_server
-from bridge.thread import SqliteThreads
+from bargein import App, Call, CallRequest
+from bargein.client import CallRefused, Resumed, Spoken, open_caller
+from bargein.conversations import SqliteThreads
+from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.server import open_server
 
 
 async def echo(call: Call) -> None:

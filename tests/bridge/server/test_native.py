@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.server._handle_messages import (
+from bargein.bridge.server._handle_messages import (
     AnswerPermission,
     AskSnapshot,
     CapUse,
@@ -24,8 +24,8 @@ from bridge.server._handle_messages import (
     VerbReceipt,
     VerbSettled,
 )
-from bridge.server._line_messages import Resume, Resumed, Said
-from bridge.server._native import (
+from bargein.bridge.server._line_messages import Resume, Resumed, Said
+from bargein.bridge.server._native import (
     AgentFrame,
     CallerAudio,
     Clear,

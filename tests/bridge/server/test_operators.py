@@ -5,12 +5,12 @@ import json
 import pytest
 import trio
 
-from bridge import App, current_run
-from bridge.client import Spoken, open_caller
-from bridge.events import AgentResponse, UserTranscriptionReceived
-from bridge.server import open_server, sign_token
-from bridge.server._native import ErrorMessage, OtherEvent, encode
-from bridge.websocket import open_websocket
+from bargein import App, current_run
+from bargein.bridge.server._native import ErrorMessage, OtherEvent, encode
+from bargein.client import Spoken, open_caller
+from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.server import open_server, sign_token
+from bargein.websocket import open_websocket
 
 SECRET = "a secret of thirty-two bytes or more"
 

@@ -3,7 +3,7 @@
 import pytest
 from websockets.datastructures import Headers
 
-from bridge.server._proxies import TrustedProxies
+from bargein.bridge.server._proxies import TrustedProxies
 
 TRUSTED = TrustedProxies(["10.0.0.0/8", "::1"])
 

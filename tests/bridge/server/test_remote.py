@@ -5,8 +5,17 @@ import itertools
 import pytest
 import trio
 
-from bridge import Call, Caps
-from bridge.client import (
+from bargein import Call, Caps, ChatNode, current_run
+from bargein.bridge.server._handle_messages import (
+    CapUse,
+    OpenQuestion,
+    RunningTool,
+    StoppedTool,
+    ToolAtWork,
+    VerbNow,
+)
+from bargein.bridge.server._remote import MAX_UNSETTLED, _essence
+from bargein.client import (
     Clear,
     Cut,
     Description,
@@ -20,26 +29,15 @@ from bridge.client import (
     VerbReceipt,
     VerbSettled,
 )
-from bridge.control import VERBS, StillRunning
-from bridge.events import (
+from bargein.control import VERBS, StillRunning
+from bargein.events import (
     AgentResponse,
     PermissionAnswered,
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.server._handle_messages import (
-    CapUse,
-    OpenQuestion,
-    RunningTool,
-    StoppedTool,
-    ToolAtWork,
-    VerbNow,
-)
-from bridge.server._remote import MAX_UNSETTLED, _essence
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import tool
-from routes import current_run
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.tools import tool
 
 STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."
 BUFFER_S = 0.06

@@ -7,8 +7,8 @@ import structlog
 import trio
 from structlog.testing import capture_logs
 
-from bridge import App, Call
-from bridge.client import (
+from bargein import App, Call
+from bargein.client import (
     CallOver,
     Clear,
     Cut,
@@ -21,7 +21,7 @@ from bridge.client import (
     UtteranceEnd,
     open_caller,
 )
-from bridge.events import (
+from bargein.events import (
     AgentResponse,
     CustomReceived,
     DTMFInput,
@@ -31,7 +31,7 @@ from bridge.events import (
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.server import Limits, open_server
+from bargein.server import Limits, open_server
 
 
 async def echo(call: Call) -> None:

@@ -8,8 +8,12 @@ import structlog
 import trio
 from structlog.testing import capture_logs
 
-from bridge import Call
-from bridge.client import (
+from bargein import Call
+from bargein.bridge.server._greeting import Tokens
+from bargein.bridge.server._line_messages import Resume
+from bargein.bridge.server._native import Ended, TextInput, decode_server, encode
+from bargein.bridge.server._session import STALLED_S
+from bargein.client import (
     AgentFrame,
     CallRefused,
     Clear,
@@ -22,7 +26,7 @@ from bridge.client import (
     Transcript,
     UtteranceEnd,
 )
-from bridge.events import (
+from bargein.events import (
     AgentResponse,
     AgentSpeechHeld,
     AgentSpeechReleased,
@@ -32,12 +36,8 @@ from bridge.events import (
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.server import Limits
-from bridge.server._greeting import Tokens
-from bridge.server._line_messages import Resume
-from bridge.server._native import Ended, TextInput, decode_server, encode
-from bridge.server._session import STALLED_S
-from bridge.websocket import ConnectionClosed, open_websocket
+from bargein.server import Limits
+from bargein.websocket import ConnectionClosed, open_websocket
 
 STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."
 SAMPLES = [1 + n % 30_000 for n in range(len(STORY) * 60 * 24)]

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from bridge import Identity
-from bridge.server import BadTokenError, read_token, sign_token
+from bargein import Identity
+from bargein.server import BadTokenError, read_token, sign_token
 
 SECRET = "0123456789abcdef0123456789abcdef"
 NOW_S = 1_800_000_000.0

@@ -14,8 +14,9 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bridge import App, Call
-from bridge.client import (
+from bargein import App, Call
+from bargein.bridge.server._handle_messages import VerbReceipt
+from bargein.client import (
     Clear,
     ErrorMessage,
     Pong,
@@ -25,10 +26,9 @@ from bridge.client import (
     Transcript,
     open_caller,
 )
-from bridge.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
-from bridge.server import Limits, open_server, serve
-from bridge.server._handle_messages import VerbReceipt
-from bridge.websocket import open_websocket
+from bargein.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
+from bargein.server import Limits, open_server, serve
+from bargein.websocket import open_websocket
 
 HANDSHAKE = (
     b"GET /ws?mode=text HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -38,8 +38,8 @@ HANDSHAKE = (
 
 AGENT = """
 import trio
-from bridge import App, Call
-from bridge.events import AgentResponse, UserTranscriptionReceived
+from bargein import App, Call
+from bargein.events import AgentResponse, UserTranscriptionReceived
 
 
 async def answer(call: Call) -> None:
@@ -329,7 +329,7 @@ def agent(tmp_path: Path) -> Path:
 def start(target: str) -> tuple[subprocess.Popen[str], str]:
     """Start a server as its users do, and return it with its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "bridge", "serve", target, "--port", "0"],
+        [sys.executable, "-m", "bargein", "serve", target, "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

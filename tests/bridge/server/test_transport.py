@@ -7,8 +7,17 @@ import pydantic
 import pytest
 import trio
 
-from bridge import App, Message
-from bridge.events import (
+from bargein import App, Event, Message
+from bargein.bridge.server._native import (
+    PlaybackReport,
+    ProtocolViolation,
+    Stop,
+    TextInput,
+    decode_server,
+)
+from bargein.bridge.server._outbox import Outbox
+from bargein.bridge.server._transport import NativeTransport
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentError,
@@ -31,17 +40,7 @@ from bridge.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from bridge.server import Metrics
-from bridge.server._native import (
-    PlaybackReport,
-    ProtocolViolation,
-    Stop,
-    TextInput,
-    decode_server,
-)
-from bridge.server._outbox import Outbox
-from bridge.server._transport import NativeTransport
-from routes import Event
+from bargein.server import Metrics
 
 
 class FakeCall:

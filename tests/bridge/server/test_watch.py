@@ -8,9 +8,13 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from bridge import App, Call
-from bridge.client import Caller, Seen, Watching
-from bridge.events import (
+from bargein import App, Call
+from bargein.bridge.server._outbox import Outbox
+from bargein.bridge.server._transport import NativeTransport
+from bargein.bridge.server._watch import LAST_LIMIT, QUEUE_LIMIT
+from bargein.bridge.server._watch_messages import Watch
+from bargein.client import Caller, Seen, Watching
+from bargein.events import (
     AgentResponse,
     DTMFInput,
     LogMetric,
@@ -20,11 +24,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.server import Limits, Metrics
-from bridge.server._outbox import Outbox
-from bridge.server._transport import NativeTransport
-from bridge.server._watch import LAST_LIMIT, QUEUE_LIMIT
-from bridge.server._watch_messages import Watch
+from bargein.server import Limits, Metrics
 
 
 @dataclass

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-import bridge
-from bridge import AgentEntry, ToolEntry
-from bridge._render import as_anthropic, as_chat
-from bridge._repair import repair
-from bridge.thread import SqliteThreads
-from nodes.testing import anthropic_problems, chat_problems
+import bargein
+from bargein import AgentEntry, ToolEntry
+from bargein.bridge._render import as_anthropic, as_chat
+from bargein.bridge._repair import repair
+from bargein.conversations import SqliteThreads
+from bargein.testing import anthropic_problems, chat_problems
 
 pytestmark = pytest.mark.proof
 
@@ -32,9 +32,9 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 import pytest
 import trio
-from bridge import App
-from bridge.events import *
-from bridge.thread import SqliteThreads
+from bargein import App
+from bargein.events import *
+from bargein.conversations import SqliteThreads
 
 EFFECTS = os.open(sys.argv[3], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -88,7 +88,7 @@ trio.run(main)
 
 def killed(database: Path, effects: Path, after_s: float) -> list[dict]:
     """Run the child, kill it some time after it began to talk, and return what it has told."""
-    root = str(Path(bridge.__file__).parents[1])
+    root = str(Path(bargein.__file__).parents[1])
     command = [sys.executable, "-c", CHILD, root, str(database), str(effects)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"ready\n"

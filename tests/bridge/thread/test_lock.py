@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import bridge
-from bridge.thread._lock import ThreadLock
+import bargein
+from bargein.bridge.thread._lock import ThreadLock
 
 TAKE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from bridge.thread._lock import ThreadLock
+from bargein.bridge.thread._lock import ThreadLock
 lock = ThreadLock(Path(sys.argv[2]), "a")
 print("taken", flush=True)
 sys.stdin.read()
@@ -38,7 +38,7 @@ def test_it_is_taken_once(tmp_path):
 def test_a_lock_dies_with_its_process(tmp_path):
     """Another process holds it while it lives, and a kill lets it go."""
     path = tmp_path / "calls.db"
-    root = str(Path(bridge.__file__).parents[1])
+    root = str(Path(bargein.__file__).parents[1])
     with subprocess.Popen(
         [sys.executable, "-c", TAKE, root, str(path)],
         stdin=subprocess.PIPE,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bridge.thread import SqliteThreads
+from bargein.conversations import SqliteThreads
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
 

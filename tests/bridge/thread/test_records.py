@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import structlog
 
-from bridge import (
+from bargein import (
     AgentEntry,
     InterruptionRecord,
     JobEntry,
@@ -17,9 +17,9 @@ from bridge import (
     ToolRecord,
     UserEntry,
 )
-from bridge.events import JobFinished, ToolCall, ToolResult
-from bridge.thread import ThreadError
-from bridge.thread._records import VERSION, from_record, to_record
+from bargein.bridge.thread._records import VERSION, from_record, to_record
+from bargein.conversations import ThreadError
+from bargein.events import JobFinished, ToolCall, ToolResult
 
 RECORD = InterruptionRecord(
     turn=1,

@@ -12,9 +12,9 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from bridge import App, Call, UserEntry
-from bridge.events import AgentError, UserTranscriptionReceived
-from bridge.testing import open_call
+from bargein import App, Call, UserEntry
+from bargein.events import AgentError, UserTranscriptionReceived
+from bargein.testing import open_call
 
 
 class Store:
@@ -144,7 +144,7 @@ async def test_no_more_is_kept_than_the_limit(
     autojump_clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The memory for a store that never works again is bounded; what is lost is in the log."""
-    monkeypatch.setattr("bridge.thread._safe_writer.MAX_KEPT", 2)
+    monkeypatch.setattr("bargein.bridge.thread._safe_writer.MAX_KEPT", 2)
     store = Store(OSError("full"), failures=math.inf)
     with capture_logs() as logs:
         async with open_call(App(_answer, threads=store), expect_errors=True) as caller:

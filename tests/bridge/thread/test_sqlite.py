@@ -15,13 +15,13 @@ import pytest
 import structlog
 import trio
 
-from bridge import AgentEntry, History, InterruptionRecord, JobEntry, UserEntry
-from bridge._entries import Entry
-from bridge._repair import repair
-from bridge.events import ToolCall, ToolResult
-from bridge.thread import SqliteThreads, ThreadBusyError, ThreadError
-from bridge.thread import _database as database
-from bridge.thread import _sqlite_thread as sqlite_thread
+from bargein import AgentEntry, History, InterruptionRecord, JobEntry, UserEntry
+from bargein.bridge._entries import Entry
+from bargein.bridge._repair import repair
+from bargein.bridge.thread import _database as database
+from bargein.bridge.thread import _sqlite_thread as sqlite_thread
+from bargein.conversations import SqliteThreads, ThreadBusyError, ThreadError
+from bargein.events import ToolCall, ToolResult
 
 PAUSE = InterruptionRecord(
     turn=1, verb="pause", by="caller", cause="call.control", phase="speaking", at_s=4.5,

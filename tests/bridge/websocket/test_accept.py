@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.websocket import accept, http_response, using
+from bargein.websocket import accept, http_response, using
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 import trustme
 
-from bridge.websocket import (
+from bargein.websocket import (
     ConnectionClosed,
     HandshakeRefused,
     accept,

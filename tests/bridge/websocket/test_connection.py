@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.websocket import ConnectionClosed, accept, using
+from bargein.websocket import ConnectionClosed, accept, using
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 HANDSHAKE = (

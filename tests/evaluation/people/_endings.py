@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nodes.turns import FixedEndpointing, TurnSettings, TurnTaking
+from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
 from .._row import Row
 from ._folder import RATE, Recording, Samples

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from nodes.speech import (
+from bargein.speech import (
     EndOfTurn,
     LocalSpeech,
     PiperVoice,
@@ -32,7 +32,7 @@ from nodes.speech import (
     VoiceActivity,
     WhisperTiny,
 )
-from nodes.turns import TurnTaking
+from bargein.user_turns import TurnTaking
 
 T = TypeVar("T")
 

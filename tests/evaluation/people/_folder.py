@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.speech import resample
+from bargein.speech import resample
 
 RATE = 16_000
 

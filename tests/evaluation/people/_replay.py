@@ -11,8 +11,8 @@ import numpy as np
 import trio
 import trio.testing
 
-from bridge import App, Call
-from bridge.events import (
+from bargein import App, Call, Message, ReasoningNode
+from bargein.events import (
     AgentResponse,
     AgentSpeechCut,
     CallStarted,
@@ -22,9 +22,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from nodes import ReasoningNode
-from nodes.turns import TurnTaking
-from routes import Message
+from bargein.user_turns import TurnTaking
 
 from ._engines import Engines
 from ._folder import RATE, Samples

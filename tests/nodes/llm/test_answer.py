@@ -9,8 +9,8 @@ import pytest
 import structlog
 import trio
 
-from nodes.llm import TextDelta
-from nodes.llm._answer import Answer
+from bargein.llm import TextDelta
+from bargein.nodes.llm._answer import Answer
 
 
 class Source:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from nodes.llm import AnswerProgress, ChatModelError, TextDelta, ToolCallRequest, Usage
-from nodes.llm._assembler import Assembler, parse_chunk, retryable_status
+from bargein.llm import AnswerProgress, ChatModelError, TextDelta, ToolCallRequest, Usage
+from bargein.nodes.llm._assembler import Assembler, parse_chunk, retryable_status
 
 
 def feed(assembler: Assembler, **chunk) -> list:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.llm import ChatModelError
-from nodes.llm._backoff import Backoff, retry_after_s
+from bargein.llm import ChatModelError
+from bargein.nodes.llm._backoff import Backoff, retry_after_s
 
 NOW = "Sat, 21 Nov 2026 10:00:00 GMT"
 

@@ -20,8 +20,8 @@ import pytest
 import structlog
 import trio
 
-import nodes.llm
-from nodes.llm import (
+import bargein
+from bargein.llm import (
     ChatModel,
     ChatModelError,
     ChatModelExtraError,
@@ -29,7 +29,7 @@ from nodes.llm import (
     TextDelta,
     Usage,
 )
-from nodes.models import path_of
+from bargein.weights import path_of
 
 pytestmark = pytest.mark.proof
 
@@ -412,14 +412,14 @@ async def test_worker_ends_with_its_parent(path) -> None:
     """A worker whose parent is killed ends by itself, and the terminal sees nothing of it."""
     code = (
         "import sys, trio\n"
-        "from nodes.llm import LocalChat\n"
+        "from bargein.llm import LocalChat\n"
         "async def main():\n"
         f"    async with LocalChat({str(path)!r}).open():\n"
         "        print('ready', flush=True)\n"
         "        await trio.sleep_forever()\n"
         "trio.run(main)\n"
     )
-    root = str(Path(nodes.llm.__file__).parents[2])
+    root = str(Path(bargein.__file__).parents[1])
     folder = tempfile.mkdtemp(prefix="b")
 
     def is_ours(command: bytes) -> bool:

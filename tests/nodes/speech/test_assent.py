@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from nodes.speech import EspeakVoice, PiperVoice, SileroModel, SoundOfVoice, TextToSpeech
-from nodes.speech._assent import LOOKED_AT, SoundOfAssent, features
-from nodes.speech._ear import ListeningSettings
-from nodes.turns import TurnSettings
+from bargein.nodes.speech._assent import LOOKED_AT, SoundOfAssent, features
+from bargein.nodes.speech._ear import ListeningSettings
+from bargein.speech import EspeakVoice, PiperVoice, SileroModel, SoundOfVoice, TextToSpeech
+from bargein.user_turns import TurnSettings
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 FRAME = 1024

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nodes.models import path_of
-from nodes.speech._bpe import Encoder, decode
+from bargein.nodes.speech._bpe import Encoder, decode
+from bargein.weights import path_of
 
 
 def test_tokens_and_text() -> None:

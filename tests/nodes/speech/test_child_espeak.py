@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.speech._child_espeak import _HUM, _HUMS, words_of
+from bargein.nodes.speech._child_espeak import _HUM, _HUMS, words_of
 
 
 def test_a_dash_has_no_length() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.models import path_of
-from nodes.speech._child_piper import align, length_output, word_sizes
+from bargein.nodes.speech._child_piper import align, length_output, word_sizes
+from bargein.weights import path_of
 
 
 def test_sizes_of_spoken_words() -> None:

@@ -8,7 +8,7 @@ import structlog.testing
 import trio
 import trio.testing
 
-from bridge.events import (
+from bargein.events import (
     AgentError,
     ListeningFailed,
     ListeningResumed,
@@ -22,9 +22,9 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bridge.testing import open_call
-from nodes.speech import ListeningSettings, SilenceOnly, Transcript
-from nodes.speech._ear import Ear
+from bargein.nodes.speech._ear import Ear
+from bargein.speech import ListeningSettings, SilenceOnly, Transcript
+from bargein.testing import open_call
 
 FRAME_S = 0.032
 VOICE, ECHO, SILENCE = b"\x01\x10" * 512, b"\x02\x10" * 512, b"\x00\x00" * 512

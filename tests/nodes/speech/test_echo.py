@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nodes.speech import EspeakVoice, TextToSpeech
-from nodes.speech._echo import EchoDetector
+from bargein.nodes.speech._echo import EchoDetector
+from bargein.speech import EspeakVoice, TextToSpeech
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 Sound = NDArray[np.float64]

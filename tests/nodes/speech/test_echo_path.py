@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nodes.speech._echo_path import EchoPath
+from bargein.nodes.speech._echo_path import EchoPath
 
 STRETCH = 256
 DELAYS = 48

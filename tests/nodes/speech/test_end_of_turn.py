@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 
-from nodes.speech import (
+from bargein.speech import (
     EndOfTurn,
     PiperVoice,
     SmartTurn,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.speech import SpeechError, SpeechExtraError
-from nodes.speech._errors import need
+from bargein.nodes.speech._errors import need
+from bargein.speech import SpeechError, SpeechExtraError
 
 
 def test_a_missing_package_names_its_extra() -> None:

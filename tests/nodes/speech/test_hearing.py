@@ -14,10 +14,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
-from bridge.rehearsal import cough
-from bridge.testing import open_call
-from nodes.speech import (
+from bargein.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
+from bargein.nodes.speech._ear import Ear
+from bargein.rehearsal import cough
+from bargein.speech import (
     EspeakVoice,
     ListeningSettings,
     SilenceOnly,
@@ -27,8 +27,8 @@ from nodes.speech import (
     WhisperTiny,
     resample,
 )
-from nodes.speech._ear import Ear
-from nodes.turns import TurnSettings
+from bargein.testing import open_call
+from bargein.user_turns import TurnSettings
 
 FRAME = 640
 QUESTION, ORDER = "Can I have two teas please?", "Can I get a large latte please?"

@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from bridge import App
-from bridge.events import (
+from bargein import App
+from bargein.events import (
     AgentResponse,
     LogMetric,
     UserAudio,
@@ -12,7 +12,7 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from nodes.speech import EspeakVoice, LocalSpeech
+from bargein.speech import EspeakVoice, LocalSpeech
 
 
 class Line:

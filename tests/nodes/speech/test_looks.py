@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 
-from bridge.events import VoiceHint
-from nodes.speech._looks import Looks
+from bargein.events import VoiceHint
+from bargein.nodes.speech._looks import Looks
 
 WINDOW_S = 0.032
 ONSET = 2

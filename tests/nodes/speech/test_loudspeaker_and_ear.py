@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import trio
 
-from bridge import App
-from bridge.events import (
+from bargein import App
+from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
@@ -17,7 +17,9 @@ from bridge.events import (
     UserAudio,
     VoiceStarted,
 )
-from nodes.speech import (
+from bargein.nodes.speech._ear import Ear
+from bargein.nodes.speech._played import HeardAgent
+from bargein.speech import (
     EchoDetector,
     EspeakVoice,
     ListeningSettings,
@@ -26,8 +28,6 @@ from nodes.speech import (
     Transcript,
     resample,
 )
-from nodes.speech._ear import Ear
-from nodes.speech._played import HeardAgent
 
 FRAME = 320
 AGENT = "Of course, one large latte, and one blueberry muffin. We bake everything here."

@@ -5,8 +5,9 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 import trio
 
-from bridge import App
-from bridge.events import (
+from bargein import App
+from bargein.bridge.testing._caller import Caller, new_line
+from bargein.events import (
     AgentAudio,
     AgentError,
     AgentResponse,
@@ -15,9 +16,8 @@ from bridge.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bridge.testing._caller import Caller, new_line
-from nodes.speech import SpeechPiece
-from nodes.speech._mouth import Mouth
+from bargein.nodes.speech._mouth import Mouth
+from bargein.speech import SpeechPiece
 
 
 class SlowVoice:

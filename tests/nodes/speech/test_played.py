@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 import numpy as np
 import trio
 
-from bridge import App
-from bridge.events import AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete
-from nodes.speech._echo import LOOKAHEAD_S
-from nodes.speech._played import HeardAgent, _Audio
+from bargein import App
+from bargein.events import AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete
+from bargein.nodes.speech._echo import LOOKAHEAD_S
+from bargein.nodes.speech._played import HeardAgent, _Audio
 
 RATE_HZ = 8000
 WINDOW_S = 0.032

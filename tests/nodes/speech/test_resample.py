@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodes.speech import Resampler, resample
+from bargein.speech import Resampler, resample
 
 
 def tone(rate_hz: int, seconds: float = 1.0) -> bytes:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from nodes.models import path_of
-from nodes.speech import (
+from bargein.nodes.speech._stt import without_repetition
+from bargein.speech import (
     EspeakVoice,
     PiperVoice,
     SpeechEngineError,
@@ -21,7 +21,7 @@ from nodes.speech import (
     Transcript,
     WhisperTiny,
 )
-from nodes.speech._stt import without_repetition
+from bargein.weights import path_of
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 MENU = "Welcome to the café. Latte, cappuccino, espresso, mocha, blueberry muffin, croissant."

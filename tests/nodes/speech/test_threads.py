@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import trio
 
-from nodes.speech import SpeechEngineError, _threads
-from nodes.speech._threads import EngineThreads
+from bargein.nodes.speech import SpeechEngineError, _threads
+from bargein.nodes.speech._threads import EngineThreads
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from nodes.speech import (
+from bargein.speech import (
     EspeakVoice,
     SpeechEngineError,
     SpeechNotOpenError,

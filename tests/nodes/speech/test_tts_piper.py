@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from nodes.speech import (
+from bargein.speech import (
     PiperVoice,
     SpeechEngineError,
     SpeechNotOpenError,

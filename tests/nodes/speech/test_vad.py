@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nodes.models import ModelMissingError
-from nodes.speech import EspeakVoice, SileroModel, SileroVAD, TextToSpeech, VoiceActivity
+from bargein.speech import EspeakVoice, SileroModel, SileroVAD, TextToSpeech, VoiceActivity
+from bargein.weights import ModelMissingError
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 FRAME = 1024

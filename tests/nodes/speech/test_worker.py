@@ -1,4 +1,4 @@
-"""Voices in worker processes, for real, around a small engine; `nodes.processes` has its own."""
+"""Voices in worker processes, for real, around a small engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from nodes.speech import (
+from bargein.speech import (
     SpeechEngineError,
     SpeechNotOpenError,
     SpeechPiece,

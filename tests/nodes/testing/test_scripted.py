@@ -5,11 +5,9 @@ import json
 import pytest
 import trio
 
-from bridge import open_agent
-from bridge.events import UserStartedSpeaking
-from bridge.testing import open_call
-from nodes import ChatNode, testing
-from nodes.llm import (
+from bargein import ChatNode, open_agent, testing
+from bargein.events import UserStartedSpeaking
+from bargein.llm import (
     AnswerProgress,
     ChatModel,
     ChatModelError,
@@ -17,8 +15,16 @@ from nodes.llm import (
     ToolCallRequest,
     Usage,
 )
-from nodes.testing import CalledTool, ScriptedModel, ScriptError, calls, request_problems, words
-from nodes.tools import tool
+from bargein.testing import (
+    CalledTool,
+    ScriptedModel,
+    ScriptError,
+    calls,
+    open_call,
+    request_problems,
+    words,
+)
+from bargein.tools import tool
 
 HELLO = [{"role": "user", "content": "hello"}]
 

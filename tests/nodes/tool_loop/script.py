@@ -6,10 +6,10 @@ import json
 
 import trio
 
-from bridge.events import ToolResult
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.testing import chat_problems
-from nodes.tools import tool
+from bargein.events import ToolResult
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import chat_problems
+from bargein.tools import tool
 
 
 class Script:

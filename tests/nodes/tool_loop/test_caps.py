@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import trio
 
-from bridge.control._caps import Caps
-from bridge.events import CapWarning, ToolCall, TurnEnded, UserStoppedSpeaking
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import ToolCallRequest, Usage
-from nodes.tools import shield, tool
+from bargein import ChatNode
+from bargein.bridge.control._caps import Caps
+from bargein.events import CapWarning, ToolCall, TurnEnded, UserStoppedSpeaking
+from bargein.llm import ToolCallRequest, Usage
+from bargein.testing import open_call
+from bargein.tools import shield, tool
 
 from ..answering import answer_with
 from .script import Script, asks, nap, results

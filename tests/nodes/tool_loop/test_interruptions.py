@@ -8,7 +8,8 @@ from contextlib import suppress
 import pytest
 import trio
 
-from bridge.events import (
+from bargein import ChatNode
+from bargein.events import (
     AgentHandoff,
     ToolCall,
     ToolResult,
@@ -17,10 +18,8 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.testing import chat_problems
-from nodes.tools import commit, current_tool, finish, shield, tool
+from bargein.testing import chat_problems, open_call
+from bargein.tools import commit, current_tool, finish, shield, tool
 
 from ..answering import answer_with
 from .script import Script, asks, nap, results, texts, weather

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import trio
 
-from bridge import current_run
-from bridge.control._caps import Capped, Caps
-from bridge.events import (
+from bargein import ChatNode, current_run
+from bargein.bridge.control._caps import Capped, Caps
+from bargein.events import (
     PermissionRequested,
     ToolCall,
     ToolResult,
@@ -15,10 +15,9 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import AnswerProgress, ToolCallRequest
-from nodes.tools import current_tool, tool
+from bargein.llm import AnswerProgress, ToolCallRequest
+from bargein.testing import open_call
+from bargein.tools import current_tool, tool
 
 from ..answering import answer_with
 from .script import Script, asks, nap, results, texts, weather

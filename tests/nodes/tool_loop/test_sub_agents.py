@@ -6,8 +6,9 @@ from contextlib import suppress
 
 import trio
 
-from bridge.control._caps import Caps
-from bridge.events import (
+from bargein import ChatNode
+from bargein.bridge.control._caps import Caps
+from bargein.events import (
     AgentResponse,
     ToolCall,
     TurnEnded,
@@ -15,9 +16,8 @@ from bridge.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.tools import current_tool, tool
+from bargein.testing import open_call
+from bargein.tools import current_tool, tool
 
 from ..answering import answer_with
 from .script import Script, asks, nap, results, texts

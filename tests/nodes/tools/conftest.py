@@ -6,10 +6,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.events import ToolCall, ToolResult, UserStartedSpeaking, UserStoppedSpeaking
-from bridge.testing import open_call
-from nodes.tools import ToolRunner
-from routes import current_run
+from bargein import current_run
+from bargein.events import ToolCall, ToolResult, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.testing import open_call
+from bargein.tools import ToolRunner
 
 
 class Bench:

@@ -4,8 +4,8 @@ import pytest
 import trio
 import trio.testing
 
-from nodes.tools import Tool, ToolContext
-from nodes.tools._body import Body
+from bargein.nodes.tools._body import Body
+from bargein.tools import Tool, ToolContext
 
 
 class Work(Tool):

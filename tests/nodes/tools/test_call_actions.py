@@ -8,12 +8,11 @@ import pytest
 import trio
 import trio.testing
 
-from bridge import App, Call
-from bridge.events import CallActionCompleted, CallActionFailed, ToolResult
-from bridge.testing import open_call
-from nodes import ChatNode
-from nodes.llm import TextDelta, ToolCallRequest, Usage
-from nodes.tools import Tool, ToolContext, shield, tool
+from bargein import App, Call, ChatNode
+from bargein.events import CallActionCompleted, CallActionFailed, ToolResult
+from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import open_call
+from bargein.tools import Tool, ToolContext, shield, tool
 
 BERLIN = "+4930123456"
 

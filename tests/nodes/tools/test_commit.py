@@ -7,8 +7,8 @@ import pytest
 import trio
 import trio.testing
 
-from nodes.tools import CommitOverrun, ToolContext, commit, tool
-from routes import Interrupted
+from bargein import Interrupted
+from bargein.tools import CommitOverrun, ToolContext, commit, tool
 
 LIMIT_S = 30.0
 

@@ -4,14 +4,14 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.events import (
+from bargein.events import (
     AgentResponse,
     CustomReceived,
     ToolOutput,
     ToolProgress,
     UserStartedSpeaking,
 )
-from nodes.tools import ToolContext, commit, current_tool, shield, tool
+from bargein.tools import ToolContext, commit, current_tool, shield, tool
 
 
 async def test_what_a_tool_knows(autojump_clock, open_bench):

@@ -5,7 +5,7 @@ import threading
 import pytest
 import trio
 
-from nodes.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, tool
+from bargein.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, tool
 
 
 def test_bare_and_with_options():

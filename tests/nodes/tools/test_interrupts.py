@@ -3,10 +3,10 @@
 import pytest
 import trio
 
-from bridge.control import STRENGTH
-from nodes.tools import finish, shield
-from nodes.tools._interrupts import FORCED, Interrupts
-from nodes.tools._policy import as_policy
+from bargein.control import STRENGTH
+from bargein.nodes.tools._interrupts import FORCED, Interrupts
+from bargein.nodes.tools._policy import as_policy
+from bargein.tools import finish, shield
 
 STOPPING = ("barge_in", "pause", "redirect", "cancel")
 

@@ -4,7 +4,7 @@ import math
 
 import trio
 
-from nodes.tools._limits import Limits
+from bargein.nodes.tools._limits import Limits
 
 
 async def waited(limits):

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import Call
-from bridge.events import ToolCall
-from bridge.testing import open_call
-from nodes.tools import ToolRunner, _mcp_stdio
-from nodes.tools._errors import BadArguments, ToolDefinitionError
-from nodes.tools._mcp import McpServer
-from nodes.tools._mcp_errors import McpExtraError, McpServerError, McpToolError
-from nodes.tools._policy import finish, shield
-from nodes.tools._tool import Tool
-from nodes.tools._words import WORDS
+from bargein import Call
+from bargein.events import ToolCall
+from bargein.nodes.tools import ToolRunner, _mcp_stdio
+from bargein.nodes.tools._errors import BadArguments, ToolDefinitionError
+from bargein.nodes.tools._mcp import McpServer
+from bargein.nodes.tools._mcp_errors import McpExtraError, McpServerError, McpToolError
+from bargein.nodes.tools._policy import finish, shield
+from bargein.nodes.tools._tool import Tool
+from bargein.nodes.tools._words import WORDS
+from bargein.testing import open_call
 
 pytestmark = pytest.mark.proof
 

@@ -8,7 +8,7 @@ import pytest
 from mcp_types import CallToolResult
 from structlog.testing import capture_logs
 
-from nodes.tools._mcp_content import (
+from bargein.nodes.tools._mcp_content import (
     MOST_OF_DESCRIPTION,
     ArgumentCheck,
     bounded,

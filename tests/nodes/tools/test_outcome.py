@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.tools._body import Conclusion
-from nodes.tools._outcome import FAILED_INSIDE, settle
-from nodes.tools._words import words_for
+from bargein.nodes.tools._body import Conclusion
+from bargein.nodes.tools._outcome import FAILED_INSIDE, settle
+from bargein.nodes.tools._words import words_for
 
 
 class FakeTool:

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from nodes.tools import Policy, ToolDefinitionError, finish, shield
-from nodes.tools._policy import as_policy
+from bargein.nodes.tools._policy import as_policy
+from bargein.tools import Policy, ToolDefinitionError, finish, shield
 
 
 def test_policies_with_a_number():

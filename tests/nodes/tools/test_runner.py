@@ -4,8 +4,8 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.events import ToolCall, ToolResult
-from nodes.tools import Tool, ToolDefinitionError, ToolRunner, tool
+from bargein.events import ToolCall, ToolResult
+from bargein.tools import Tool, ToolDefinitionError, ToolRunner, tool
 
 
 def sleeper(**options):

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from nodes.tools import BadArguments, ToolContext, ToolDefinitionError
-from nodes.tools._schema import as_text, read_docstring, read_signature
+from bargein.nodes.tools._schema import as_text, read_docstring, read_signature
+from bargein.tools import BadArguments, ToolContext, ToolDefinitionError
 
 
 class Drink(BaseModel):

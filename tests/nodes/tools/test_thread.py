@@ -7,7 +7,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from nodes.tools import ToolContext, _thread, tool
+from bargein.nodes.tools import ToolContext, _thread, tool
 
 LIMIT_S = 30.0
 

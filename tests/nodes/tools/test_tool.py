@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from nodes.tools import BadArguments, Tool, ToolDefinitionError, finish
+from bargein.tools import BadArguments, Tool, ToolDefinitionError, finish
 
 
 class Echo(Tool):

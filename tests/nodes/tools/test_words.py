@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from bridge.control import ToolOutcome
-from nodes.tools._words import NEVER, WORDS, words_for
+from bargein.control import ToolOutcome
+from bargein.nodes.tools._words import NEVER, WORDS, words_for
 
 
 def test_each_outcome_has_words_of_its_own():

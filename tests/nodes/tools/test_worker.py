@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from bridge.events import ToolOutput
+from bargein.events import ToolOutput
 
 pytestmark = pytest.mark.proof
 

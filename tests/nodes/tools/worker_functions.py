@@ -2,7 +2,7 @@
 
 import time
 
-from nodes.tools import tool
+from bargein.tools import tool
 
 kept: list[int] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bridge.events import (
+from bargein.events import (
     TranscriptionFailed,
     TurnDecided,
     UserStartedSpeaking,
@@ -16,9 +16,9 @@ from bridge.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from nodes.turns import AgentView, TurnSettings
-from nodes.turns._core import TurnCore
-from nodes.turns._parts import Hold, Look, Publish, Release
+from bargein.nodes.turns._core import TurnCore
+from bargein.nodes.turns._parts import Hold, Look, Publish, Release
+from bargein.user_turns import AgentView, TurnSettings
 
 IDLE = AgentView()
 SPEAKING = AgentView(

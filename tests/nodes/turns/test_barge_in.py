@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from nodes.turns import AgentView, Hint, HoldThenDecide, Sound, TurnSettings
+from bargein.user_turns import AgentView, Hint, HoldThenDecide, Sound, TurnSettings
 
 AGENT = AgentView(is_audible=True, is_at_work=True, first_sound_s=-100.0, state="speaking")
 SAYING = "your parcel left the warehouse on monday"

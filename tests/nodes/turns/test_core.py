@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.events import (
+from bargein.events import (
     TranscriptionFailed,
     TurnDecided,
     TurnLikelyOver,
@@ -20,7 +20,8 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from nodes.turns import (
+from bargein.nodes.turns._parts import MicrophoneLost
+from bargein.user_turns import (
     DynamicEndpointing,
     FixedEndpointing,
     ModelEndpointing,
@@ -30,7 +31,6 @@ from nodes.turns import (
     TurnSettings,
     Verdict,
 )
-from nodes.turns._parts import MicrophoneLost
 
 from .conftest import says
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.events import (
+from bargein.events import (
     TurnDecided,
     UserStartedSpeaking,
     VoiceHint,
@@ -15,8 +15,8 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from nodes.turns import TurnSettings
-from nodes.turns._parts import Hold, Release
+from bargein.nodes.turns._parts import Hold, Release
+from bargein.user_turns import TurnSettings
 
 from .conftest import says
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.turns import DynamicEndpointing, FixedEndpointing, ModelEndpointing, Pause
+from bargein.user_turns import DynamicEndpointing, FixedEndpointing, ModelEndpointing, Pause
 
 
 def test_fixed_waits_the_same_always():

@@ -9,8 +9,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bridge import App, Call
-from bridge.events import (
+from bargein import App, Call, ConversationContext, ReasoningNode
+from bargein.events import (
     AgentIdle,
     AgentResponse,
     AgentSpeechCut,
@@ -31,9 +31,8 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bridge.testing import Caller, open_call
-from nodes import ConversationContext, ReasoningNode
-from nodes.turns import ChangeTurns, FixedEndpointing, TurnSettings, TurnTaking, when
+from bargein.testing import Caller, open_call
+from bargein.user_turns import ChangeTurns, FixedEndpointing, TurnSettings, TurnTaking, when
 
 STORY = "Your parcel left the warehouse on Monday. It should be with you tomorrow."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from bridge.events import AgentIdle, TurnDecided, UserAway
-from nodes.turns import AgentView, TurnSettings
-from nodes.turns._nudges import Nudges
+from bargein.events import AgentIdle, TurnDecided, UserAway
+from bargein.nodes.turns._nudges import Nudges
+from bargein.user_turns import AgentView, TurnSettings
 
 IDLE = AgentView()
 SPEAKING = AgentView(is_audible=True, is_at_work=True, state="speaking")

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bridge import Call
-from bridge.events import (
+from bargein import Call, ConversationContext, ReasoningNode
+from bargein.events import (
     AgentResponse,
     AgentSpeechHeld,
     AgentSpeechReleased,
@@ -31,11 +31,10 @@ from bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bridge.testing import Caller, open_call
-from nodes import ConversationContext, ReasoningNode
-from nodes.turns import FixedEndpointing, TurnSettings, TurnTaking
-from nodes.turns._core import Input
-from nodes.turns._parts import Look
+from bargein.nodes.turns._core import Input
+from bargein.nodes.turns._parts import Look
+from bargein.testing import Caller, open_call
+from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
 DELAYS_S = (0.0, 0.05, 0.4)
 """None, a small one, and a long one: nearly the silence that ends a turn."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.events import UserStartedSpeaking, UserStoppedSpeaking
-from nodes.turns import AgentView, ChangeTurns, TurnSettings, when
-from nodes.turns._overlays import SettingsInForce
-from routes import open_router
+from bargein.events import UserStartedSpeaking, UserStoppedSpeaking
+from bargein.nodes.turns._overlays import SettingsInForce
+from bargein.routes import open_router
+from bargein.user_turns import AgentView, ChangeTurns, TurnSettings, when
 
 VIEW = AgentView(state="speaking", agent="clerk", route="bridge.on(UserStoppedSpeaking).map(f)")
 

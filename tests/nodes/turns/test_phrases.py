@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.turns import LanguagePack, TurnSettings
-from nodes.turns._languages import PACKS
-from nodes.turns._phrases import normalized, words_of
+from bargein.nodes.turns._languages import PACKS
+from bargein.nodes.turns._phrases import normalized, words_of
+from bargein.user_turns import LanguagePack, TurnSettings
 
 
 def phrases(*languages: str):

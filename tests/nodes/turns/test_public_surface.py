@@ -1,10 +1,10 @@
-"""What nodes.turns offers."""
+"""What bargein.user_turns offers."""
 
 from __future__ import annotations
 
 import types
 
-from nodes import turns
+from bargein.nodes import turns
 
 
 def test_all_is_what_is_exported():

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from nodes.turns import FixedEndpointing, TurnSettings
-from nodes.turns._settings import SETTINGS, check_changes
+from bargein.nodes.turns._settings import SETTINGS, check_changes
+from bargein.user_turns import FixedEndpointing, TurnSettings
 
 
 def test_the_defaults_are_valid_and_frozen():

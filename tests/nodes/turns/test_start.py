@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.turns import Sound, StartOnVoice, StartOnWords
+from bargein.user_turns import Sound, StartOnVoice, StartOnWords
 
 
 def test_a_voice_begins_at_once():

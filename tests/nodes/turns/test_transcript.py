@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodes.turns._transcript import Transcript, is_old_news, rest_of
+from bargein.nodes.turns._transcript import Transcript, is_old_news, rest_of
 
 
 def test_words_of_a_segment_replace_each_other():

@@ -4,7 +4,7 @@ from typing import Literal
 
 import trio
 
-from routes import Event
+from bargein import Event
 
 
 class Go(Event):

@@ -5,7 +5,7 @@ import structlog.testing
 import trio
 import trio.testing
 
-from routes import open_router
+from bargein.routes import open_router
 
 from .events import Chunk, Go, Stop
 

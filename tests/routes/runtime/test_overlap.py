@@ -4,7 +4,7 @@ import pytest
 import structlog
 import trio
 
-from routes import open_router
+from bargein.routes import open_router
 
 from .events import Chunk, Go, Stop, chunks_of, later, second, verdicts
 

@@ -2,7 +2,7 @@
 
 import trio
 
-from routes import open_router
+from bargein.routes import open_router
 
 from .events import Go, Stop, forever, later, second
 

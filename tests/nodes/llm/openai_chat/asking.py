@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from nodes.llm import OpenAIChat, TextDelta
+from bargein.llm import OpenAIChat, TextDelta
 
 ASK = [{"role": "user", "content": "my number is 555 0100"}]
 LIMIT_S = 5.0

@@ -7,7 +7,7 @@ import json
 import pytest
 import trio
 
-from nodes.llm import AnswerProgress, ChatModel, OpenAIChat, TextDelta, ToolCallRequest, Usage
+from bargein.llm import AnswerProgress, ChatModel, OpenAIChat, TextDelta, ToolCallRequest, Usage
 
 from .asking import ASK, LIMIT_S, chat, collect, text_of
 

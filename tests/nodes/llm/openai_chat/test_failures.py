@@ -7,7 +7,7 @@ import pytest
 import structlog
 import trio
 
-from nodes.llm import AnswerProgress, ChatModelError, OpenAIChat, TextDelta
+from bargein.llm import AnswerProgress, ChatModelError, OpenAIChat, TextDelta
 
 from .asking import ASK, chat, collect, text_of
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 import trio
 
-from nodes.llm import ChatModelError, ChatModelTimeoutError, OpenAIChat, TextDelta
+from bargein.llm import ChatModelError, ChatModelTimeoutError, OpenAIChat, TextDelta
 
 from .asking import ASK, text_of
 

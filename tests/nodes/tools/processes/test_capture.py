@@ -7,7 +7,7 @@ import os
 import pytest
 import trio
 
-from nodes.processes._capture import LONGEST_LINE, Excerpt, Lines, Tap
+from bargein.nodes.processes._capture import LONGEST_LINE, Excerpt, Lines, Tap
 
 
 @pytest.mark.parametrize(

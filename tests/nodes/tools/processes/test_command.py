@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field
 
-from bridge.events import ToolOutput
-from nodes.tools import BadArguments, CommandError, ToolContext, ToolDefinitionError
-from nodes.tools._processes import CommandTool, Ladder, command_tool
+from bargein.events import ToolOutput
+from bargein.nodes.tools._processes import CommandTool, Ladder, command_tool
+from bargein.tools import BadArguments, CommandError, ToolContext, ToolDefinitionError
 
 FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
 SLOW = Ladder(int_s=20)

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 import trio
 
-from bridge import open_agent
-from bridge.events import ToolOutput
-from nodes import ChatNode
-from nodes.llm import ToolCallRequest, Usage
-from nodes.tools import finish, shield
-from nodes.tools._processes import CommandTool, Ladder
+from bargein import ChatNode, open_agent
+from bargein.events import ToolOutput
+from bargein.llm import ToolCallRequest, Usage
+from bargein.nodes.tools._processes import CommandTool, Ladder
+from bargein.tools import finish, shield
 
 pytestmark = pytest.mark.proof
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from nodes.processes import Ladder, StopReport, stop_process
+from bargein.nodes.processes import Ladder, StopReport, stop_process
 
 pytestmark = pytest.mark.proof
 

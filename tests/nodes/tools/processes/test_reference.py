@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from nodes.tools._processes._reference import main_script, reference_of
+from bargein.nodes.tools._processes._reference import main_script, reference_of
 
 
 def test_a_function_of_a_module_is_found_by_its_name():

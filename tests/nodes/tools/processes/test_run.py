@@ -13,9 +13,9 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from nodes.processes import Ladder
-from nodes.tools._processes._errors import CommandError
-from nodes.tools._processes._run import CommandResult, OutputLimits, run_command
+from bargein.nodes.processes import Ladder
+from bargein.nodes.tools._processes._errors import CommandError
+from bargein.nodes.tools._processes._run import CommandResult, OutputLimits, run_command
 
 pytestmark = pytest.mark.proof
 

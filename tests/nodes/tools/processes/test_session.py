@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from nodes.processes._session import _parse, boot_clock_s, members, strike
+from bargein.nodes.processes._session import _parse, boot_clock_s, members, strike
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

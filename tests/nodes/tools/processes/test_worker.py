@@ -15,7 +15,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from nodes.tools._processes import (
+from bargein.nodes.tools._processes import (
     Ladder,
     PythonWorker,
     WorkerCall,
@@ -451,7 +451,7 @@ def native():
 
 if __name__ == "__main__":
     import trio
-    from nodes.tools._processes import PythonWorker
+    from bargein.nodes.tools._processes import PythonWorker
 
     async def main():
         async with PythonWorker().open() as worker:

@@ -3,7 +3,7 @@
 import trio
 import trio.testing
 
-from nodes.tools import tool
+from bargein.tools import tool
 
 CUTTING = ("barge_in", "pause", "redirect", "cancel")
 """The verbs that act by the policy."""

@@ -7,9 +7,9 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from bridge.control import StillRunning
-from bridge.events import JobFinished
-from nodes.tools import finish, shield
+from bargein.control import StillRunning
+from bargein.events import JobFinished
+from bargein.tools import finish, shield
 
 from .bench import sleeper
 

@@ -5,8 +5,8 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from bridge.control import StillRunning
-from nodes.tools import CommitOverrun, commit, finish, tool
+from bargein.control import StillRunning
+from bargein.tools import CommitOverrun, commit, finish, tool
 
 from .bench import FORCED
 

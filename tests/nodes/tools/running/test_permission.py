@@ -4,10 +4,10 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.control import VERBS
-from bridge.events import PermissionAnswered, PermissionRequested
-from nodes.tools import shield
-from nodes.tools._words import WORDS
+from bargein.control import VERBS
+from bargein.events import PermissionAnswered, PermissionRequested
+from bargein.nodes.tools._words import WORDS
+from bargein.tools import shield
 
 from .bench import sleeper
 

@@ -6,9 +6,9 @@ import pytest
 import trio
 import trio.testing
 
-from bridge.control import VERBS, StillRunning
-from nodes.tools import finish, shield, tool
-from nodes.tools._words import WORDS
+from bargein.control import VERBS, StillRunning
+from bargein.nodes.tools._words import WORDS
+from bargein.tools import finish, shield, tool
 
 from .bench import CUTTING, FORCED, sleeper
 

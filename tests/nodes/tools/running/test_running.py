@@ -5,10 +5,10 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from bridge.control import Work
-from bridge.events import ToolCall, ToolResult, UserStartedSpeaking
-from nodes.tools import Tool, ToolContext, finish, shield, tool
-from nodes.tools._words import WORDS
+from bargein.control import Work
+from bargein.events import ToolCall, ToolResult, UserStartedSpeaking
+from bargein.nodes.tools._words import WORDS
+from bargein.tools import Tool, ToolContext, finish, shield, tool
 
 from .bench import sleeper
 

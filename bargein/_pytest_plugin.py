@@ -4,8 +4,8 @@ in which the framework itself went wrong.
 Without ``trio_mode`` pytest refuses an async test before anything of bargein is asked, and names
 five plug-ins of which four are of no use here.  A step that the table of states does not have is a
 fault of ours, whichever way a test has opened its call, and whatever errors it expects.  pytest
-imports this module in each project of the environment, so it imports nothing of bargein, and says
-nothing unless tests have.
+imports this module in each project of the environment, so it imports nothing else of bargein, and
+says nothing unless tests have.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REFUSALS = (
 
 _MARK = "bargein_cannot_run"
 
-_STATES = "bridge.control._states"
+_STATES = "bargein.bridge.control._states"
 """The module that keeps the illegal steps of this process."""
 
 
@@ -48,7 +48,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Mark what pytest could not run, in its report: workers of pytest-xdist send these."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result; -> Generator
-    if "bridge.testing" in sys.modules and not report.passed:
+    if "bargein.bridge.testing" in sys.modules and not report.passed:
         said = str(report.longrepr)
         setattr(report, _MARK, any(refusal in said for refusal in _REFUSALS))
 

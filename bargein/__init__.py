@@ -1,0 +1,132 @@
+"""Voice agents you can interrupt.
+
+What the first agents need is here; the rest has rooms of its own: ``bargein.events``, ``testing``,
+``client``, ``server``, ``rehearsal``, ``conversations``, ``websocket``, ``control``, ``llm``,
+``tools``, ``speech``, ``user_turns``, ``weights`` and ``routes``.  A name is loaded when it is
+asked for, so that importing ``bargein`` costs nothing and needs no extra.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import events as events
+    from .bridge import AgentEntry as AgentEntry
+    from .bridge import AnswerHandle as AnswerHandle
+    from .bridge import App as App
+    from .bridge import Bridge as Bridge
+    from .bridge import Call as Call
+    from .bridge import CallActionError as CallActionError
+    from .bridge import CallRequest as CallRequest
+    from .bridge import CanSendDTMF as CanSendDTMF
+    from .bridge import CanTransfer as CanTransfer
+    from .bridge import Capped as Capped
+    from .bridge import Caps as Caps
+    from .bridge import Handle as Handle
+    from .bridge import History as History
+    from .bridge import Identity as Identity
+    from .bridge import Interruption as Interruption
+    from .bridge import InterruptionRecord as InterruptionRecord
+    from .bridge import InterruptToken as InterruptToken
+    from .bridge import JobEntry as JobEntry
+    from .bridge import Message as Message
+    from .bridge import Meter as Meter
+    from .bridge import NoteEntry as NoteEntry
+    from .bridge import Question as Question
+    from .bridge import Receipt as Receipt
+    from .bridge import Refusal as Refusal
+    from .bridge import RouteDefinitionError as RouteDefinitionError
+    from .bridge import Snapshot as Snapshot
+    from .bridge import Speech as Speech
+    from .bridge import ToolEntry as ToolEntry
+    from .bridge import ToolRecord as ToolRecord
+    from .bridge import Transport as Transport
+    from .bridge import UserEntry as UserEntry
+    from .bridge import current_meter as current_meter
+    from .bridge import current_run as current_run
+    from .bridge import open_agent as open_agent
+    from .nodes import ChatNode as ChatNode
+    from .nodes import ConversationContext as ConversationContext
+    from .nodes import Job as Job
+    from .nodes import Node as Node
+    from .nodes import ReasoningNode as ReasoningNode
+    from .nodes.llm import LocalChat as LocalChat
+    from .nodes.llm import OpenAIChat as OpenAIChat
+    from .nodes.speech import LocalSpeech as LocalSpeech
+    from .nodes.tools import tool as tool
+    from .routes import Event as Event
+    from .routes import Interrupted as Interrupted
+    from .routes import Outcome as Outcome
+    from .routes import Run as Run
+    from .routes import alias_of as alias_of
+    from .routes import register as register
+
+__all__ = [
+    "AgentEntry",
+    "AnswerHandle",
+    "App",
+    "Bridge",
+    "Call",
+    "CallActionError",
+    "CallRequest",
+    "CanSendDTMF",
+    "CanTransfer",
+    "Capped",
+    "Caps",
+    "ChatNode",
+    "ConversationContext",
+    "Event",
+    "Handle",
+    "History",
+    "Identity",
+    "InterruptToken",
+    "Interrupted",
+    "Interruption",
+    "InterruptionRecord",
+    "Job",
+    "JobEntry",
+    "LocalChat",
+    "LocalSpeech",
+    "Message",
+    "Meter",
+    "Node",
+    "NoteEntry",
+    "OpenAIChat",
+    "Outcome",
+    "Question",
+    "ReasoningNode",
+    "Receipt",
+    "Refusal",
+    "RouteDefinitionError",
+    "Run",
+    "Snapshot",
+    "Speech",
+    "ToolEntry",
+    "ToolRecord",
+    "Transport",
+    "UserEntry",
+    "alias_of",
+    "current_meter",
+    "current_run",
+    "events",
+    "open_agent",
+    "register",
+    "tool",
+]
+
+_HOMES = (".bridge", ".nodes", ".nodes.tools", ".nodes.llm", ".nodes.speech", ".routes")
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(home, __name__)
+            if name in module.__all__:
+                value: object = getattr(module, name)
+                globals()[name] = value
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,8 @@
+"""The command line: ``python -m bargein``, or ``bargein``."""
+
+import sys
+
+from bargein.bridge._cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""The events of a call: import them from here."""
+
+from .bridge import events as _bridge_events
+from .bridge.events import *
+
+__all__: list[str] = []
+__all__ += _bridge_events.__all__

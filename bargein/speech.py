@@ -1,0 +1,7 @@
+"""Ears and voices."""
+
+from .nodes import speech as _nodes_speech
+from .nodes.speech import *
+
+__all__: list[str] = []
+__all__ += _nodes_speech.__all__

@@ -1,0 +1,10 @@
+"""What the tests of an agent need: calls in virtual time, callers, scripted models."""
+
+from .bridge import testing as _bridge_testing
+from .bridge.testing import *
+from .nodes import testing as _nodes_testing
+from .nodes.testing import *
+
+__all__: list[str] = []
+__all__ += _bridge_testing.__all__
+__all__ += _nodes_testing.__all__

@@ -1,0 +1,93 @@
+"""What users import: ``bargein``, and the rooms below it."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+import bargein
+from bargein import events
+
+ROOMS = (
+    "bargein.client",
+    "bargein.control",
+    "bargein.conversations",
+    "bargein.events",
+    "bargein.llm",
+    "bargein.rehearsal",
+    "bargein.routes",
+    "bargein.server",
+    "bargein.speech",
+    "bargein.testing",
+    "bargein.tools",
+    "bargein.user_turns",
+    "bargein.websocket",
+    "bargein.weights",
+)
+PACKAGES = (
+    "bargein.bridge",
+    "bargein.bridge.testing",
+    "bargein.nodes",
+    "bargein.nodes.llm",
+    "bargein.nodes.tools",
+    "bargein.routes",
+)
+
+
+@pytest.mark.parametrize("room", ["bargein", *ROOMS])
+def test_every_public_name_is_there_and_documented(room):
+    """What ``__all__`` names can be imported, and each class and function of it has a docstring."""
+    module = import_module(room)
+    assert module.__all__
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert thing.__doc__, name
+            for attribute, value in vars(thing).items() if inspect.isclass(thing) else ():
+                if inspect.isfunction(value) and not attribute.startswith("_"):
+                    assert inspect.getdoc(getattr(thing, attribute)), f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_what_is_exported(package):
+    """``__all__`` is sorted and names every public thing of a package, and nothing else."""
+    module = import_module(package)
+    exported = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert list(module.__all__) == sorted(module.__all__)
+    assert exported - {"annotations"} == set(module.__all__)
+
+
+def test_every_event_is_public():
+    """Each event class that the package defines can be imported from ``bargein.events``."""
+    classes = [
+        value
+        for module in ("bargein.bridge.events", "bargein.bridge._voice_events")
+        for value in vars(import_module(module)).values()
+        if inspect.isclass(value) and value.__module__ == module
+    ]
+    assert len(classes) > 50
+    missing = [one.__name__ for one in classes if one.__name__ not in events.__all__]
+    assert not [name for name in missing if not name.startswith("_")]
+
+
+def test_importing_bargein_loads_nothing():
+    """A name is loaded when it is asked for; no extra and no dependency before."""
+    code = "import sys, bargein; print({'trio', 'pydantic', 'numpy'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "set()"
+
+
+def test_a_name_that_is_not_there_is_an_error():
+    """What ``bargein`` has not is no attribute of it, and ``dir()`` shows what it has."""
+    with pytest.raises(AttributeError, match="no attribute 'Appp'"):
+        bargein.Appp  # noqa: B018
+    assert set(bargein.__all__) <= set(dir(bargein))
