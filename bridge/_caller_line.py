@@ -43,7 +43,7 @@ class CallerLine:
         self.is_up = True
         self.resume_s = greeting.resume_s
         self._token = greeting.resume
-        self._backlog = Backlog(Outbox, keeps_audio=False)
+        self._backlog = Backlog(Outbox)
         self._backlog.begin(outbox)
         self.received = 0
         self._utterance: int | None = None

@@ -10,7 +10,6 @@ far it has played.
 from __future__ import annotations
 
 import heapq
-import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import final
 
 from ..websocket import Data
 from ._line_messages import OUTPUT_RATE_HZ, Resume
-from ._outbox import Outbox
+from ._outbox import Entry, Outbox
 
 KEPT_BYTES = 250_000
 """How much audio that was sent is kept to be sent again: 5 s, and as much of messages.  A line that
@@ -29,9 +28,7 @@ _HOLD = '{"type":"hold"'
 """How the message begins that is not sent again: what holds now is told anew, in front of all that
 was missed, and must be the last word on it."""
 
-HEADER_BYTES = 4
 BYTES_PER_MS = OUTPUT_RATE_HZ * 2 // 1000
-_HEADER = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,7 @@ class _Sent:
     """A message that was sent, and may have been lost."""
 
     data: Data
+    """A JSON message; or audio without its header, the very bytes that the playout keeps, too."""
     place: int
     """Where it stands among all that was sent."""
     number: int = 0
@@ -58,16 +56,14 @@ class Backlog:
         spare: Asked for a message whenever none waits to be sent; it may give none.
     """
 
-    def __init__(self, open_outbox: Callable[[], Outbox], *, keeps_audio: bool = True) -> None:
+    def __init__(self, open_outbox: Callable[[], Outbox]) -> None:
         """Begin between two connections.
 
         Args:
             open_outbox: Makes an outbox that nobody runs, for the time between connections.
-            keeps_audio: False where audio that is late is worth nothing.
         """
         self.spare: Callable[[], Data | None] = lambda: None
         self._open_outbox = open_outbox
-        self._keeps_audio = keeps_audio
         self._outbox = open_outbox()
         self._greeting: Data | None = None
         self._texts: deque[_Sent] = deque()
@@ -92,9 +88,13 @@ class Backlog:
         """Messages that were never sent."""
         return self._outbox.dropped
 
-    def put(self, data: Data, *, utterance: int | None = None) -> None:
+    def put(self, data: Data) -> None:
         """Queue a message behind those that wait; see ``Outbox.put``."""
-        self._outbox.put(data, utterance=utterance)
+        self._outbox.put(data)
+
+    def put_audio(self, utterance: int, pcm: bytes) -> None:
+        """Queue audio behind what waits; see ``Outbox.put_audio``."""
+        self._outbox.put_audio(utterance, pcm)
 
     def put_first(self, data: Data) -> None:
         """Queue a message in front of those that wait; see ``Outbox.put_first``."""
@@ -177,7 +177,7 @@ class Backlog:
             audio[0].utterance < utterance
             or (
                 audio[0].utterance == utterance
-                and audio[0].begins + len(audio[0].data) - HEADER_BYTES <= played_bytes
+                and audio[0].begins + len(audio[0].data) <= played_bytes
             )
         ):
             self._kept_bytes -= len(audio.popleft().data)
@@ -203,7 +203,7 @@ class Backlog:
         self._audio_bytes = asked.audio_bytes
         self._move_to(outbox, missed)
 
-    def _move_to(self, outbox: Outbox, missed: list[tuple[int | None, Data]] | None = None) -> None:
+    def _move_to(self, outbox: Outbox, missed: list[Entry] | None = None) -> None:
         outbox.take_over(self._outbox, missed or ())
         outbox.on_next = self._keep
         outbox.spare = lambda: self.spare()
@@ -211,7 +211,7 @@ class Backlog:
 
     # --- what was sent --------------------------------------------------------------------------
 
-    def _keep(self, data: Data) -> None:
+    def _keep(self, utterance: int | None, data: Data) -> None:
         if data is self._greeting:
             return
         self._places += 1
@@ -221,22 +221,22 @@ class Backlog:
             self._text_bytes += len(data)
             while self._text_bytes > KEPT_BYTES:
                 self._forget_text()
-        elif self._keeps_audio:
-            self._audio.append(self._sent_audio(data))
-            self._kept_bytes += len(data)
-            while self._kept_bytes > KEPT_BYTES:
-                self._kept_bytes -= len(self._audio.popleft().data)
+        elif (
+            utterance is not None
+        ):  # bytes of none are of a microphone: late, they are worth nothing
+            self._keep_audio(utterance, data)
 
-    def _sent_audio(self, data: bytes) -> _Sent:
-        (utterance,) = _HEADER.unpack_from(data)
+    def _keep_audio(self, utterance: int, pcm: bytes) -> None:
         if utterance != self._utterance:
             self._utterance, self._audio_bytes = utterance, 0
-        begins = self._audio_bytes
-        self._audio_bytes += len(data) - HEADER_BYTES
-        return _Sent(data, self._places, 0, utterance, begins)
+        self._audio.append(_Sent(pcm, self._places, 0, utterance, self._audio_bytes))
+        self._audio_bytes += len(pcm)
+        self._kept_bytes += len(pcm)
+        while self._kept_bytes > KEPT_BYTES:
+            self._kept_bytes -= len(self._audio.popleft().data)
 
 
-def _missed(sent: _Sent, asked: Resume) -> tuple[int | None, Data] | None:
+def _missed(sent: _Sent, asked: Resume) -> Entry | None:
     """Return what of a message the client has not got."""
     if isinstance(sent.data, str):
         is_old = sent.number <= asked.received or sent.data.startswith(_HOLD)
@@ -246,6 +246,4 @@ def _missed(sent: _Sent, asked: Resume) -> tuple[int | None, Data] | None:
     if sent.utterance < asked.utterance:
         return None
     had = max(0, asked.audio_bytes - sent.begins)
-    if had >= len(sent.data) - HEADER_BYTES:
-        return None
-    return sent.utterance, sent.data[:HEADER_BYTES] + sent.data[HEADER_BYTES + had :]
+    return None if had >= len(sent.data) else (sent.utterance, sent.data[had:])

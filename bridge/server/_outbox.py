@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import final
 
 from ..websocket import Data
+
+Entry = tuple[int | None, Data]
+"""What waits: a message, with no utterance; or audio without its header, and its utterance."""
+
+AUDIO_HEADER = struct.Struct("<I")
+"""What audio begins with on the wire: the number of its utterance."""
 
 
 @final
@@ -22,7 +29,8 @@ class Outbox:
         sent: Messages that the connection has taken.
         is_closed: Whether nothing more is taken.
         on_news: Called when there may be something to take; set by the connection.
-        on_next: Told of each message as it is taken, in order.
+        on_next: Told of each message as it is taken, in order: the utterance of audio and its PCM,
+            or None and the message.
         spare: Asked for a message whenever none waits to be sent; it may give none.
     """
 
@@ -40,12 +48,12 @@ class Outbox:
         self.sent = 0
         self.is_closed = False
         self.on_news: Callable[[], None] = lambda: None
-        self.on_next: Callable[[Data], None] = lambda data: None
+        self.on_next: Callable[[int | None, Data], None] = lambda utterance, data: None
         self.spare: Callable[[], Data | None] = lambda: None
         self._max_bytes = max_bytes
         self._on_broken = on_broken
         self._urgent: deque[Data] = deque()
-        self._queue: deque[tuple[int | None, Data]] = deque()
+        self._queue: deque[Entry] = deque()
         self._waiting_bytes = 0
         self._is_broken = False
 
@@ -54,15 +62,23 @@ class Outbox:
         """Messages that wait to be sent."""
         return len(self._urgent) + len(self._queue)
 
-    def put(self, data: Data, *, utterance: int | None = None) -> None:
-        """Queue a message behind those that wait.
+    def put(self, data: Data) -> None:
+        """Queue a message behind those that wait; ``drop_audio`` keeps it."""
+        if self._admit(data):
+            self._queue.append((None, data))
+            self.on_news()
+
+    def put_audio(self, utterance: int, pcm: bytes) -> None:
+        """Queue audio behind what waits.
+
+        It gets its header as it is sent, so that the very bytes wait that others keep, too.
 
         Args:
-            data: The message.
-            utterance: The utterance whose audio this is; None for what ``drop_audio`` must keep.
+            utterance: The number of its utterance.
+            pcm: The audio.
         """
-        if self._admit(data):
-            self._queue.append((utterance, data))
+        if self._admit(pcm):
+            self._queue.append((utterance, pcm))
             self.on_news()
 
     def put_first(self, data: Data) -> None:
@@ -80,7 +96,7 @@ class Outbox:
         Returns:
             How many messages were dropped.
         """
-        kept: deque[tuple[int | None, Data]] = deque()
+        kept: deque[Entry] = deque()
         for utterance, data in self._queue:
             if utterance is not None and utterance <= fence:
                 self._waiting_bytes -= len(data)
@@ -95,12 +111,12 @@ class Outbox:
         """Have the connection look for something to send; for who has it in `spare`."""
         self.on_news()
 
-    def take_over(self, other: Outbox, before: Iterable[tuple[int | None, Data]] = ()) -> None:
+    def take_over(self, other: Outbox, before: Iterable[Entry] = ()) -> None:
         """Queue what waits in another outbox, which breaks without telling anybody.
 
         Args:
             other: The outbox of a connection that is lost or given up; its counts go over too.
-            before: Messages to queue in front of those, each behind its utterance or None.
+            before: What to queue in front of that.
         """
         for utterance, data in before:
             self._queue.append((utterance, data))
@@ -122,11 +138,12 @@ class Outbox:
 
     def next(self) -> Data | None:
         """Take the message that is due; ``None`` if there is none."""
+        utterance: int | None = None
         if self._urgent:
             data = self._urgent.popleft()
             self._waiting_bytes -= len(data)
         elif self._queue:
-            _, data = self._queue.popleft()
+            utterance, data = self._queue.popleft()
             self._waiting_bytes -= len(data)
         else:
             given = None if self.is_closed else self.spare()
@@ -134,8 +151,8 @@ class Outbox:
                 return None
             data = given
         self.sent += 1
-        self.on_next(data)
-        return data
+        self.on_next(utterance, data)
+        return data if utterance is None else AUDIO_HEADER.pack(utterance) + data  # type: ignore[operator]  # audio is bytes
 
     def _admit(self, data: Data) -> bool:
         if self._is_broken or self.is_closed:

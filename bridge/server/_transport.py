@@ -39,7 +39,6 @@ from ._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVe
 from ._metrics import Metrics
 from ._native import (
     OUTPUT_RATE_HZ,
-    AgentFrame,
     CallerAudio,
     Clear,
     ClientMessage,
@@ -212,7 +211,7 @@ class NativeTransport:
             return
         self._newest = max(self._newest, utterance)
         self._metrics.frames_out += 1
-        self._outbox.put(encode(AgentFrame(utterance, pcm)), utterance=utterance)
+        self._outbox.put_audio(utterance, pcm)
 
     def clear(self, utterance: int, reason: str) -> None:
         """Drop the audio that waits, up to and including an utterance, and tell the client to.

@@ -31,6 +31,10 @@ Data = str | bytes
 READ_BYTES = 16_384
 """How much is read at once: 25 frames of a microphone, a third of a second of a voice."""
 
+USUAL_READ_BYTES = 2_048
+"""How much is read at once while that is all there is: 3 frames of a microphone.  The room for it
+is taken before anything is read, for each connection by itself."""
+
 WRITE_BYTES = 16_384
 """How much is handed to the kernel at once.  More would be out of reach of a ``clear``."""
 
@@ -306,6 +310,7 @@ class Connection:
     ) -> None:
         protocol = self._protocol
         is_first = True
+        room = USUAL_READ_BYTES
         while True:
             if may_read is not None:
                 self._is_waiting_for_room = True
@@ -320,7 +325,7 @@ class Connection:
                 self._answered = trio.Event()
                 await self._answered.wait()
             try:
-                block = await self.stream.receive_some(READ_BYTES)
+                block = await self.stream.receive_some(room)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return self.cut("broken")
             self._heard_at_s = trio.current_time()
@@ -328,6 +333,8 @@ class Connection:
                 protocol.receive_eof()
                 return None
             protocol.receive_data(block)
+            room = READ_BYTES if len(block) == room else USUAL_READ_BYTES
+            del block  # it is in the protocol's hands, and what comes next may take long
             self._take_frames(take)
 
     def _take_frames(self, take: Callable[[Data], None]) -> None:

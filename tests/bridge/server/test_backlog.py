@@ -1,6 +1,7 @@
 """What is sent again over another connection, message by message."""
 
 import struct
+import tracemalloc
 
 import pytest
 import trio
@@ -64,17 +65,17 @@ async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery, car
     """JSON from the first that is missing, audio from the very sample, then what waits."""
     bench = Bench(nursery, carry)
     await bench.first()
-    put = bench.backlog.put
+    put, play = bench.backlog.put, bench.backlog.put_audio
     put("1")
-    put(audio(1, b"aabbcc"), utterance=1)
+    play(1, b"aabbcc")
     put("2")
-    put(audio(1, b"dd"), utterance=1)
-    put(audio(2, b"ee"), utterance=2)
+    play(1, b"dd")
+    play(2, b"ee")
     put("3")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
     put("4")
-    put(audio(2, b"ff"), utterance=2)
+    play(2, b"ff")
     wire = await bench.again(asks(1, utterance=1, audio_bytes=4))
     assert wire.got == [
         "the greeting",
@@ -94,7 +95,7 @@ async def test_it_can_drop_again_and_again(nursery, carry):
     await bench.first()
     for n in range(1, 6):
         bench.backlog.put(str(n))
-        bench.backlog.put(audio(1, b"%d%d" % (n, n)), utterance=1)
+        bench.backlog.put_audio(1, b"%d%d" % (n, n))
     await trio.testing.wait_all_tasks_blocked()
     for got in range(1, 5):
         bench.backlog.leave()
@@ -133,11 +134,11 @@ async def test_audio_that_was_cut_does_not_come_again(nursery, carry):
     """A fence takes away what waits and what was sent."""
     bench = Bench(nursery, carry)
     await bench.first()
-    bench.backlog.put(audio(1, b"aa"), utterance=1)
-    bench.backlog.put(audio(2, b"bb"), utterance=2)
+    bench.backlog.put_audio(1, b"aa")
+    bench.backlog.put_audio(2, b"bb")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
-    bench.backlog.put(audio(1, b"cc"), utterance=1)
+    bench.backlog.put_audio(1, b"cc")
     assert bench.backlog.drop_audio(1) == 1
     wire = await bench.again(asks(0))
     assert wire.got == ["the greeting", audio(2, b"bb")]
@@ -180,9 +181,9 @@ async def test_what_waits_in_a_gap_is_bounded(nursery, carry):
     assert bench.overflowed == ["overflow"]
 
 
-async def test_a_client_keeps_no_audio(nursery, carry):
-    """Where late audio is worth nothing only JSON is sent again."""
-    bench = Bench(nursery, carry, keeps_audio=False)
+async def test_a_microphone_is_not_kept(nursery, carry):
+    """Late audio of a caller is worth nothing: only JSON is sent again."""
+    bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.put(b"frame")
     bench.backlog.put("1")
@@ -209,10 +210,10 @@ async def test_what_the_client_has_is_not_kept(nursery, carry):
     """Messages that it has told of, and audio that it has played, are sent to nobody again."""
     bench = Bench(nursery, carry)
     await bench.first()
-    put = bench.backlog.put
+    put, play = bench.backlog.put, bench.backlog.put_audio
     for n in range(1, 6):
         put(str(n))
-        put(audio(n, bytes(4800)), utterance=n)
+        play(n, bytes(4800))
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.note_received(3)
     bench.backlog.note_played(4, 50)  # of 100 ms: the piece is not played to its end
@@ -222,6 +223,26 @@ async def test_what_the_client_has_is_not_kept(nursery, carry):
     assert wire.got == [
         "the greeting", "4", audio(4, bytes(4800)), "5", audio(5, bytes(4800))
     ]  # fmt: skip
+
+
+async def test_audio_is_kept_without_a_copy(nursery, carry):
+    """What is sent is kept for another connection as the very bytes that the playout keeps."""
+    bench = Bench(nursery, carry)
+    wire = await bench.first()
+    pieces = [bytes([n]) * 1920 for n in range(100)]
+    tracemalloc.start()
+    try:
+        for piece in pieces:
+            bench.backlog.put_audio(1, piece)
+        await trio.testing.wait_all_tasks_blocked()
+        wire.got.clear()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < sum(map(len, pieces)) / 5
+    bench.backlog.leave()
+    again = await bench.again(asks(0))
+    assert again.got[1:] == [audio(1, piece) for piece in pieces]
 
 
 @pytest.mark.parametrize("count", [6, 10**9])

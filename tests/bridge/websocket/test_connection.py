@@ -33,6 +33,31 @@ class Outcome:
             self.code, self.reason = closed.code, closed.reason
 
 
+async def test_who_sends_little_is_given_little_room(facing, monkeypatch):
+    """Room for a whole block is taken while blocks are full, and not for one frame at a time."""
+    asked = []
+    receive_some = trio.StapledStream.receive_some
+
+    async def note(stream, max_bytes=None):
+        asked.append(max_bytes)
+        return await receive_some(stream, max_bytes)
+
+    outcome = Outcome()
+    async with facing("server", outcome) as peer:
+        monkeypatch.setattr(trio.StapledStream, "receive_some", note)
+        for _ in range(3):
+            await peer.send(peer.frame(BINARY, bytes(640)))
+            await trio.testing.wait_all_tasks_blocked()
+        few = asked[:]
+        await peer.send(peer.frame(BINARY, bytes(60_000)))
+        await trio.testing.wait_all_tasks_blocked()
+        many = asked[len(few) :]
+        monkeypatch.undo()
+    assert max(few) <= 2048
+    assert max(many) == 16_384
+    assert list(map(len, outcome.got)) == [640, 640, 640, 60_000]
+
+
 @pytest.mark.parametrize("role", ["server", "client"])
 async def test_a_peer_that_is_gone_is_found_out(autojump_clock, facing, role):
     """After a time of silence it is pinged, and given up when it answers nothing for as long."""
