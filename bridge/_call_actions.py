@@ -6,6 +6,8 @@ Rules:
 2. Requests are carried out one at a time, in the order in which they were published: keys are
    pressed in the order of a number.
 3. Whoever waits for a request and is cancelled gives it up; one that nobody waits for goes on.
+4. A request that still waits when the run that published it is cut is not begun: a run that has
+   ended stays interruptible for as long as one waits.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from typing import Any, Literal, get_args
 import structlog
 import trio
 
-from bargein.routes import Message, Router
+from bargein.routes import Message, Router, Run
 from bargein.routes._contain import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
+from ._turns import lineage
 from .control._arguments import check_string, check_word
 from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 
@@ -36,6 +39,7 @@ DTMF_S = 5.0
 CLOSE_S = 1.0
 """How long a transport that is cancelled may take until others have their turn."""
 OVER = "the call is over"
+CUT = "what asked for it was interrupted"
 MAX_WAITING = 64
 """How many requests may wait; a telephone number and an account number are 30 keys."""
 
@@ -48,6 +52,24 @@ class _Request:
     outcome: CallActionOutcome | None = None
     answered: trio.Event = field(default_factory=trio.Event)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    message: Message | None = None
+    """What asked for it; ``None`` before it waits."""
+    held: tuple[Run, ...] = ()
+    """The runs that it keeps interruptible while it waits."""
+
+    def wait(self, message: Message) -> None:
+        """Keep what asked for it interruptible."""
+        self.message, self.held = message, tuple(lineage(message.run))
+        for run in self.held:
+            run.hold()
+
+    def begin(self) -> bool:
+        """Wait no more, and return whether it is still wanted."""
+        is_cut = self.message is not None and self.message.is_stale
+        held, self.held = self.held, ()
+        for run in held:
+            run.release()
+        return not is_cut
 
     @property
     def action(self) -> Literal["transfer", "dtmf"]:
@@ -146,6 +168,7 @@ class CallActions:
         elif len(self._waiting) >= MAX_WAITING:
             self._answer(request, f"{MAX_WAITING} others wait already")
         else:
+            request.wait(message)
             self._waiting.append(request)
             if not self._is_working:
                 self._is_working = True
@@ -165,8 +188,11 @@ class CallActions:
         try:
             while self._waiting:
                 request = self._waiting.popleft()
+                is_wanted = request.begin()
                 if self._ended.is_set():
                     self._answer(request, OVER)
+                elif not is_wanted:
+                    self._answer(request, CUT)
                 elif request.outcome is None:
                     await self._let_it_run(request)
         finally:

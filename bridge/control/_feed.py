@@ -11,7 +11,7 @@ import trio
 
 from bargein.routes import Message
 
-from ..events import CallState, PermissionRequested, TurnEnded
+from ..events import AgentResponse, CallState, PermissionRequested, TurnEnded
 from ._steps import StepView
 from ._verbs import PolicyKind, TurnPhase
 
@@ -72,6 +72,9 @@ class Snapshot:
 class Subscription:
     """Everything that happens from a snapshot on; iterate it.  Leaving the loop ends nothing.
 
+    Text that still waits here when the answer it belongs to is cut is left out: whoever prints it
+    prints nothing of an answer that was interrupted.  ``TurnEnded`` has all that was generated.
+
     Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.
     """
 
@@ -87,7 +90,8 @@ class Subscription:
         if len(self._items) >= FEED_LIMIT:
             kept = [item for item in self._items if isinstance(item, _KEPT)][-FEED_LIMIT // 2 :]
             self._items = deque([*kept, self._snapshot()])
-        self._items.append(message.event)
+        is_text = type(message.event) is AgentResponse
+        self._items.append(message if is_text else message.event)
         self._more.set()
 
     def close(self) -> None:
@@ -106,10 +110,15 @@ class Subscription:
 
     async def __anext__(self) -> Any:
         """Return the next event, or a snapshot.  Cancelling this is safe."""
-        while not self._items:
+        await trio.lowlevel.checkpoint()
+        while True:
+            while self._items:
+                item = self._items.popleft()
+                if type(item) is not Message:
+                    return item
+                if not item.is_stale:
+                    return item.event
             if self._over:
                 raise StopAsyncIteration
             self._more = trio.Event()
             await self._more.wait()
-        await trio.lowlevel.checkpoint()
-        return self._items.popleft()

@@ -4,6 +4,9 @@ Rule 1. Watching never holds up the call: what waits is bounded, the oldest is l
 it is sent only while nothing else waits to be.
 Rule 2. An event is made into JSON when it is sent, so that what is lost costs next to nothing, and
 a call that nobody watches nothing at all.
+
+Rule 3. This is a record and no sink: what was published before a cut, and waits when that comes, is
+told all the same, in its order and with its time.
 """
 
 from __future__ import annotations

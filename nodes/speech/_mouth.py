@@ -110,6 +110,8 @@ class Mouth:
 
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event
+        if self._bridge.call.speaking.utterance(clause.utterance) is None:
+            return  # cut while the clause waited, as one may be that no run has said
         if clause.last:
             yield AgentAudioComplete(utterance=clause.utterance)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from bargein.events import (
     CallActionFailed,
     DTMFOutput,
     TransferCall,
+    UserStartedSpeaking,
     UserStoppedSpeaking,
 )
 from bargein.testing import open_call
@@ -212,6 +213,38 @@ async def test_a_failure_may_ask_for_something_else(autojump_clock):
         await trio.sleep(1)
     assert line.began == [BERLIN, "0"]
     assert [event.action for event in line.outcomes()] == ["transfer", "dtmf"]
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.1], ids=["run ended", "run goes on"])
+async def test_what_waits_of_a_cut_answer_is_not_begun(autojump_clock, pause_s):
+    """The key in hand is pressed; those behind it are answered, and the next answer's are not."""
+    line = Telephone()
+
+    async def dial(message: Message) -> AsyncIterator[object]:
+        for button in "123":
+            yield DTMFOutput.model_validate({"button": button})
+            await trio.sleep(pause_s)
+        if pause_s:
+            await trio.sleep(60)
+
+    async def menu(call: Call) -> None:
+        chain = call.bridge(name="agent").on(UserStoppedSpeaking)
+        chain.interrupt_on(UserStartedSpeaking).stream(dial).broadcast()
+
+    async with App(menu).open_call(line) as call:
+        await trio.testing.wait_all_tasks_blocked()
+        call.publish(UserStoppedSpeaking())
+        await trio.sleep(0.5)
+        call.publish(UserStartedSpeaking())
+        call.publish(DTMFOutput(button="#"), source="app")
+        await trio.sleep(5)
+        assert line.done == ["1", "#"]
+        assert line.outcomes() == [
+            CallActionCompleted(action="dtmf"),
+            failed("dtmf", "what asked for it was interrupted"),
+            failed("dtmf", "what asked for it was interrupted"),
+            CallActionCompleted(action="dtmf"),
+        ]
 
 
 async def test_a_call_that_is_over_does_nothing(autojump_clock):

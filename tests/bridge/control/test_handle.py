@@ -167,6 +167,25 @@ async def test_cancel_stops_and_tells_once(autojump_clock):
         assert (record.verb, record.by, record.directive) == ("cancel", "handle", "ask")
 
 
+async def test_a_watcher_that_is_late_gets_no_text_of_a_cut_answer(autojump_clock):
+    """What waits for it is left out from the cut on; facts stay, and so does all other text."""
+    async with open_agent(Counter()) as handle:
+        events = handle.subscribe()
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.cancel()
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        seen = []
+        with trio.move_on_after(1):
+            async for event in events:
+                seen.append(event)
+        answers = [e for e in seen if isinstance(e, AgentResponse | TurnEnded)]
+        assert [type(event) for event in answers] == [TurnEnded, *3 * [AgentResponse]]
+        assert (answers[0].outcome, answers[0].generated) == ("interrupted", "one two ")
+        assert [event.content for event in answers[1:]] == ["one ", "two ", "three "]
+
+
 async def test_redirect_makes_the_text_the_next_step(autojump_clock):
     """The cut turn ends as redirected, and the next turn answers the new instruction."""
     node = Counter()

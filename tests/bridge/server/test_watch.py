@@ -286,6 +286,28 @@ async def test_a_slow_client_loses_the_oldest(watched):
     assert all(Seen.model_validate_json(one).lost is None for one in told[1:])
 
 
+async def test_a_slow_client_is_told_what_came_before_a_cut(watched):
+    """It is a record: what was said before the cut is told before it, and nothing after it is."""
+    call, _, _, line = watched
+
+    async def tell(message):
+        for n in range(3):
+            yield AgentResponse(content=f"Chapter {n}. ")
+        await trio.sleep_forever()
+
+    chain = call.bridge(name="teller").on(UserStoppedSpeaking)
+    chain.interrupt_on(UserStartedSpeaking).stream(tell).broadcast()
+    call.publish(UserStoppedSpeaking())
+    await trio.testing.wait_all_tasks_blocked()
+    call.publish(UserStartedSpeaking())
+    line.may_send.set()
+    await trio.testing.wait_all_tasks_blocked()
+    told = [Seen.model_validate_json(d) for d in line.sent if isinstance(d, str) and '"seen"' in d]
+    told = [one for one in told if one.name in ("agent.response", "route.cut")]
+    assert [one.name for one in told] == [*3 * ["agent.response"], "route.cut"]
+    assert told == sorted(told, key=lambda one: one.at_s)
+
+
 async def test_what_is_seen_waits_for_everything_else(watched):
     """A message of the call that comes later goes before all that is only seen."""
     call, _, _, line = watched

@@ -12,6 +12,7 @@ from bargein.events import (
     AgentError,
     AgentResponse,
     AgentSpeechCut,
+    EmergencyStop,
     LogMetric,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -96,6 +97,19 @@ async def test_a_barge_in_ends_the_synthesis_at_once(autojump_clock):
         await caller.quiet()
         await trio.sleep(1)
     assert voice.cancelled == [voice.said[-1]]
+
+
+async def test_clauses_that_wait_of_a_cut_text_are_never_made(autojump_clock):
+    """Also of a text that no run has said: the next one is said without waiting for them."""
+    voice = SlowVoice()
+    async with speaking(voice, []) as caller:
+        text = AgentResponse(content="One two three. Four five six. Seven eight. ")
+        caller.call.publish(text, source="agent")
+        await caller.at(0.05)
+        caller.publish(EmergencyStop())
+        caller.call.say("Nine.")
+        await caller.quiet()
+    assert [said.strip() for said in voice.said] == ["One two three.", "Nine."]
 
 
 async def test_what_was_heard_of_a_cut_answer_is_a_prefix(autojump_clock):
