@@ -114,6 +114,11 @@ class Playout:
         """Whether something is being heard; one utterance goes over into the next without a gap."""
         return self._goes_on or any(u.started for u in self._utterances)
 
+    @property
+    def last_number(self) -> int:
+        """The highest number that was given so far; 0 before the first."""
+        return self._numbers
+
     def new_number(self) -> int:
         """Return a number for an utterance, higher than all before."""
         self._numbers += 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import pytest
 import structlog
 import trio
 
-from bargein import App, Call, Message
+from bargein import App, Call, Event, Message
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
@@ -20,8 +21,13 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
+from bargein.testing import open_call
 
 VOICE_S = 10.0
+
+
+class Chime(Event):
+    type: Literal["tests.voiced.chime"] = "tests.voiced.chime"
 
 
 class Player:
@@ -134,7 +140,6 @@ async def test_an_agent_may_bring_its_own_audio(autojump_clock):
     """Audio without a number belongs to the newest utterance of the run that gives it."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
-        yield AgentAudio(bytes(200), 1000, "lost: no text was given yet")
         yield AgentResponse(content="Ding dong")
         yield AgentAudio(bytes(1800), 1000, "Ding dong")
         yield AgentAudioComplete(utterance=1)
@@ -147,6 +152,31 @@ async def test_an_agent_may_bring_its_own_audio(autojump_clock):
         await trio.sleep(5)
         assert player.played_ms == {1: 900}
         assert call.history.entries[0].heard == "Ding dong"
+
+
+@pytest.mark.parametrize(
+    ("number", "known"), [(0, "its turn has said no text"), (2, "1 so far"), (-1, "1 so far")]
+)
+async def test_audio_of_nobody_is_an_error(autojump_clock, number, known):
+    """The error says where the number comes from; it is told once, and fails a test."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        for _ in range(3):
+            yield AgentAudio(bytes(320), 1000, "Hello there", utterance=number)
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="bell", is_agent=False).on(Chime).stream(speak).broadcast()
+
+    async with open_call(answer, expect_errors=ValueError) as caller:
+        caller.call.say("Hello there")
+        await trio.sleep(0.1)
+        caller.publish(Chime())
+        await caller.quiet()
+    [error] = map(str, caller.errors)
+    assert f"'bell' gave audio for utterance {number}, which is nobody's ({known})" in error
+    assert "call.speaking.utterance_of(message).number" in error
+    assert [e.message for e in caller.events(AgentError)] == [error]
+    assert caller.heard == "Hello there"
 
 
 async def test_a_player_that_reports(autojump_clock):
