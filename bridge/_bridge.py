@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from bargein.routes import Message, Route
 from bargein.routes._match import Predicate
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from ._call import Call
 
 
+@final
 class Bridge:
     """Dispatches the events of a call to the routes of one node.
 
-    Made by ``call.bridge(node)``.
+    Made by ``call.bridge(node)`` alone, since it is the node's place in that call.
 
     Attributes:
         call: The call.
@@ -25,11 +26,32 @@ class Bridge:
         is_agent: Whether it may have the floor; ears and voices may not.
     """
 
-    def __init__(self, call: Call, node: object, name: str, *, is_agent: bool) -> None:
+    call: Call
+    node: object
+    name: str
+    is_agent: bool
+
+    def __init__(self, *given: object, **named: object) -> None:
+        """Refuse to be made by hand.
+
+        Raises:
+            TypeError: Always.
+        """
+        node = type(given[0]).__name__ if given else "node"
+        raise TypeError(
+            f"Bridge({node}, ...) belongs to no call; in answer(call), write call.bridge({node}), "
+            "which gives the node its place in that call, or call.converse(node)"
+        )
+
+    @classmethod
+    def _of(cls, call: Call, node: object, name: str, *, is_agent: bool) -> Bridge:
+        """Make the place of a node; for the call."""
+        self = object.__new__(cls)
         self.call = call
         self.node = node
         self.name = name
         self.is_agent = is_agent
+        return self
 
     def on(
         self,

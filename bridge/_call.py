@@ -164,7 +164,7 @@ class Call:
             ValueError: The name is empty or taken.
         """
         name = self._name_for(node, name)
-        bridge = self._bridges[name] = Bridge(self, node, name, is_agent=is_agent)
+        bridge = self._bridges[name] = Bridge._of(self, node, name, is_agent=is_agent)
         if is_agent and self._floor is None:
             self._floor = bridge
         attached = getattr(node, "attached", None)

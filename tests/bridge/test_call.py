@@ -62,6 +62,19 @@ def two_agents(first: object, second: object = None) -> Answer:
 # --- names and the floor ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("given", "named", "words"),
+    [
+        ((Call,), {}, r"Bridge\(type, ...\) belongs to no call"),
+        ((), {"node": 1}, r"write call\.bridge\(node\), which gives the node its place"),
+    ],
+)
+def test_a_bridge_made_by_hand_is_answered_with_how_to_get_one(given, named, words):
+    """Only a call makes bridges; the error says what to write, whatever was given."""
+    with pytest.raises(TypeError, match=words):
+        Bridge(*given, **named)
+
+
 async def test_the_first_agent_has_the_floor(autojump_clock):
     """Ears and voices never have it; None has it before there is an agent."""
 
