@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,24 +75,29 @@ class Subscription:
     Text that still waits here when the answer it belongs to is cut is left out: whoever prints it
     prints nothing of an answer that was interrupted.  ``TurnEnded`` has all that was generated.
 
-    Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.
+    Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.  Iterating it
+    gives the events; ``messages()`` gives them with their time and source.
     """
 
     def __init__(self, snapshot: Callable[[], Snapshot], closed: Callable[[Any], None]) -> None:
         self._snapshot = snapshot
         self._on_close = closed
-        self._items: deque[Any] = deque([snapshot()])
+        self._items: deque[Message] = deque([self._look()])
         self._more = trio.Event()
         self._over = False
 
     def put(self, message: Message) -> None:
         """Take in an event; never waits."""
         if len(self._items) >= FEED_LIMIT:
-            kept = [item for item in self._items if isinstance(item, _KEPT)][-FEED_LIMIT // 2 :]
-            self._items = deque([*kept, self._snapshot()])
-        is_text = type(message.event) is AgentResponse
-        self._items.append(message if is_text else message.event)
+            kept = [m for m in self._items if isinstance(m.event, _KEPT)][-FEED_LIMIT // 2 :]
+            self._items = deque([*kept, self._look()])
+        if type(message.event) is not AgentResponse:  # only text may go stale; a run is let go
+            message = Message(message.event, message.source, message.id, message.at_s)
+        self._items.append(message)
         self._more.set()
+
+    def _look(self) -> Message:
+        return Message(self._snapshot(), "call", at_s=trio.current_time())
 
     def close(self) -> None:
         """Watch no more; what waits can still be taken."""
@@ -110,15 +115,30 @@ class Subscription:
 
     async def __anext__(self) -> Any:
         """Return the next event, or a snapshot.  Cancelling this is safe."""
+        message = await self._next()
+        if message is None:
+            raise StopAsyncIteration
+        return message.event
+
+    async def messages(self) -> AsyncIterator[Message]:
+        """Yield what comes next with its time and source.  Cancelling this is safe.
+
+        Yields:
+            A message with the event, or a snapshot, as ``event``; who published it as ``source``;
+            and when as ``at_s``, in seconds of trio's clock.
+        """
+        while (message := await self._next()) is not None:
+            yield message
+
+    async def _next(self) -> Message | None:
+        """Return the next message; ``None`` once nothing more will come."""
         await trio.lowlevel.checkpoint()
         while True:
             while self._items:
-                item = self._items.popleft()
-                if type(item) is not Message:
-                    return item
-                if not item.is_stale:
-                    return item.event
+                message = self._items.popleft()
+                if not message.is_stale:
+                    return message
             if self._over:
-                raise StopAsyncIteration
+                return None
             self._more = trio.Event()
             await self._more.wait()

@@ -169,6 +169,10 @@ class Handle:
 
         A watcher that is too slow holds up nobody: it gets a new snapshot in place of what it has
         missed.  Only from tasks of the call's own event loop.
+
+        Returns:
+            What to iterate: ``async for event in handle.subscribe()``, or, with the time and the
+            source of each event, ``async for message in handle.subscribe().messages()``.
         """
         return self._call.watch()
 

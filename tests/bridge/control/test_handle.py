@@ -340,6 +340,23 @@ async def test_a_late_watcher_gets_a_snapshot_first(autojump_clock):
         assert (first.state, first.text, first.turn) == ("thinking", "one two ", 1)
 
 
+async def test_events_come_with_their_time_and_source(autojump_clock):
+    """Each is told when it was published and by whom; the snapshot says when it was made."""
+    async with open_agent(Counter(), name="counter") as handle:
+        await trio.sleep(0.5)
+        messages = handle.subscribe().messages()
+        first = await anext(messages)
+        assert (first.event.state, first.at_s, first.source) == ("idle", 0.5, "call")
+        handle.send_input("count")
+        await trio.sleep(1.5)
+        handle.shutdown()
+        seen = [message async for message in messages]
+    words = [(m.event.content, m.at_s, m.source) for m in seen if m.alias == "agent.response"]
+    assert words == [("one ", 0.5, "counter"), ("two ", 1.5, "counter")]
+    [said] = [m for m in seen if isinstance(m.event, UserStoppedSpeaking)]
+    assert (said.at_s, said.source) == (0.5, "caller")
+
+
 async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
     """It gets a snapshot for what it missed, and never misses the end of a turn."""
     from bargein.bridge.control._feed import FEED_LIMIT, Snapshot
