@@ -56,8 +56,8 @@ MUTATIONS = {
     ),
     "cut_job_goes_on": Mutation(
         "a cancel reaches the job that a worker does",
-        "bargein.nodes.processes._pool",
-        '                await process.send(b"C", self._number)\n',
+        "bargein.nodes.processes._worker",
+        '                await process.send(b"C")\n',
         "",
         "tests/nodes/processes/test_pool.py::test_a_dropped_job_leaves_nothing_to_the_next",
     ),

@@ -21,9 +21,9 @@ from ._ladder import StopReport as StopReport
 from ._ladder import never as never
 from ._ladder import stop_process as stop_process
 from ._pool import Pool as Pool
-from ._pool import PoolSettings as PoolSettings
 from ._process import Process as Process
 from ._process import start_process as start_process
+from ._settings import PoolSettings as PoolSettings
 from ._terminal import TERM as TERM
 
 __all__ = [

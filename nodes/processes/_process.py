@@ -94,6 +94,7 @@ class Process:
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._buffer = bytearray()
+        self._job = 0
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
 
     @property
@@ -114,22 +115,31 @@ class Process:
         """Return the error that says why it cannot be used any more."""
         return ProcessLostError(self.name, problem, " / ".join(self.stderr_lines()), limit)
 
-    async def send(self, kind: bytes, job: int, payload: bytes = b"") -> None:
-        """Send a frame whole, as half a frame would garble the next: cancelling has no effect.
+    async def send_job(self, payload: bytes) -> None:
+        """Send the next job; see `send`."""
+        self._job += 1
+        await self.send(b"J", payload)
+
+    async def send(self, kind: bytes, payload: bytes = b"") -> None:
+        """Send a frame of the newest job, whole, as half a frame would garble the next.
+
+        Cancelling has no effect.
 
         Raises:
             ProcessLostError: It takes nothing any more, or not within 5 s.
         """
         try:
             with trio.fail_after(_SEND_S, shield=True):
-                await self._stdin.send_all(frame(kind, job, payload))
+                await self._stdin.send_all(frame(kind, self._job, payload))
         except trio.TooSlowError:
             raise self.lost(f"took no input for {_SEND_S:g} s") from None
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise await self._died() from None
 
-    async def receive(self, job: int) -> tuple[bytes, bytes]:
-        """Return kind and payload of the next frame of a job; those of older jobs are dropped.
+    async def receive(self) -> tuple[bytes, bytes]:
+        """Return kind and payload of the newest job's next frame; those of older ones are dropped.
+
+        Before the first job, it is what the process says of its start.
 
         Cancelling is safe: what has come is kept.
 
@@ -139,9 +149,9 @@ class Process:
         while True:
             if (found := self._frame()) is not None:
                 kind, number, payload = found
-                if number > job or kind not in b"RPEX!":
+                if number > self._job or kind not in b"RPEX!":
                     raise self.lost(f"wrote garbage: a frame {kind!r} of job {number}")
-                if number == job:
+                if number == self._job:
                     return kind, payload
                 if kind in b"EX":
                     _log.info("late_result_dropped", process=self.name, job=number)

@@ -198,6 +198,21 @@ async def test_an_engine_that_cannot_load(pool_of: Make) -> None:
     assert scope.cancelled_caught
 
 
+async def test_an_error_in_the_block_is_raised_as_it_is(pool_of: Make) -> None:
+    """No group is around what the block raises, and no process is left."""
+    pids: list[int] = []
+
+    async def fail() -> None:
+        pool = pool_of()
+        async with pool.open():
+            pids.extend(pool.pids)
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        await fail()
+    assert not any(map(is_alive, pids))
+
+
 async def test_a_dropped_job_leaves_nothing_to_the_next(pool_of: Make) -> None:
     """Cancelled, closed, or stalled with a full pipe: the same process does the next job."""
     pool = pool_of()

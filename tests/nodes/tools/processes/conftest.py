@@ -147,6 +147,10 @@ def deaf_to_both(path):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     deaf(path)
 
+def stopped(path):
+    up(path)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
 def native(path):
     up(path)
     return sum(range(10**12))

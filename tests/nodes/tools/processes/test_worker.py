@@ -377,7 +377,12 @@ class TestReplacement:
 
     @pytest.mark.parametrize(
         ("name", "ended_by"),
-        [("deaf", "SIGTERM"), ("native", "SIGTERM"), ("deaf_to_both", "SIGKILL")],
+        [
+            ("deaf", "SIGTERM"),
+            ("native", "SIGTERM"),
+            ("deaf_to_both", "SIGKILL"),
+            ("stopped", "SIGKILL"),
+        ],
     )
     async def test_a_deaf_worker_is_replaced_and_says_so(
         self, cut, tmp_path, is_there, name, ended_by
