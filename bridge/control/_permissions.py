@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
@@ -13,6 +13,7 @@ from bargein.routes import Run
 
 from ..events import PermissionAnswered, PermissionRequested
 from ._arguments import check_answer
+from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -44,13 +45,6 @@ class Question:
     """Who is asked."""
 
 
-@dataclass(slots=True)
-class _Open:
-    question: Question
-    verdict: Verdict | None = None
-    answered: trio.Event = field(default_factory=trio.Event)
-
-
 class Permissions:
     """The questions of one call for permission to run tools.
 
@@ -59,18 +53,17 @@ class Permissions:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._open: dict[str, _Open] = {}
+        self._open: OpenQuestions[Question, Verdict] = OpenQuestions()
         self._remembered: dict[str, Verdict] = {}
 
     @property
     def pending(self) -> tuple[Question, ...]:
         """The questions that nobody has answered yet, in the order in which they were asked."""
-        return tuple(entry.question for entry in self._open.values())
+        return self._open.pending
 
     def question(self, id: str) -> Question | None:
         """Return the open question with an id; None if there is none."""
-        entry = self._open.get(id)
-        return None if entry is None else entry.question
+        return self._open.get(id)
 
     async def ask(
         self,
@@ -99,20 +92,18 @@ class Permissions:
         if known is not None:
             await trio.lowlevel.checkpoint()
             return known
-        entry = _Open(Question(id, name, dict(arguments), run, trio.current_time(), by))
-        self._open[id] = entry
+        question = Question(id, name, dict(arguments), run, trio.current_time(), by)
+        entry = self._open.put(id, question)
         requested = PermissionRequested(id=id, name=name, arguments=dict(arguments), by=by)
         self._call.router.publish_detached(requested, _source(run))
         self._call.touch_state()
         try:
-            await entry.answered.wait()
+            return await entry.answer()
         finally:
             self.withdraw(id)  # nothing to withdraw once it is answered
-        assert entry.verdict is not None
-        return entry.verdict
 
     def _known(self, id: str, name: str, run: Run | None) -> Verdict | None:
-        if id in self._open:
+        if self._open.get(id) is not None:
             raise ValueError(f"permission {id!r} for {name!r} is being asked for already")
         if run is None:
             return None
@@ -134,14 +125,14 @@ class Permissions:
             TypeError: The id is no string, or an answer is neither True nor False.
         """
         check_answer(id, allow, remember)
-        if id not in self._open:
+        question = self._open.get(id)
+        if question is None:
             log.info("permission_answer_is_stale", id=id, allow=allow)
             return False
         verdict: Verdict = "allowed" if allow else "denied"
         if remember:
-            self._remembered[self._open[id].question.name] = verdict
-        self._close(id, verdict, remember)
-        return True
+            self._remembered[question.name] = verdict
+        return self._close(id, verdict, remember)
 
     def withdraw(self, id: str) -> bool:
         """Close a question without an answer; nothing is remembered.
@@ -152,22 +143,19 @@ class Permissions:
         Returns:
             False if no such question is open.
         """
-        if id not in self._open:
-            return False
-        self._close(id, "withdrawn", remembered=False)
-        return True
+        return self._close(id, "withdrawn", remembered=False)
 
-    def _close(self, id: str, verdict: Verdict, remembered: bool) -> None:
-        entry = self._open.pop(id)
-        entry.verdict = verdict
-        entry.answered.set()
-        question = entry.question
+    def _close(self, id: str, verdict: Verdict, remembered: bool) -> bool:
+        question = self._open.close(id, verdict)
+        if question is None:
+            return False
         log.info("permission_answered", id=id, tool=question.name, verdict=verdict)
         answered = PermissionAnswered(
             id=id, name=question.name, verdict=verdict, remembered=remembered, by=question.by
         )
         self._call.router.publish_detached(answered, _source(question.run))
         self._call.touch_state()
+        return True
 
 
 def _source(run: Run | None) -> str:

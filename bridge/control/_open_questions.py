@@ -1,0 +1,64 @@
+"""What was asked and waits for its answer, whoever is asked and whatever about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import trio
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+@dataclass(slots=True)
+class OpenQuestion(Generic[Q, A]):
+    """A question, for whoever waits for its answer."""
+
+    question: Q
+    _answers: list[A] = field(default_factory=list)
+    _answered: trio.Event = field(default_factory=trio.Event)
+
+    async def answer(self) -> A:
+        """Wait for the answer.  Cancelling this leaves the question open."""
+        await self._answered.wait()
+        return self._answers[0]
+
+    def close(self, answer: A) -> None:
+        """Give the answer, once."""
+        self._answers.append(answer)
+        self._answered.set()
+
+
+class OpenQuestions(Generic[Q, A]):
+    """Questions that wait, by their ids; each gets exactly one answer."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, OpenQuestion[Q, A]] = {}
+
+    @property
+    def pending(self) -> tuple[Q, ...]:
+        """The questions without an answer, in the order in which they were put."""
+        return tuple(entry.question for entry in self._open.values())
+
+    def get(self, id: str) -> Q | None:
+        """Return the open question with an id; None if there is none."""
+        entry = self._open.get(id)
+        return None if entry is None else entry.question
+
+    def put(self, id: str, question: Q) -> OpenQuestion[Q, A]:
+        """Add a question; its id must not be that of an open one."""
+        entry = self._open[id] = OpenQuestion[Q, A](question)
+        return entry
+
+    def close(self, id: str, answer: A) -> Q | None:
+        """Answer a question, in this step.
+
+        Returns:
+            The question; None if it is not open.
+        """
+        entry = self._open.pop(id, None)
+        if entry is None:
+            return None
+        entry.close(answer)
+        return entry.question
