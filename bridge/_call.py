@@ -33,6 +33,7 @@ from .control._delivery import Delivery
 from .control._feed import Snapshot, Subscription, ToolView
 from .control._handle import Handle
 from .control._permissions import Permissions
+from .control._questions import Questions
 from .control._states import find, refusal
 from .control._steps import StepKeeper
 from .control._verbs import Verb
@@ -76,6 +77,7 @@ class Call:
         history: What was said, and what of it was heard.
         work: The tools that run.
         permissions: The questions whether a tool may run.
+        questions: What tools ask the caller in the midst of their work.
         delivery: The results of background jobs that wait for their moment.
         steps: Writes down the steps of the turns.
         control: Does what the verbs say; ``call.handle`` is for everybody's use.
@@ -124,6 +126,7 @@ class Call:
         self.on_touch: list[Callable[[], None]] = []
         self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(self)
+        self.questions = Questions(self)
         self.delivery = Delivery(self)
         self.control = Control(self)
         self.actions = CallActions(router, transport, self.ended)
@@ -363,6 +366,7 @@ class Call:
             self.router.close(outcome)
             self.ended.set()
             self.control.close()
+            self.questions.close()
             for watcher in tuple(self._watchers):
                 watcher.close()
 
@@ -437,6 +441,7 @@ class Call:
                 PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments), by=q.by)
                 for q in self.permissions.pending
             ),
+            question=self.questions.open,
             listening_error=keeper.listening_error,
         )
 
@@ -460,6 +465,8 @@ class Call:
             self.router.call_after(fn)
         if len(self.delivery):
             self.router.call_after(self.delivery.look)
+        if self.questions.open is not None:
+            self.router.call_after(self.questions.look)
 
     @property
     def audio(self) -> bool:
@@ -542,6 +549,7 @@ class Call:
         old, self._floor = self._floor, target
         if old is not None and old is not target:
             self._leave_floor(old, message)
+            self.questions.close_unheard()
         log.info("handed_over", to=target.name, by=old.name if old else None)
 
     def _leave_floor(self, old: Bridge, message: Message) -> None:

@@ -114,6 +114,16 @@ class History:
                 texts.append(entry.content)
         return texts
 
+    def keep_said(self, messages: Iterable[int]) -> None:
+        """Give back no more what the user said with these messages: it has done its work.
+
+        Args:
+            messages: Their numbers.
+        """
+        done = frozenset(messages)
+        kept = (said for said in self._said if said[0] not in done)
+        self._said = deque(kept, maxlen=_MAX_WAITING)
+
     def add_note(self, content: str) -> None:
         """Add a line of the developer's for the model; neither side said it."""
         self._add(NoteEntry(trio.current_time(), content))

@@ -64,6 +64,8 @@ class Utterance:
     """Heard to its end, or cut; nothing of it will change but the count of heard words."""
     cut_at_ms: float | None = None
     """Where it was cut; ``None`` if it was not."""
+    rest_left_out: bool = False
+    """Whether what was not heard of it is no part of what its turn says: nobody waits for it."""
     settled: bool = False
     """Whether the heard text is final."""
     done_reported: bool = False
@@ -99,9 +101,16 @@ class Utterance:
         return self.generated[: self.heard_chars]
 
     @property
+    def said(self) -> str:
+        """What its turn says by it: all its text, unless the rest was left out."""
+        if not self.rest_left_out:
+            return self.generated
+        return f"{self.heard.rstrip()} " if self.heard.strip() else ""
+
+    @property
     def is_heard_whole(self) -> bool:
         """Whether all its words were heard."""
-        return self.heard_chars >= len(self.generated.rstrip())
+        return self.rest_left_out or self.heard_chars >= len(self.generated.rstrip())
 
     @property
     def run(self) -> Run | None:

@@ -178,6 +178,8 @@ class Speaking:
         """Return what a turn is at, as whoever interrupts it sees it."""
         if turn.outcome not in (None, "backgrounded"):
             return "speaking"
+        if self._call.questions.waits_for(turn):
+            return "input"
         talks = turn.phase in ("text", "thinking")
         if talks and any(u.started and (u.is_cut or not u.finished) for u in turn.utterances):
             return "speaking"  # what is cut was being heard
@@ -346,6 +348,19 @@ class Speaking:
         self._cut_turn(turn, self._interruption_of(turn, None, reason, "delivered"))
         self._holding.look()
         self._barge_ins.tell()
+
+    def leave_out_rest(self, turn: Turn) -> None:
+        """Fall silent in the midst of a turn that goes on: what was not heard so far is left out.
+
+        What is not interruptible is said to its end, and then so is all of it.
+        """
+        unheard = [each for each in turn.utterances if not each.finished]
+        if all(each.interruptible for each in unheard):
+            for utterance in unheard:
+                utterance.rest_left_out = True
+                self._playout.cut(utterance, "its rest is left out")
+            self.texts.note(turn)
+            self._holding.look()
 
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""

@@ -104,7 +104,9 @@ class StateKeeper:
             return "idle"
         turn = self.control.target()
         phase = "thinking" if turn is None else turn.phase
-        if phase in ("permission", "input", "tool"):
+        if phase != "permission" and self._call.questions.waits_for(turn):
+            return "input"
+        if phase in ("permission", "tool"):
             return phase
         self._tools = [call for call in self._tools if not call.is_stale]
         runs = any(call.run is None or not call.run.is_aside for call in self._tools)

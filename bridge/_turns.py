@@ -103,13 +103,16 @@ class Turn:
     @property
     def generated(self) -> str:
         """All its text so far."""
-        return "".join(utterance.generated for utterance in self.utterances)
+        return "".join(utterance.said for utterance in self.utterances)
 
     @property
     def heard(self) -> str:
         """What the caller has heard of it."""
         heard = []
         for utterance in self.utterances:
+            if utterance.rest_left_out:
+                heard.append(utterance.said)
+                continue
             heard.append(utterance.heard)
             if utterance.heard_chars < len(utterance.generated):
                 break  # what is heard of a turn is a prefix of it

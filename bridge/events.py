@@ -77,6 +77,9 @@ __all__ = [
     "Outcome",
     "PermissionAnswered",
     "PermissionRequested",
+    "QuestionAsked",
+    "QuestionClosed",
+    "QuestionOutcome",
     "StateChanged",
     "ToolCall",
     "ToolOutcome",
@@ -132,6 +135,9 @@ CallState = Literal[
     "closed",
 ]
 """What the call is doing, seen by the caller."""
+
+QuestionOutcome = Literal["answered", "interrupted", "timed_out", "withdrawn"]
+"""How a tool's question to the caller ended."""
 
 HeardBasis = Literal["words", "reported", "clock", "text"]
 """What is known of how far an utterance was heard, best first: word timings of the speech engine;
@@ -413,6 +419,31 @@ class PermissionAnswered(Event):
     """Whether the answer holds for further calls of the tool in this conversation."""
     by: Literal["caller", "operator"] = "caller"
     """Who was asked."""
+
+
+class QuestionAsked(Event):
+    """A tool asks the caller something; their next turn answers, or ``handle.answer()``."""
+
+    type: Literal["agent.question_asked"] = "agent.question_asked"
+    id: str
+    """Its own: a tool may ask several, one after the other."""
+    call: str
+    """The id of the tool's call."""
+    name: str
+    """The tool."""
+    text: str
+    """What the agent says."""
+    choices: tuple[str, ...] = ()
+    """What the caller may choose from; empty for a free answer."""
+
+
+class QuestionClosed(Event):
+    """A tool no longer waits for the caller's answer."""
+
+    type: Literal["agent.question_closed"] = "agent.question_closed"
+    id: str
+    name: str
+    outcome: QuestionOutcome
 
 
 class JobFinished(Event):

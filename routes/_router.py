@@ -76,6 +76,9 @@ class Router:
             of stages, handlers, conditions, sinks, observers and listeners.
         on_decision: Called with chain, message, verdict, reason and number of the run (0 for none)
             whenever a chain does or does not act on a message, in the same step.
+        withholds: Tells of a source and a message that its chains neither hear of it nor are cut,
+            held or released by it; must say the same of a message each time.  ``None`` withholds
+            nothing.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether nothing is triggered any more, as all its tasks have ended.
     """
@@ -84,7 +87,7 @@ class Router:
         "_after", "_alarms", "_depth", "_depth_limit", "_failures", "_first", "_messages",
         "_plans", "_retired", "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished",
         "closed", "closing", "handler_s", "nursery", "on_cut", "on_decision", "on_error",
-        "on_failure", "on_move", "on_run_end", "on_run_start", "told_of", "unwind_s",
+        "on_failure", "on_move", "on_run_end", "on_run_start", "told_of", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +104,7 @@ class Router:
         self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
         self.on_error: Callable[[Exception], None] | None = None
         self.on_decision: Callable[[RouteRuntime, Message, Verdict, str, int], None] | None = None
+        self.withholds: Callable[[str, Message], bool] | None = None
         self.closing: Outcome | None = None
         self.closed = False
         self._retired: dict[RouteRuntime, None] = {}

@@ -34,6 +34,8 @@ DECISIONS_KEPT = 128
 REENTRY_LIMIT = 32
 """How often a chain of sync stages may trigger itself again before it is stopped."""
 
+WITHHELD = "it answers a question of this agent"
+
 ON_HOLD = "everything is held until hold_all() is taken back"
 
 Waiting = tuple[Message, Any, "Pending | None"]
@@ -96,7 +98,7 @@ class RouteRuntime:
 
     def trigger(self, message: Message) -> None:
         """Begin a run for a message, or do what the chain says when it cannot begin now."""
-        if self.removed:
+        if self.removed or self._is_withheld(message):
             return
         if self._makes_runs:
             self._trigger_run(message)
@@ -110,6 +112,14 @@ class RouteRuntime:
             # A plain function gave something to await: this chain has runs, and so an order.
             self._makes_runs = True
             self._start(message, NOT_YET, result)
+
+    def _is_withheld(self, message: Message) -> bool:
+        """Whether this message is not for the chains of this source."""
+        withholds = self.router.withholds
+        if withholds is None or not withholds(self.source, message):
+            return False
+        self._note(message, "gated", WITHHELD)
+        return True
 
     def _trigger_run(self, message: Message) -> None:
         if self.suspended:
@@ -404,6 +414,8 @@ class RouteRuntime:
 
     def interrupt(self, rule: Interrupt, message: Message) -> None:
         """Cut the runs that a rule may cut, for a message that it matches."""
+        if self._is_withheld(message):
+            return
         live = self._live()
         if rule.condition is not None:
             matters = rule.suspends or live or self._pending
@@ -461,6 +473,8 @@ class RouteRuntime:
 
     def gate(self, rule: Gate, message: Message) -> None:
         """Hold or release the runs, as a rule says for a message that it matches."""
+        if self._is_withheld(message):
+            return
         if self._on_hold is not None:
             self._note(message, "gated", f"{rule}: {ON_HOLD}")
             return

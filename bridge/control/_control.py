@@ -113,8 +113,12 @@ class Control(Reach):
     @property
     def pause_waits(self) -> bool:
         """Whether a pause lets tools finish that have begun."""
-        begun = [work for work in self.works(self.target()) if work.started_at_s is not None]
+        begun = [work for work in self.works(self.target()) if self._goes_on(work)]
         return self.pause_tools == "finish" and any(work.outcome is None for work in begun)
+
+    def _goes_on(self, work: Work) -> bool:
+        """Whether a tool goes on in a pause: it has begun, and does not wait for the caller."""
+        return work.started_at_s is not None and not self._call.questions.is_waiting(work.id)
 
     # --- how a verb arrives -----------------------------------------------------------------------
 
@@ -287,7 +291,7 @@ class Control(Reach):
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
                 work.to_background()
-            if work.started_at_s is not None:  # what has not begun is held
+            if self._goes_on(work):  # what has not begun, or waits, is held
                 self._works.append(work)
         self._call.nursery.start_soon(self._settle, receipt, [], self._works)
 

@@ -11,7 +11,7 @@ import trio
 
 from bargein.routes import Message
 
-from ..events import AgentResponse, CallState, PermissionRequested, TurnEnded
+from ..events import AgentResponse, CallState, PermissionRequested, QuestionAsked, TurnEnded
 from ._steps import StepView
 from ._verbs import PolicyKind, TurnPhase
 
@@ -19,7 +19,7 @@ FEED_LIMIT = 1024
 """How many events wait for a watcher; a slower one gets a new snapshot in place of what it missed,
 but for the ends of turns and the questions, which are kept."""
 
-_KEPT = (TurnEnded, PermissionRequested)
+_KEPT = (TurnEnded, PermissionRequested, QuestionAsked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ class Snapshot:
     backgrounded: int = 0
     """How many jobs go on in the background."""
     permissions: tuple[PermissionRequested, ...] = ()
-    """The questions that wait for an answer."""
+    """The questions whether a tool may run that wait for an answer."""
+    question: QuestionAsked | None = None
+    """What a tool has asked the caller; ``None`` if no answer is waited for."""
     listening_error: str = ""
     """The class of the error for which the caller cannot be heard; empty while it can."""
 

@@ -162,6 +162,25 @@ class Handle:
             lambda: self._call.permissions.respond(permission, allow, remember), lambda: False
         )
 
+    def answer(self, question: str, text: str) -> bool:
+        """Answer what a tool has asked, in the caller's name.
+
+        It goes into the history as what the caller said.
+
+        Args:
+            question: The id of the question, as ``QuestionAsked`` and the snapshot tell it.
+            text: The answer; "never mind" withdraws the question.
+
+        Returns:
+            False if nobody waits for the answer any more, or the text has no word.
+
+        Raises:
+            TypeError: One of them is no string.
+        """
+        check_string("answer", "question", question)
+        check_string("answer", "text", text)
+        return self._run(lambda: self._call.questions.answer(question, text), lambda: False)
+
     # --- watching it ----------------------------------------------------------------------------
 
     def subscribe(self) -> Subscription:

@@ -1,5 +1,7 @@
 """Tools that a model can call: what an interrupt means to each is declared, and kept."""
 
+from bargein.bridge.control._questions import Answer as Answer
+
 from ._context import ToolContext as ToolContext
 from ._context import commit as commit
 from ._context import current_tool as current_tool
@@ -26,6 +28,7 @@ from ._running import RunningTool as RunningTool
 from ._tool import Tool as Tool
 
 __all__ = [
+    "Answer",
     "BadArguments",
     "CommandError",
     "CommandTool",

@@ -52,6 +52,7 @@ class Body:
         turn: int,
         on_stop: Callable[[], None],
         on_background: Callable[[], object],
+        waits: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         self.call = call
         self.tool = tool
@@ -63,6 +64,8 @@ class Body:
         self.token = InterruptToken(
             partial(self._on_loop, on_stop), partial(self._on_loop, on_background)
         )
+        self.waits = waits
+        """Holds its time limit within a block: it waits for a person."""
         self.commit = CommitState(tool.name)
         self.scope = trio.CancelScope()
         self.begun_at_s: float | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, final
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import trio
 
 from bargein.bridge.control import ToolOutcome
+from bargein.bridge.control._questions import Answer
 from bargein.bridge.events import (
     AgentResponse,
     Button,
@@ -25,6 +26,9 @@ from ._commit import COMMIT_S, CommitSection
 
 if TYPE_CHECKING:
     from bargein.bridge import Call, InterruptToken
+
+ASK_S = 30.0
+"""For how long a caller may be silent after a question, in seconds: time to look something up."""
 
 TOO_LATE = "the result of the tool was given already"
 
@@ -128,6 +132,41 @@ class ToolContext:
         said = AgentResponse(content=f"{glue}{text.strip()} ")
         body.call.router.publish(said, body.source, body.run)
         return True
+
+    async def ask(
+        self, question: str, *, choices: Sequence[str] = (), timeout_s: float | None = ASK_S
+    ) -> Answer:
+        """Let the agent ask the caller something, and wait for the answer.
+
+        The caller's next turn is the answer, or what they type or key.  It begins no other answer
+        of the agent.  A second question waits until the first is closed.  The tool's own time limit
+        stands still meanwhile.  Cancelling this withdraws the question.
+        From a thread use ``trio.from_thread.run(context.ask, question)``.
+
+        Args:
+            question: What the agent says.
+            choices: What the answer is compared with: its words, its place ("the second"), or its
+                number.  They are shown where there is a screen, and not said.
+            timeout_s: Seconds of silence, after the question was heard, until it has timed out;
+                ``None`` for no end.
+
+        Returns:
+            The answer, with its outcome.  It is ``interrupted`` at once where nobody can be asked:
+            in a background job, after the turn was cut, and for an agent without the floor.
+
+        Raises:
+            TypeError: The question is no text, the choices are no list of texts, or the time is no
+                number.
+            ValueError: Text or a choice is empty, a choice comes twice, or the time is not above 0.
+        """
+        body = self._body
+        await trio.lowlevel.checkpoint()
+        if body.is_closed:
+            return Answer("interrupted")
+        with body.waits():
+            return await body.call.questions.ask(
+                self.id, self.name, question, choices, timeout_s, body.run, body.source
+            )
 
     async def transfer(self, target_phone_number: str) -> CallActionCompleted | CallActionFailed:
         """Pass the caller on to a telephone number, and return what has become of it.

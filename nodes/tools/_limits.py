@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import trio
 
@@ -19,11 +21,29 @@ class Limits:
         self._stop_at_s = math.inf
         self._timeout_s = math.inf if timeout_s is None else timeout_s
         self._timeout_at_s = math.inf
+        self._waiting = 0
+        self._left_s = math.inf
 
     def begin(self) -> None:
         """Count the timeout from now."""
         self._timeout_at_s = trio.current_time() + self._timeout_s
         self._set()
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Let the timeout stand still within the block: the tool waits for a person."""
+        if not self._waiting:
+            self._left_s = self._timeout_at_s - trio.current_time()
+            self._timeout_at_s = math.inf
+            self._set()
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._timeout_at_s = trio.current_time() + self._left_s
+                self._set()
 
     def stop_at(self, at_s: float) -> None:
         """Leave the tool until a time, in seconds of trio's clock; infinite leaves the timeout."""

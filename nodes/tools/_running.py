@@ -123,6 +123,7 @@ class RunningTool:
         """
         if self._is_over() or verb == "resume":
             return self._still_running()
+        self._call.questions.interrupt(self.id, verb)
         if self.started_at_s is None:
             self._give_up()
         elif verb == "background":
@@ -147,6 +148,7 @@ class RunningTool:
 
     def tell_background(self) -> None:
         """Tell it, by its token, that its turn goes on in the background, and it with that."""
+        self._call.questions.interrupt(self.id, "background")
         if self._body is not None:
             self._body.token.tell_background()
 
@@ -217,6 +219,7 @@ class RunningTool:
         assert self._body is not None
         self.run = self._body.run = None
         self._has_moved = True
+        self._call.questions.interrupt(self.id, "background")
         self._interrupts.forget()
         self._limits.stop_at(math.inf)
         self._body.is_stopping = False
@@ -287,6 +290,7 @@ class RunningTool:
             self.turn,
             self._token_asked,
             self.to_background,
+            self._limits.standing,
         )
         context = ToolContext(body)
         self._call.nursery.start_soon(

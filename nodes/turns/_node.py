@@ -193,7 +193,8 @@ class _Taker:
     def _view(self) -> AgentView:
         call, speaking = self._call, self._call.speaking
         audible = speaking.is_audible_now
-        at_work = speaking.is_generating or speaking.is_pending
+        works = speaking.is_generating and not call.questions.was_heard
+        at_work = works or speaking.is_pending
         busy = audible or at_work
         turn = call.control.target() if busy else None
         run = turn.run if turn is not None else None

@@ -1,0 +1,413 @@
+"""What tools ask the caller in the midst of their work, and what becomes of each question.
+
+Rules:
+1. One question is open at a time; others wait in line, in the order in which they were put.
+2. What the caller says while a question is open is its answer, not a new turn: no chain of the
+   agent that asks is begun or cut by it.  It is in the history like all that a caller says.
+3. Before a word of the question is heard, a barge-in is one like any other, and a turn that the
+   caller had begun before the question is none of its answer.
+4. Every question gets exactly one outcome; whatever ends the waiting closes it in the same step.
+5. Only silence counts for its time: not what the agent or the caller says, and no pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from bargein.routes import Message, Run
+
+from ..events import (
+    AgentResponse,
+    DTMFInput,
+    QuestionAsked,
+    QuestionClosed,
+    QuestionOutcome,
+    TranscriptionFailed,
+    TurnLikelyOver,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from ._arguments import check_number, check_string
+from ._choices import is_never_mind, match_choice
+from ._open_questions import OpenQuestions
+from ._verbs import Verb
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from .._ledger import Utterance
+    from .._turns import Turn
+
+log = structlog.get_logger()
+
+KEY_GAP_S = 3.0
+"""How long after a key the next one may come, in seconds, as `#` ends an entry only where people
+know that.  Platforms for VoiceXML wait 3 to 5 s between digits by default."""
+
+_OF_A_TURN = (UserTranscriptionReceived, UserStoppedSpeaking, TurnLikelyOver, DTMFInput)
+
+_WITHDRAWING: tuple[Verb, ...] = ("cancel", "emergency_stop", "shutdown")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a question to the caller."""
+
+    outcome: QuestionOutcome
+    """``answered``; ``interrupted``: the talk went on to something else; ``timed_out``: the caller
+    was silent; ``withdrawn``: the caller said "never mind", or the work was cancelled."""
+    text: str = ""
+    """What the caller said, typed or keyed; empty if they did not."""
+    choice: str | None = None
+    """Which of the choices that names; ``None`` for none of them, or more than one."""
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    id: str
+    call_id: str
+    name: str
+    text: str
+    choices: tuple[str, ...]
+    left_s: float | None
+    """How much silence is left until it has timed out; ``None`` for no end."""
+    run: Run | None
+    source: str
+    turn: Turn | None = None
+    utterance: Utterance | None = None
+    words: list[tuple[int, str]] = field(default_factory=list)
+    """What the caller has said so far, and the messages that brought it."""
+    keys: str = ""
+    skips_turn: bool = False
+    """Whether the caller was speaking already when it was asked."""
+    silent_since_s: float | None = None
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the caller has heard a word of it, or will hear no more."""
+        said = self.utterance
+        return said is not None and (said.heard_chars > 0 or said.finished)
+
+    def as_event(self) -> QuestionAsked:
+        """Return what is told of it."""
+        return QuestionAsked(
+            id=self.id, call=self.call_id, name=self.name, text=self.text, choices=self.choices
+        )
+
+
+class Questions:
+    """The questions of one call's tools to its caller."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._all: OpenQuestions[_Question, Answer] = OpenQuestions()
+        self._asked: _Question | None = None
+        self._count = 0
+        self._user_speaks = False
+        self._taken: tuple[int, str | None] = (0, None)
+        call.router.observe(
+            [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
+        )
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def open(self) -> QuestionAsked | None:
+        """The question that waits for the caller; ``None`` if there is none."""
+        return None if self._asked is None else self._asked.as_event()
+
+    @property
+    def was_heard(self) -> bool:
+        """Whether a question is open, and the caller is the next to say something."""
+        said = None if self._asked is None else self._asked.utterance
+        return said is not None and said.finished
+
+    def waits_for(self, turn: Turn | None) -> bool:
+        """Whether a turn waits for the caller's answer."""
+        return turn is not None and self._asked is not None and self._asked.turn is turn
+
+    def is_waiting(self, call_id: str) -> bool:
+        """Whether the tool with this id of its call waits for an answer."""
+        return any(question.call_id == call_id for question in self._all.pending)
+
+    # --- for tools ------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        call_id: str,
+        name: str,
+        text: str,
+        choices: Sequence[str],
+        timeout_s: float | None,
+        run: Run | None,
+        source: str,
+    ) -> Answer:
+        """Have the agent ask the caller something, and wait for the answer.
+
+        Cancelling this withdraws the question.
+
+        Args:
+            call_id: The id of the tool's call.
+            name: The tool.
+            text: What the agent says.
+            choices: What the answer is compared with; empty for a free answer.
+            timeout_s: Seconds of silence until it has timed out; ``None`` for no end.
+            run: The run that the tool works for; ``None`` for a background job, which asks nobody.
+            source: The agent's bridge.
+
+        Returns:
+            The answer, also one that nobody gave; while the call is paused, only once it goes on.
+
+        Raises:
+            TypeError: The question is no text, the choices are no list of texts, or the time is no
+                number.
+            ValueError: Text or a choice is empty, a choice comes twice, or the time is not above 0.
+        """
+        check_question(text, choices, timeout_s)
+        self._count += 1
+        question = _Question(
+            f"question_{self._count}", call_id, name, text.strip(), tuple(choices), timeout_s, run,
+            source,
+        )  # fmt: skip
+        entry = self._all.put(question.id, question)
+        try:
+            self._ask_next()
+            answer = await entry.answer()
+        finally:
+            self._close(question, Answer("withdrawn"))  # nothing to close once it is answered
+        if run is not None:
+            await run.may_go_on()
+        await trio.lowlevel.checkpoint_if_cancelled()  # a tool that is cut learns no outcome
+        return answer
+
+    def _ask_next(self) -> None:
+        for question in self._all.pending:
+            if self._asked is not None:
+                return
+            if self._may_ask(question):
+                self._ask_aloud(question)
+            else:
+                self._close(question, Answer("interrupted"))
+
+    def _may_ask(self, question: _Question) -> bool:
+        """Whether the agent still speaks with the caller about what the question belongs to."""
+        call, run = self._call, question.run
+        if run is None or run.is_stale or call.ended.is_set() or call.control.is_closing:
+            return False
+        turn = call.turn_of(run)
+        return call.has_floor(question.source) and not (turn is not None and turn.is_aside)
+
+    def _ask_aloud(self, question: _Question) -> None:
+        call = self._call
+        turn = call.turn_of(question.run)
+        if turn is not None:
+            call.speaking.complete_text(turn)  # the question is an utterance of its own
+        said = AgentResponse(content=f"{question.text} ")
+        self._asked = question
+        call.router.withholds = self._withholds
+        message = call.router.publish(said, question.source, question.run)
+        question.utterance = call.speaking.utterance_of(message)
+        if self._asked is not question:
+            return  # a chain has closed it in this very step
+        if question.utterance is None:
+            self._close(question, Answer("interrupted"))  # nobody hears it
+            return
+        question.turn = question.utterance.turn
+        call.speaking.complete_text(question.turn)
+        question.skips_turn = self._user_speaks
+        log.info("question_asked", id=question.id, tool=question.name,
+                 choices=len(question.choices), pii_question=question.text)  # fmt: skip
+        call.router.publish_detached(question.as_event(), question.source)
+        call.touch_state()
+
+    # --- how questions end ----------------------------------------------------------------------
+
+    def answer(self, id: str, text: str) -> bool:
+        """Answer a question in the caller's name, as if they had said it.
+
+        Args:
+            id: The id of the question.
+            text: The answer.
+
+        Returns:
+            False if nobody waits for it any more, or the text has no word.
+        """
+        question = self._asked
+        if question is None or question.id != id or not text.strip():
+            return False
+        question.skips_turn = False
+        question.words.clear()  # what was half said is in the history
+        said = UserTranscriptionReceived(content=text)
+        self._call.router.publish_detached(said, "caller")
+        self._take_words(question)
+        return True
+
+    def interrupt(self, call_id: str, verb: Verb) -> None:
+        """Close the questions of a tool, as a verb interrupts it, in this step."""
+        outcome: QuestionOutcome = "withdrawn" if verb in _WITHDRAWING else "interrupted"
+        for question in self._all.pending:
+            if question.call_id == call_id:
+                self._close(question, Answer(outcome))
+
+    def close_unheard(self) -> None:
+        """Close the questions of agents that have lost the floor, in this step."""
+        for question in self._all.pending:
+            if not self._call.has_floor(question.source):
+                self._close(question, Answer("interrupted"))
+
+    def close(self) -> None:
+        """Close all questions: the call is over."""
+        for question in self._all.pending:
+            self._close(question, Answer("withdrawn"))
+
+    def _close(self, question: _Question, answer: Answer) -> None:
+        if self._all.close(question.id, answer) is None:
+            return
+        log.info("question_closed", id=question.id, tool=question.name, outcome=answer.outcome,
+                 pii_answer=answer.text)  # fmt: skip
+        router = self._call.router
+        router.forget(self)
+        router.forget(question)
+        if self._asked is not question:
+            return  # it stood in line, and nobody was told of it
+        self._asked = None
+        self._fall_silent(question)
+        closed = QuestionClosed(id=question.id, name=question.name, outcome=answer.outcome)
+        router.publish_detached(closed, question.source)
+        self._call.touch_state()
+        self._ask_next()
+        router.call_after(self._let_routes_go)
+
+    def _let_routes_go(self) -> None:
+        if self._asked is None:
+            self._call.router.withholds = None
+
+    def _fall_silent(self, question: _Question) -> None:
+        """Leave out what was not said of a question that waits no more."""
+        if question.turn is not None and not (question.run is None or question.run.is_stale):
+            self._call.speaking.leave_out_rest(question.turn)
+
+    # --- what the caller does -------------------------------------------------------------------
+
+    def _withholds(self, source: str, message: Message) -> bool:
+        """Whether a message is an answer to an agent, and so not for its chains."""
+        return self._taker(message) == source
+
+    def _taker(self, message: Message) -> str | None:
+        """Return the agent that a message answers; the same for all that hear of it."""
+        if self._taken[0] != message.id:
+            if self._asked is not None:
+                self._call.speaking.advance()  # a word may have been heard since it was looked at
+            question = self._asked
+            takes = question is not None and _takes(question, message.event)
+            self._taken = (message.id, question.source if question is not None and takes else None)
+        return self._taken[1]
+
+    def _of_the_caller(self, message: Message) -> None:
+        question, event = self._asked, message.event
+        takes = self._taker(message) is not None
+        if isinstance(event, UserStartedSpeaking):
+            self._user_speaks = True
+        elif isinstance(event, UserStoppedSpeaking | TranscriptionFailed):
+            self._user_speaks = False
+            if question is not None:
+                question.skips_turn = False
+        if question is None or not takes:
+            return
+        match event:
+            case UserStartedSpeaking():
+                if self._call.speaking.may_be_cut_by(UserStartedSpeaking):
+                    self._fall_silent(question)
+            case UserTranscriptionReceived(content=text, final=True) if text.strip():
+                question.words.append((message.id, text.strip()))
+            case UserStoppedSpeaking():
+                self._take_words(question)
+            case DTMFInput(button=button):
+                self._take_key(question, button)
+
+    def _take_words(self, question: _Question) -> None:
+        if not question.words:
+            return  # a sound, or keys: the question goes on waiting
+        self._call.history.keep_said([id for id, _ in question.words])
+        text = " ".join(words for _, words in question.words)
+        choice = match_choice(text, question.choices)
+        unwanted = choice is None and is_never_mind(text)
+        self._close(question, Answer("withdrawn" if unwanted else "answered", text, choice))
+
+    def _take_key(self, question: _Question, button: str) -> None:
+        self._fall_silent(question)
+        if 0 < len(question.choices) < 10:  # one key names each
+            choice = match_choice(button, question.choices)
+            if choice is not None:
+                self._close(question, Answer("answered", button, choice))
+            return
+        question.keys += "" if button == "#" else button
+        if button == "#":
+            self._take_keys()
+        else:
+            at_s = trio.current_time() + KEY_GAP_S
+            self._call.router.call_at(question, at_s, self._take_keys)
+            self.look()
+
+    def _take_keys(self) -> None:
+        question = self._asked
+        if question is not None and question.keys:
+            choice = match_choice(question.keys, question.choices)
+            self._close(question, Answer("answered", question.keys, choice))
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Let the time of the open question go on, or stand, after something has changed."""
+        question = self._asked
+        if question is None or question.left_s is None:
+            return
+        now_s = trio.current_time()
+        if question.silent_since_s is not None:
+            question.left_s -= now_s - question.silent_since_s
+        question.silent_since_s = now_s if self._is_silent(question) else None
+        if question.silent_since_s is None:
+            self._call.router.forget(self)
+        else:
+            self._call.router.call_at(self, now_s + question.left_s, self._time_out)
+
+    def _is_silent(self, question: _Question) -> bool:
+        said = question.utterance
+        speaks = self._user_speaks or self._call.speaking.is_audible_now or bool(question.keys)
+        return not speaks and not self._call.control.is_paused and bool(said and said.finished)
+
+    def _time_out(self) -> None:
+        if self._asked is not None:
+            self._close(self._asked, Answer("timed_out"))
+
+
+def _takes(question: _Question, event: object) -> bool:
+    """Whether an event belongs to the answer to the open question."""
+    if question.skips_turn:
+        return False
+    if isinstance(event, UserStartedSpeaking):
+        return question.is_heard
+    return isinstance(event, _OF_A_TURN)
+
+
+def check_question(text: object, choices: object, timeout_s: object) -> None:
+    """Make sure that something can be asked; see ``Questions.ask()``."""
+    check_string("ask", "question", text)
+    if not str(text).strip():
+        raise ValueError(f"ask() question= is something to say, not {text!r}")
+    if isinstance(choices, str) or not isinstance(choices, Sequence):
+        raise TypeError(f"ask() choices= is a list of texts, not {choices!r}")
+    if not all(isinstance(choice, str) for choice in choices):
+        raise TypeError(f"ask() choices= is a list of texts, not {choices!r}")
+    if not all(choice.strip() for choice in choices) or len(set(choices)) < len(choices):
+        raise ValueError(f"ask() choices= are different texts, none of them empty, not {choices!r}")
+    if timeout_s is None:
+        return
+    check_number("ask", "timeout_s", timeout_s)
+    if not timeout_s:
+        raise ValueError("ask() timeout_s= is above 0, or None for no end")
