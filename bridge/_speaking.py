@@ -107,6 +107,11 @@ class Speaking:
         self._playout.advance(now_s)
         return words_around(self._telling.said_before(now_s), self._playout.utterances)
 
+    @property
+    def has_notice(self) -> bool:
+        """Whether something is being said, or waits to be, that no route may cut."""
+        return any(not utterance.interruptible for utterance in self._playout.utterances)
+
     def may_be_cut_by(self, event_class: type) -> bool:
         """Return whether an event would cut what is heard now, or generated if nothing is.
 

@@ -34,6 +34,20 @@ _EFFECTS: dict[Verb, str] = {
     "shutdown": "the work ends and the call is closed",
 }
 
+_CUT_TOO = "what is not interruptible is cut, too"
+
+_CUTS_NOTICES: dict[Verb, str] = {
+    "redirect": _CUT_TOO,
+    "cancel": _CUT_TOO,
+    "barge_in": "what is not interruptible is heard to its end",
+    "emergency_stop": _CUT_TOO,
+    "shutdown": _CUT_TOO,
+}
+"""What becomes of speech that no route may cut, such as a legal notice.  That it is not
+interruptible keeps the caller's voice from cutting it, which decides nothing; a verb is somebody's
+decision, and a stop that leaves the agent talking would be none.  Whoever said it sees by its
+outcome that it was not heard, and says it again."""
+
 
 def describe(call: Call, verb: Verb) -> str:
     """Return one line for a person.
@@ -48,6 +62,8 @@ def describe(call: Call, verb: Verb) -> str:
         return over(verb, reason)
     parts = [_EFFECTS[verb]]
     turn = call.control.target()
+    if call.speaking.has_notice and verb in _CUTS_NOTICES:
+        parts.append(_CUTS_NOTICES[verb])
     saved = _finished(call, turn)
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
