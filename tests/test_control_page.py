@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bargein import Handle, Receipt
+from bargein import Handle, InterruptToken, Receipt
 from bargein.bridge.control._feed import FEED_LIMIT
 from bargein.bridge.control._states import STATES, diagram
 from bargein.control import STRENGTH, VERBS
@@ -44,3 +44,12 @@ def test_numbers_are_those_of_the_code():
     assert len(STATES) == 11
     assert "one of eleven states" in PAGE
     assert f"falls {FEED_LIMIT:,} events behind" in PAGE
+
+
+def test_every_name_of_the_token_has_its_row():
+    """The second column of the token's table has all that a token can do, and nothing else."""
+    table = PAGE.partition("## The token")[2].partition("## Receipts")[0]
+    column = re.findall(r"^\|[^|]*\| `(?:await )?(\w+)[`(]", table, re.MULTILINE)
+    public = {name for name in vars(InterruptToken) if not name.startswith("_")}
+    ours = public - {"is_forced", "tell_background"}  # told of elsewhere; for whoever moves a run
+    assert {name for name in column if name != "InterruptToken"} == ours
