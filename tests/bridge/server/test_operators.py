@@ -7,9 +7,14 @@ import trio
 
 from bargein import App, current_run
 from bargein.bridge.server._native import ErrorMessage, OtherEvent, encode
-from bargein.client import Spoken, open_caller
-from bargein.events import AgentResponse, UserTranscriptionReceived
-from bargein.server import open_server, sign_token
+from bargein.client import Seen, Spoken, open_caller
+from bargein.events import (
+    AgentResponse,
+    PermissionAnswered,
+    PermissionRequested,
+    UserTranscriptionReceived,
+)
+from bargein.server import Limits, open_server, sign_token
 from bargein.websocket import open_websocket
 
 SECRET = "a secret of thirty-two bytes or more"
@@ -75,6 +80,46 @@ async def test_a_caller_is_never_asked_and_cannot_answer(serving, autojump_clock
             assert "q1" not in shown or one is refused
             assert "euros" not in shown
             assert not (isinstance(one.message, OtherEvent) and "permission" in one.message.name)
+
+
+@pytest.mark.parametrize("level", ["words", "events"])
+async def test_a_caller_who_watches_sees_no_question_of_an_operator(level):
+    """Over a real socket: neither question nor answer, nor what routes make of them, is told."""
+    told = []
+
+    async def alarmed(call):
+        await payer(call)
+        guard = call.bridge(name="guard", is_agent=False)
+        guard.on([PermissionRequested, PermissionAnswered]).map(told.append)
+
+    async def operator(call, question):
+        return True
+
+    rights = ["watch", "control"]
+    token = sign_token(SECRET, "ada", lasts_s=60, rights=rights)
+    with trio.fail_after(30):
+        async with (
+            open_server(
+                App(alarmed, operator=operator),
+                port=0,
+                token_secret=SECRET,
+                limits=Limits(watch=level),
+            ) as server,
+            open_caller(server.url, mode="text", token=token) as caller,
+        ):
+            caller.watch(True)
+            caller.write("pay")
+            await caller.wait_for(Spoken, lambda m: "allowed" in m.text)
+            await caller.wait_for(Seen, lambda m: m.name == "call.turn_ended")
+            assert [type(message.event) for message in told] == [
+                PermissionRequested,
+                PermissionAnswered,
+            ]
+            for one in caller.received:
+                shown = encode(one.message)
+                assert "q1" not in shown
+                assert "permission_" not in shown
+                assert "euros" not in shown
 
 
 @pytest.mark.parametrize("allow", [True, False])
