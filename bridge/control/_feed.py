@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,22 @@ class Snapshot:
     """The class of the error for which the caller cannot be heard; empty while it can."""
 
 
+class _Messages:
+    """Iterates messages; no generator, which would have to be closed."""
+
+    def __init__(self, take: Callable[[], Awaitable[Message | None]]) -> None:
+        self._take = take
+
+    def __aiter__(self) -> _Messages:
+        return self
+
+    async def __anext__(self) -> Message:
+        message = await self._take()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+
 class Subscription:
     """Everything that happens from a snapshot on; iterate it.  Leaving the loop ends nothing.
 
@@ -117,20 +133,16 @@ class Subscription:
 
     async def __anext__(self) -> Any:
         """Return the next event, or a snapshot.  Cancelling this is safe."""
-        message = await self._next()
-        if message is None:
-            raise StopAsyncIteration
-        return message.event
+        return (await anext(self.messages())).event
 
-    async def messages(self) -> AsyncIterator[Message]:
-        """Yield what comes next with its time and source.  Cancelling this is safe.
+    def messages(self) -> AsyncIterator[Message]:
+        """Return what comes next with its time and source; leaving the loop ends nothing.
 
-        Yields:
-            A message with the event, or a snapshot, as ``event``; who published it as ``source``;
+        Returns:
+            Messages with the event, or a snapshot, as ``event``; who published it as ``source``;
             and when as ``at_s``, in seconds of trio's clock.
         """
-        while (message := await self._next()) is not None:
-            yield message
+        return _Messages(self._next)
 
     async def _next(self) -> Message | None:
         """Return the next message; ``None`` once nothing more will come."""
