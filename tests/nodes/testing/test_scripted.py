@@ -5,7 +5,7 @@ import json
 import pytest
 import trio
 
-from bargein import ChatNode, open_agent, testing
+from bargein import ChatNode, open_agent
 from bargein.events import UserStartedSpeaking
 from bargein.llm import (
     AnswerProgress,
@@ -62,19 +62,13 @@ def result(id):
     return {"role": "tool", "tool_call_id": id, "content": "done"}
 
 
-def test_all_is_what_is_exported():
-    """__all__ is sorted and everything in it is documented."""
-    assert sorted(testing.__all__) == testing.__all__
-    assert all(getattr(testing, name).__doc__ for name in testing.__all__)
-    assert isinstance(ScriptedModel(), ChatModel)
-
-
 # --- replies
 
 
 async def test_it_plays_its_replies_in_order(autojump_clock):
     """A text is an answer; a list is one in pieces; each ends with one Usage."""
     model = ScriptedModel("One.", ["Two", " and", " three."], [])
+    assert isinstance(model, ChatModel)
     assert await ask(model) == [TextDelta("One."), Usage()]
     assert await ask(model) == [TextDelta("Two"), TextDelta(" and"), TextDelta(" three."), Usage()]
     assert await ask(model) == [Usage()]
