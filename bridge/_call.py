@@ -379,6 +379,11 @@ class Call:
         return self._history
 
     @property
+    def last_history(self) -> History:
+        """What was said as far as it was last brought up; for after its event loop."""
+        return self._history
+
+    @property
     def handle(self) -> Handle:
         """What people hold: the verbs, the input and the view of this call's agent."""
         return Handle(self, self._token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
@@ -22,6 +22,8 @@ from ._verbs import Verb
 
 if TYPE_CHECKING:
     from .._call import Call
+    from .._history import History
+    from ._work import BackgroundJob
 
 T = TypeVar("T")
 
@@ -181,6 +183,23 @@ class Handle:
         check_string("answer", "text", text)
         return self._run(lambda: self._call.questions.answer(question, text), lambda: False)
 
+    def publish(self, event: Any) -> bool:
+        """Publish an event as the caller's side, now: what a client or a microphone would.
+
+        Args:
+            event: An instance of any event class.
+
+        Returns:
+            Whether it was taken; False once the call is over.
+        """
+        return self._run(lambda: self._publish(event), lambda: False)
+
+    def _publish(self, event: Any) -> bool:
+        if self._call.ended.is_set():
+            return False
+        self._call.router.publish_detached(event, "caller")
+        return True
+
     # --- watching it ----------------------------------------------------------------------------
 
     def subscribe(self) -> Subscription:
@@ -210,6 +229,25 @@ class Handle:
         """
         check_verb("describe", verb)
         return self._run(lambda: describe(self._call, verb), lambda: over(verb))
+
+    @property
+    def call(self) -> Call:
+        """The call, for what the handle has no word for; only from tasks of its event loop."""
+        return self._call
+
+    @property
+    def history(self) -> History:
+        """What was said and done so far, and what of it was heard."""
+        return self._run(lambda: self._call.history, lambda: self._call.last_history)
+
+    @property
+    def jobs(self) -> tuple[BackgroundJob, ...]:
+        """The background jobs of all agents, those that have ended too; in the order of each."""
+        return self._run(self._all_jobs, self._all_jobs)
+
+    def _all_jobs(self) -> tuple[BackgroundJob, ...]:
+        nodes = (bridge.node for bridge in self._call.bridges)
+        return tuple(job for node in nodes for job in getattr(node, "jobs", ()))
 
     def _run(self, fn: Callable[[], T], stale: Callable[[], T]) -> T:
         """Call a function in the call's event loop, wherever this is called from."""

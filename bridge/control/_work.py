@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import trio
 
 from bargein.routes import Run
 
+from ..events import ToolResult
 from ._verbs import PolicyKind, ToolOutcome, Verb
 
 
@@ -61,6 +62,32 @@ class Work(Protocol):
 
     def consequence(self, verb: Verb) -> str:
         """Say in a few words what ``interrupt(verb)`` would do now."""
+
+
+class BackgroundJob(Protocol):
+    """A tool or a turn in the background, as its node has it; a handle that stays good."""
+
+    id: str
+    """The id of the tool's call; of a turn ``turn_`` and its number."""
+    name: str
+    """The name of the tool, or of the agent whose turn it is."""
+
+    @property
+    def status(self) -> Literal["running", "finished", "cancelled"]:
+        """``running`` until it has its result; ``cancelled`` if ``cancel()`` has ended it."""
+
+    @property
+    def result(self) -> ToolResult | None:
+        """What came of it; ``None`` while it runs."""
+
+    def describe(self) -> str:
+        """Say in one line what ``cancel()`` would do now."""
+
+    def cancel(self) -> None:
+        """Stop it, but for what its policy keeps from being cut; never waits."""
+
+    async def wait(self) -> ToolResult:
+        """Wait for its result.  Cancelling this is safe and does not stop the job."""
 
 
 class WorkRoom:

@@ -8,6 +8,7 @@ async def test_barge_in(autojump_clock):
     assert caller.heard.startswith("One large")
 """
 
+from ._agent import open_agent
 from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
 from ._errors import ExpectErrors
@@ -31,5 +32,6 @@ __all__ = [
     "barge_in",
     "fail_everywhere",
     "interrupt_everywhere",
+    "open_agent",
     "open_call",
 ]

@@ -24,7 +24,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ._errors import AgentErrors, ExpectErrors
+from ._errors import AgentErrors, ExpectErrors, single
 
 CHARS_PER_S = 15.0
 """Speaking rate of both sides: 150 words a minute at 6 characters a word, the usual rate of
@@ -348,11 +348,5 @@ async def open_call_over(
             yield Caller(call, line, chars_per_s)
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
         # What a test got wrong is raised as it is, not wrapped by the tasks of the call.
-        failure = _single(error)
+        failure = single(error)
     line.errors.settle(failure)
-
-
-def _single(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

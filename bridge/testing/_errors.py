@@ -17,7 +17,7 @@ ExpectErrors: TypeAlias = "bool | str | type[Exception] | tuple[type[Exception],
 """Which errors of an agent a test allows: all or none, those of a class or of several, or those
 whose ``"Class: text"`` a regular expression is found in."""
 
-ADVICE = "raised by the agent; open_call(expect_errors=...) allows it, caller.errors has it"
+ADVICE = "raised by the agent; expect_errors= of the call allows it"
 
 _ENGINE = str(Path(routes.__file__).parent)
 
@@ -139,3 +139,10 @@ def _is_cancellation(failure: BaseException) -> bool:
     if isinstance(failure, BaseExceptionGroup):
         return all(map(_is_cancellation, failure.exceptions))
     return isinstance(failure, trio.Cancelled)
+
+
+def single(error: BaseException) -> BaseException:
+    """Return what a group of one holds, however deep; everything else as it is."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,52 @@
+"""An agent without a caller, under test: what its code raises fails the test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from .. import _agent
+from .._converse import Generates
+from .._history import History
+from ..control._handle import Handle
+from ._errors import AgentErrors, ExpectErrors, single
+
+
+@asynccontextmanager
+async def open_agent(
+    node: Generates,
+    *,
+    name: str | None = None,
+    history: History | None = None,
+    expect_errors: ExpectErrors = False,
+) -> AsyncIterator[Handle]:
+    """Run an agent that has no caller, as ``bridge.open_agent()``, and fail when its code fails.
+
+    An agent survives what its code raises, and a test must not: at the end of the block every error
+    of the node, its model or a tool is raised, unless `expect_errors` allows it.
+
+    Args:
+        node: Answers; a ``ReasoningNode``, or anything with ``generate(message)``.
+        name: The source its events carry; by default made of the node's class.
+        history: What was said before, in the same conversation; ``None`` for nothing.
+        expect_errors: As for ``open_call()``.
+
+    Yields:
+        The agent's handle; ``handle.call`` is its call.
+
+    Raises:
+        Exception: What the block raised, with the agent's errors in its notes; else the agent's
+            only error.
+        ExceptionGroup: Several errors of the agent.
+        TypeError: `expect_errors` is none of these.
+        ValueError: `expect_errors` is no regular expression.
+    """
+    errors = AgentErrors(expect_errors)
+    failure: BaseException | None = None
+    try:
+        async with _agent.open_agent(node, name=name, history=history) as handle:
+            handle.call.on_error.append(errors.add)
+            yield handle
+    except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
+        failure = single(error)
+    errors.settle(failure)
