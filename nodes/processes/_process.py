@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -156,34 +156,35 @@ class Process:
                 if kind in b"EX":
                     _log.info("late_result_dropped", process=self.name, job=number)
                 continue
-            try:
-                data = await self._stdout.receive_some(1 << 16)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                data = b""
-            if not data:
+            if not await self._read():
                 raise await self._died()
-            self._buffer += data
 
-    async def lines(self, longest: int) -> AsyncGenerator[bytes, None]:
-        """Yield the lines of its output without their ends, for a program that writes no frames.
+    async def line(self, longest: int) -> bytes | None:
+        """Return the next line, for a program that writes no frames; None at the end of its output.
+
+        Cancelling is safe: what has come is kept.
 
         Args:
             longest: Length of a line in bytes.
 
         Raises:
-            ProcessLostError: A line is longer.
+            ProcessLostError: The line is longer.
         """
-        buffer = self._buffer
-        async for data in self._stdout:
-            searched = len(buffer)
-            buffer += data
-            begin = 0
-            while (end := buffer.find(b"\n", max(begin, searched))) >= 0:
-                yield bytes(buffer[begin:end])
-                begin = end + 1
-            del buffer[:begin]
-            if len(buffer) > longest:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            if (searched := len(self._buffer)) > longest:
                 raise self.lost(f"sent a message of more than {longest >> 20} MiB")
+            if not await self._read():
+                return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    async def close_output_after_end(self, wait_s: float) -> None:
+        """Close its output `wait_s` after its end, as a child of it may hold the pipe open."""
+        await self.process.wait()
+        await trio.sleep(wait_s)
+        await self._stdout.aclose()
 
     async def send_line(self, line: bytes) -> None:
         """Send a line; cancelling may leave half of it.
@@ -243,6 +244,13 @@ class Process:
                     text = line.decode(errors="replace")
                     self._stderr.append(text[:_LONGEST_STDERR_LINE])
                     log.debug("process_stderr", pii_line=text)
+
+    async def _read(self) -> bool:
+        """Read what comes next; return False at the end of the output."""
+        before = len(self._buffer)
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            self._buffer += await self._stdout.receive_some(1 << 16)
+        return len(self._buffer) > before
 
     def _frame(self) -> tuple[bytes, int, bytes] | None:
         """Take the next whole frame out of what has come."""

@@ -8,7 +8,7 @@ open, and its end takes five seconds at most and leaves nobody of its session be
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,7 @@ class ServerProcess:
         outgoing, to_send = create_context_streams[SessionMessage](0)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(process.log_stderr)
+            nursery.start_soon(process.close_output_after_end, _LAST_OUTPUT_S)
             nursery.start_soon(self._read, process, arrived)
             nursery.start_soon(self._write, process, to_send)
             try:
@@ -89,14 +90,10 @@ class ServerProcess:
         """Pass on what the server writes, until it writes no more."""
         problem = "closed its output"
         async with messages:
-            with trio.CancelScope() as reading:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(_cancel_after_death, process, reading)
-                    try:
-                        await self._read_lines(process, messages)
-                    except ProcessLostError as error:
-                        problem = error.problem
-                    nursery.cancel_scope.cancel(reason="its output ended")
+            try:
+                await self._read_lines(process, messages)
+            except ProcessLostError as error:
+                problem = error.problem
             with trio.move_on_after(_LAST_OUTPUT_S):
                 await process.process.wait()
             if process.process.returncode is not None:
@@ -105,15 +102,14 @@ class ServerProcess:
 
     async def _read_lines(self, process: Process, messages: Any) -> None:
         listening = True
-        async with aclosing(process.lines(_LONGEST_LINE)) as lines:
-            async for line in lines:
-                message = self._parse(line) if listening else None
-                if message is None:
-                    continue
-                try:
-                    await messages.send(message)
-                except Exception:  # noqa: BLE001 (anyio's, when the session is gone)
-                    listening = False
+        while (line := await process.line(_LONGEST_LINE)) is not None:
+            message = self._parse(line) if listening else None
+            if message is None:
+                continue
+            try:
+                await messages.send(message)
+            except Exception:  # noqa: BLE001 (anyio's, when the session is gone)
+                listening = False
 
     def _parse(self, line: bytes) -> Any:
         from mcp.shared.message import SessionMessage
@@ -140,9 +136,3 @@ class ServerProcess:
         if not self._ended:
             self._ended = True
             self._on_end(problem, " | ".join(process.stderr_lines(_STDERR_LINES)))
-
-
-async def _cancel_after_death(process: Process, reading: trio.CancelScope) -> None:
-    await process.process.wait()
-    await trio.sleep(_LAST_OUTPUT_S)
-    reading.cancel(reason="the process is gone")
