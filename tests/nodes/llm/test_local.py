@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,10 +15,8 @@ from queue import SimpleQueue
 from threading import Thread
 
 import pytest
-import structlog
 import trio
 
-import bargein
 from bargein.llm import (
     ChatModel,
     ChatModelError,
@@ -258,27 +254,6 @@ async def test_too_long(model) -> None:
 
 
 @linux_only
-@on_the_shared_model
-async def test_worker_that_dies(model) -> None:
-    """A worker that dies ends its answer with an error; the next question starts another."""
-    (old,) = workers()
-    answer = model.stream(STORY)
-    await anext(answer)
-    os.kill(old, signal.SIGKILL)
-    with structlog.testing.capture_logs() as logs:
-        with pytest.raises(ChatModelError, match=r"process ended \(exit code -9\)") as caught:
-            await collect(answer)
-        assert text_of(await collect(model.stream(ASK)))
-    assert caught.value.retryable
-    assert [entry["event"] for entry in logs if entry["log_level"] != "debug"] == ["worker_lost"]
-    (new,) = workers()
-    assert new != old
-    os.kill(new, signal.SIGKILL)  # also one that dies while nobody asks
-    await trio.to_thread.run_sync(os.waitid, os.P_PID, new, os.WEXITED | os.WNOWAIT)
-    assert text_of(await collect(model.stream(ASK)))
-
-
-@linux_only
 async def test_worker_that_hangs(path) -> None:
     """A worker that is stopped is an error, and the question that waits is answered by another."""
     with trio.fail_after(LIMIT_S):
@@ -293,8 +268,9 @@ async def test_worker_that_hangs(path) -> None:
             async with trio.open_nursery() as nursery:
                 second = chat.stream(ASK)
                 nursery.start_soon(collect, second)
-                with pytest.raises(ChatModelError, match="that it is there"):
+                with pytest.raises(ChatModelError, match="that it is there") as caught:
                     await collect(answer)
+                assert caught.value.retryable
                 assert trio.current_time() - began_s < 5
             while old in workers():  # noqa: ASYNC110 (processes tell nobody)
                 await trio.sleep(0.05)
@@ -407,53 +383,9 @@ async def test_nothing_is_left(path, monkeypatch) -> None:
     os.rmdir(tempfile.gettempdir())
 
 
-@linux_only
-async def test_worker_ends_with_its_parent(path) -> None:
-    """A worker whose parent is killed ends by itself, and the terminal sees nothing of it."""
-    code = (
-        "import sys, trio\n"
-        "from bargein.llm import LocalChat\n"
-        "async def main():\n"
-        f"    async with LocalChat({str(path)!r}).open():\n"
-        "        print('ready', flush=True)\n"
-        "        await trio.sleep_forever()\n"
-        "trio.run(main)\n"
-    )
-    root = str(Path(bargein.__file__).parents[1])
-    folder = tempfile.mkdtemp(prefix="b")
-
-    def is_ours(command: bytes) -> bool:
-        return folder.encode() in command
-
-    try:
-        process = await trio.lowlevel.open_process(
-            [sys.executable, "-c", code],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": root, "TMPDIR": folder},
-        )
-        async with process.stdout, process.stderr:
-            with trio.fail_after(LIMIT_S):
-                said = b""
-                while b"ready" not in said:
-                    said += await process.stdout.receive_some()
-                process.kill()
-                await process.wait()
-                assert await process.stderr.receive_some() == b""
-                while any(map(is_ours, all_commands())):  # noqa: ASYNC110 (processes tell nobody)
-                    await trio.sleep(0.05)
-    finally:
-        shutil.rmtree(folder)
-
-
 def command_of(pid: int) -> bytes:
     """The command line of a process, empty if it is over."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
-
-
-def all_commands() -> list[bytes]:
-    """The command lines of all processes."""
-    return [command_of(int(name)) for name in os.listdir("/proc") if name.isdigit()]

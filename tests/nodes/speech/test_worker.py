@@ -119,13 +119,12 @@ async def test_errors_are_those_of_speech(pool_of: OpenPool) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGSTOP there")
-@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=lambda one: one.name)
-async def test_a_voice_that_hangs_mutes_nobody(pool_of: OpenPool, number: signal.Signals) -> None:
-    """Stopped or killed: the first caller hears the text after all, the second within 2 s."""
+async def test_a_voice_that_hangs_mutes_nobody(pool_of: OpenPool) -> None:
+    """The first caller hears the text after all, the second within 2 s."""
     pool = pool_of()
     heard: list[bytes] = []
     async with pool.open():
-        os.kill(await pid_of(pool), number)
+        os.kill(await pid_of(pool), signal.SIGSTOP)
         began_s = trio.current_time()
 
         async def first() -> None:
