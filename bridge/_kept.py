@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate, takewhile
 
-SPARE_PIECES = 32
+SPARE_PIECES = 16
 """How many pieces may come before it is looked whether the limit is passed: mostly, words are heard
 and their audio forgotten before."""
 

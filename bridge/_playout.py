@@ -41,8 +41,13 @@ LEAD_S = 0.4
 """How much audio may be ahead of what was played.  A player needs some to bridge the jitter of a
 network (150 ms is plenty on most); what is sent too early has to be recalled at a barge-in."""
 
-CHUNK_S = 0.04
-"""How much audio is handed over at a time; two frames of 20 ms."""
+CHUNK_S = 0.08
+"""How much audio is handed over at a time: four frames of 20 ms.  Each time costs a look, a message
+and a write; half as much costs twice, and the player has at least ``LEAD_S - CHUNK_S`` either
+way."""
+
+STALLS_S = 0.04
+"""How long the next audio of a steady voice may take before it is looked for words without it."""
 
 _ROOM_S = LEAD_S - CHUNK_S + CLOSE_S
 """With so much ahead, or less, there is room for a chunk."""
@@ -50,6 +55,10 @@ _ROOM_S = LEAD_S - CHUNK_S + CLOSE_S
 STALL_GRID_S = 0.02
 """At multiples of this it is looked whether a steady voice has stalled.  With each word of each
 call that moves on, and trio's deadline only moves when nobody is left to look at it."""
+
+DRIFT_S = 0.02
+"""By how much the player may be off what was foreseen before the next look is planned anew: less
+than it takes to hear."""
 
 FLUSH_REPORT_S = 0.15
 """How long a player may take to say where a cut stopped it, before the clock is believed."""
@@ -63,10 +72,10 @@ class Playout:
     """The queue between synthesised audio and the caller's ear."""
 
     __slots__ = (
-        "_call_at", "_chunk_bytes", "_given", "_goes_on", "_held", "_holds_player", "_is_woken",
-        "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play", "_player_reports",
-        "_plays_until_s", "_seconds_per_byte", "_settling", "_steady", "_transport", "_utterances",
-        "_words_at_s",
+        "_call_at", "_chunk_bytes", "_drift_s", "_given", "_goes_on", "_held", "_holds_player",
+        "_is_woken", "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play",
+        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling", "_steady",
+        "_transport", "_utterances", "_words_at_s",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -83,6 +92,7 @@ class Playout:
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
         self._is_woken = False
+        self._drift_s = 0.0
         self._looks_at_s = math.inf
         self._words_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
@@ -140,13 +150,13 @@ class Playout:
 
         Args:
             at_s: When, in seconds of trio's clock; with what comes next of a steady voice, or
-                ``CHUNK_S`` later if nothing does.
+                ``STALLS_S`` later if nothing does.
         """
         if not at_s < self._words_at_s < math.inf:
             return  # looked for by then, or nothing is heard yet
         self._words_at_s = at_s
-        if not self._is_woken and at_s + CHUNK_S < self._looks_at_s:
-            self._looks_at_s = at_s + CHUNK_S
+        if not self._is_woken and at_s + STALLS_S < self._looks_at_s:
+            self._looks_at_s = at_s + STALLS_S
             self._call_at(self, self._looks_at_s, self._look_now)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
@@ -206,7 +216,9 @@ class Playout:
         if not self._is_woken:
             self._words_at_s = next_word_s(utterance, now_s)
             # Only for a voice that has stalled by then: else the next audio comes before.
-            self._looks_at_s = math.ceil((self._words_at_s + CHUNK_S) / STALL_GRID_S) * STALL_GRID_S
+            self._looks_at_s = (
+                math.ceil((self._words_at_s + STALLS_S) / STALL_GRID_S) * STALL_GRID_S
+            )
             self._call_at(self, self._looks_at_s, self._look_now)
 
     def wake(self) -> None:
@@ -223,6 +235,7 @@ class Playout:
         """Send what is due, follow what is heard, and come back when something can happen next."""
         self._is_woken = False  # first, as those who are told below may wake it
         self._steady = None
+        self._drift_s = 0.0
         next_s = now_s + TICK_S  # if the transport raises: what follows is played all the same
         try:
             self.advance(now_s)
@@ -305,6 +318,7 @@ class Playout:
         if self._given.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; where that stopped it, it still says
         utterance = self._utterances[index]
+        goes_on = kind == "position" and utterance.started and not (index or self._held)
         utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
         if kind == "done" and utterance.is_all_sent:
             utterance.done_reported = True
@@ -312,9 +326,12 @@ class Playout:
             earlier.done_reported = earlier.is_all_sent  # players play in order
         if self._held and utterance.started:
             self._hear(utterance, utterance.played_ms)
+        foreseen_s = self._plays_until_s
         self._line_up(now_s)
+        self._drift_s += self._plays_until_s - foreseen_s
         self.advance(now_s)
-        self.wake()
+        if not goes_on or abs(self._drift_s) > DRIFT_S:
+            self.wake()
 
     def _reported_late(self, utterance: Utterance, kind: str, place_ms: float) -> None:
         """Take in where a player was in what it was cleared of."""
@@ -439,7 +456,7 @@ class Playout:
             if not index:
                 looks.append(voice_until_s(utterance))
                 self._words_at_s = next_word_s(utterance, now_s)
-        looks.append(self._words_at_s + CHUNK_S)  # a steady voice has looked by then
+        looks.append(self._words_at_s + STALLS_S)  # a steady voice has looked by then
         return min((look for look in looks if look > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:

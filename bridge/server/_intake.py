@@ -10,7 +10,6 @@ from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
 from ._metrics import Metrics
 from ._native import (
     BYTES_PER_INPUT_MS,
-    CallerAudio,
     ClientMessage,
     HangUp,
     ProtocolViolation,
@@ -65,32 +64,36 @@ class Intake:
             data: The message, text or binary.
             call: The call, open.
         """
-        within_rate = True
-        if isinstance(data, str):
-            self.received += 1
-            within_rate = self._rate.take()
         try:
-            message = decode_client(data, max_bytes=self._limits.max_message_bytes)
-            if isinstance(message, CallerAudio) and self._is_too_much(message):
-                self._metrics.over_budget["audio"] += 1
-                return
-            # The two ways to make the agent stop work at any rate.
-            if not within_rate and not isinstance(message, Stop | HangUp):
-                raise ProtocolViolation(
-                    "rate_limited",
-                    f"more than {self._limits.messages_per_s:g} messages per second",
-                )
-            if _is_turn(message) and not self._turns.take():
-                self._metrics.over_budget["turns"] += 1
-                raise ProtocolViolation(
-                    "rate_limited", f"more than {self._limits.turns_per_s:g} turns per second"
-                )
-            self._transport.receive(message, call)
+            if isinstance(data, str):
+                self._take_text(data, call)
+            else:
+                self._take_audio(data, call)
         except ProtocolViolation as violation:
             self._complain(violation)
 
-    def _is_too_much(self, audio: CallerAudio) -> bool:
-        return self._audio is not None and not self._audio.take(len(audio.pcm) / BYTES_PER_S)
+    def _take_audio(self, data: bytes, call: Call) -> None:
+        message = decode_client(data, max_bytes=self._limits.max_message_bytes)
+        if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
+            self._metrics.over_budget["audio"] += 1
+        else:
+            self._transport.receive(message, call)
+
+    def _take_text(self, text: str, call: Call) -> None:
+        self.received += 1
+        within_rate = self._rate.take()
+        message = decode_client(text, max_bytes=self._limits.max_message_bytes)
+        # The two ways to make the agent stop work at any rate.
+        if not within_rate and not isinstance(message, Stop | HangUp):
+            raise ProtocolViolation(
+                "rate_limited", f"more than {self._limits.messages_per_s:g} messages per second"
+            )
+        if _is_turn(message) and not self._turns.take():
+            self._metrics.over_budget["turns"] += 1
+            raise ProtocolViolation(
+                "rate_limited", f"more than {self._limits.turns_per_s:g} turns per second"
+            )
+        self._transport.receive(message, call)
 
     def _complain(self, violation: ProtocolViolation) -> None:
         self.refused += 1

@@ -15,7 +15,7 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
-from bargein.routes._contain import CONTAINED, contain
+from bargein.routes._contain import as_error, contain
 
 from ..thread import ThreadBusyError
 from ..websocket import Data
@@ -392,10 +392,9 @@ class Session:
 
     def _take_or_fail(self, data: Data) -> None:
         try:
-            with CONTAINED:
-                self._take(data)
-        except Exception:
-            log.exception("call_failed")
+            self._take(data)
+        except BaseException as caught:  # noqa: ASYNC103 - see as_error()
+            log.error("call_failed", exc_info=as_error(caught))
             self._transport.refuse("agent_error", "the agent failed")
             self.end("failed")
 

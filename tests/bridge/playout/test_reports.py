@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import trio
@@ -10,7 +11,8 @@ import trio.testing
 
 from bargein.bridge._due import DONE_REPORT_S
 from bargein.bridge._ledger import Utterance
-from bargein.bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
+from bargein.bridge._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S, Playout
+from bargein.routes._alarms import Alarms
 
 from .conftest import FakeRun, add, say
 
@@ -33,6 +35,33 @@ async def test_a_reporting_player_decides_when_speech_starts_and_ends(
     await trio.sleep(0.05)
     playout.report(1, "done", 700)
     assert deck.told("finished")[-1] == (950, "finished", 1, "whole")
+
+
+@pytest.mark.parametrize(("off_ms", "plans"), [(0, False), (15, False), (60, True)])
+async def test_a_player_that_is_where_it_was_foreseen_costs_no_look(
+    autojump_clock, deck, nursery, off_ms, plans
+):
+    """Its reports are taken in as they come; a look is planned anew when it is off by 20 ms."""
+    planned: list[float] = []
+    alarms = Alarms(nursery, lambda fn: fn())
+
+    def call_at(key: object, at_s: float, fn: Callable[[], None]) -> None:
+        planned.append(at_s)
+        alarms.put(key, at_s, fn)
+
+    playout = Playout(deck, deck, call_at)
+    utterance = add(playout, 1, "one two three", 3000)
+    playout.report(1, "start", 0)
+    await trio.sleep(1)
+    playout.report(1, "position", 1000)
+    await trio.sleep(0.001)
+    planned.clear()
+    playout.report(1, "position", 1001 + off_ms)
+    assert bool(planned) is plans
+    assert utterance.sure_position_ms(trio.current_time()) == 1001 + off_ms
+    await trio.sleep(4)
+    assert deck.sent_ms == {1: 3000}
+    assert len(deck.told("finished")) == 1
 
 
 async def test_a_lost_start_and_a_lost_done_are_bounded(autojump_clock, deck, playout):
