@@ -11,8 +11,10 @@ from ._protocols import SoundOfVoice
 LIKELY = 0.5
 """From this probability on a detector has found what it listens for."""
 
-DENIED = 0.2
-"""Below it a later detector of the same kind takes back what an earlier one found."""
+AGREED = 0.7
+"""The same for detectors of one kind that are asked one after the other: so sure has to be each of
+them.  At 0.5 two looks for assent agree on 6 in 100 beginnings of people's sentences, and on 9 in
+kitchen noise; at 0.7 on 0 and on 3 (64 each)."""
 
 SURELY_NOT = 0.1
 """Below it the last detector tells that it is speech, though nothing else was found: so little has
@@ -50,7 +52,11 @@ class Looks:
         self._speechlike = _Run(self._longest_break)  # whoever's voice it is
         self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
         self._beginning: dict[int, bytes] = {}  # of that, what detectors get
-        self._found, self._kind = 0.0, ""  # how surely, and what
+        self._last_of = {sound.kind: sound for _, sound in self._due}
+        kinds = [sound.kind for _, sound in self._due]
+        self._enough = {kind: LIKELY if kinds.count(kind) == 1 else AGREED for kind in kinds}
+        self._least: dict[str, float] = {}  # of each kind, by the looks so far
+        self._found = 0.0  # how surely
         self._began_as_noise = False  # to the voice detector, that is
 
     def hear(
@@ -102,7 +108,7 @@ class Looks:
         syllable = self._syllable(onset_windows)
         self._age = max(doubted, began, syllable)
         self._began_as_noise = syllable > max(doubted, began)
-        self._found = 0.0
+        self._found, self._least = 0.0, {}
         return self._ask(
             [
                 (sound, self._beginning[at] if at <= doubted else self._recent())
@@ -117,22 +123,24 @@ class Looks:
         return since if self._sudden.has_broken and since <= self._first else 0
 
     def _ask(self, questions: Sequence[tuple[SoundOfVoice, bytes]]) -> list[VoiceHint]:
+        """Ask detectors; those of a kind have to agree, so the least sure one counts."""
         hints = []
         for sound, pcm in questions:
             probability = sound.probability(pcm)
-            if probability >= max(LIKELY, self._found):
-                self._found, self._kind = probability, sound.kind
-                hints.append(VoiceHint(kind=sound.kind, probability=round(probability, 3)))
-            elif self._denies(sound, probability):
-                self._found = 0.0
+            agreed = min(probability, self._least.get(sound.kind, 1.0))
+            self._least[sound.kind] = agreed
+            if sound is not self._last_of[sound.kind]:
+                continue
+            if agreed >= max(self._enough[sound.kind], self._found):
+                self._found = agreed
+                hints.append(VoiceHint(kind=sound.kind, probability=round(agreed, 3)))
+            elif self._is_surely_speech(sound, probability):
                 hints.append(VoiceHint(kind="speech", probability=round(1 - probability, 3)))
         return hints
 
-    def _denies(self, sound: SoundOfVoice, probability: float) -> bool:
-        """Return whether a detector that found nothing tells that it is speech."""
-        if self._found:
-            return sound.kind == self._kind and probability < DENIED
-        if self._began_as_noise:
+    def _is_surely_speech(self, sound: SoundOfVoice, probability: float) -> bool:
+        """Return whether the last look, which found nothing, tells that it is speech."""
+        if self._found or self._began_as_noise:
             return False  # it may be one: a cough is no assent, and no speech either
         is_last = sound is self._due[-1][1]
         return is_last and sound.kind == "acknowledgement" and probability < SURELY_NOT
