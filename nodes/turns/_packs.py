@@ -7,6 +7,9 @@ the words of the language's everyday speech and the spellings that recognisers g
 A sentence is unfinished behind an article, a conjunction, a filler, or a verb that needs more.
 Left out are words that end sentences as well: prefixes of German verbs ("Ich rufe an"), answers
 such as "Yes, it is".
+
+Short answers and noises are heard alike by a detector of sounds, and are as short: their text tells
+them apart.
 """
 
 from __future__ import annotations
@@ -34,6 +37,11 @@ class LanguagePack:
     does not."""
     question_words: tuple[str, ...] = ()
     """The question words."""
+    short_answers: tuple[str, ...] = ()
+    """Short words that callers say alone and mean: numbers, "no".  They count although their sound
+    resembles assent; figures ("2") always do."""
+    noises: tuple[str, ...] = ()
+    """What recognisers write for a laugh, a cough or a sneeze: "ha", "ugh"."""
 
     def __post_init__(self) -> None:
         """Check the words.
@@ -54,6 +62,8 @@ _PHRASES = (
     "unfinished",
     "unfinished_statements",
     "question_words",
+    "short_answers",
+    "noises",
 )
 
 

@@ -1,11 +1,14 @@
-"""Finds out whether words are an acknowledgement alone, ask for silence, or just are words.
+"""Finds out whether words are an acknowledgement alone, ask for silence, are no words, or just are
+words.
 
 Rules:
 1. Text is compared without letter case, accents and punctuation, as whole words.
 2. A script that is written without spaces has no words to compare: there a phrase counts wherever
    its characters stand.
 3. Text is acknowledgement alone if acknowledgements cover all of it, in any order and number.
-4. A sentence is unfinished if it ends with a phrase with which none ends, or as recognisers write
+4. Text is a noise if words for laughs and coughs, letters that break off, or what repeats a letter
+   or a syllable three times cover all of it, but for acknowledgements.
+5. A sentence is unfinished if it ends with a phrase with which none ends, or as recognisers write
    what breaks off: with an ellipsis, a dash or a comma.
 """
 
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ._packs import LanguagePack
 
@@ -25,6 +28,13 @@ _UNSPACED = re.compile(
 
 _MARKS_KEPT = "\u3099\u309a"
 """The voicing marks of kana are no accents: without them these are other sounds."""
+
+_NO_WORD = re.compile(r"[^\W\d]*([^\W\d])\1\1[^\W\d]*|([^\W\d]{2,3})\2\2+[^\W\d]?")
+"""A letter or a syllable three times in a row: "ssss", "ehhh", "hahaha"; no language we know writes
+a word so."""
+
+_STUTTER = re.compile(r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)", re.IGNORECASE)
+"""Letters that break off, as Whisper writes a cough: "C-", "T-T-T-"."""
 
 _BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c")
 """How a transcript ends of a sentence that breaks off: three points, dashes, commas."""
@@ -71,6 +81,8 @@ class Phrases:
         unfinished: Iterable[str] = (),
         unfinished_statements: Iterable[str] = (),
         question_words: Iterable[str] = (),
+        short_answers: Iterable[str] = (),
+        noises: Iterable[str] = (),
     ) -> None:
         """Take the phrases.
 
@@ -80,12 +92,16 @@ class Phrases:
             unfinished: Words with which no sentence ends.
             unfinished_statements: Words with which none ends that has no question word.
             question_words: The question words.
+            short_answers: Short words that callers say alone and mean.
+            noises: What recognisers write for sounds that are no words.
         """
         self._acknowledgements = _by_length(acknowledgements)
         self._interruptions = _by_length(interruptions)
         self._unfinished = _by_length(unfinished)
         self._unfinished_statements = _by_length(unfinished_statements)
         self._question_words = _by_length(question_words)
+        self._short_answers = _by_length(short_answers)
+        self._noises = _by_length(noises)
 
     @classmethod
     def of(
@@ -110,6 +126,8 @@ class Phrases:
             [*unfinished, *(p for pack in packs for p in pack.unfinished)],
             [p for pack in packs for p in pack.unfinished_statements],
             [p for pack in packs for p in pack.question_words],
+            [p for pack in packs for p in pack.short_answers],
+            [p for pack in packs for p in pack.noises],
         )
 
     def is_acknowledgement(self, text: str) -> bool:
@@ -119,7 +137,7 @@ class Phrases:
             text: What was heard.
         """
         words = words_of(text)
-        return bool(words) and self._covered(words)[-1]
+        return bool(words) and _covered(words, self._acknowledgements)[-1]
 
     def may_become_acknowledgement(self, text: str) -> bool:
         """Whether a text that goes on may turn out an acknowledgement alone ("I" of "I see").
@@ -130,21 +148,32 @@ class Phrases:
         words = words_of(text)
         return any(
             phrase[: len(words) - at] == tuple(words[at:])
-            for at, is_covered in enumerate(self._covered(words))
+            for at, is_covered in enumerate(_covered(words, self._acknowledgements))
             if is_covered
             for phrase in self._acknowledgements
         )
 
-    def _covered(self, words: list[str]) -> list[bool]:
-        """Return for each n whether whole acknowledgements cover the first n words."""
-        covered = [True] + [False] * len(words)
-        for end in range(1, len(words) + 1):
-            covered[end] = any(
-                covered[end - len(phrase)] and tuple(words[end - len(phrase) : end]) == phrase
-                for phrase in self._acknowledgements
-                if len(phrase) <= end
-            )
-        return covered
+    def is_short_answer(self, text: str) -> bool:
+        """Whether a text is nothing but numbers, "no", and other words that are said alone.
+
+        Args:
+            text: What was heard.
+        """
+        words = [word for word in words_of(text) if not word.isdigit()]
+        return bool(words_of(text)) and _covered(words, self._short_answers)[-1]
+
+    def is_noise(self, text: str) -> bool:
+        """Whether a text is what recognisers write for a laugh, a cough or a sneeze.
+
+        Args:
+            text: What was heard.
+        """
+        if _STUTTER.fullmatch(text.strip()):
+            return True
+        heard = words_of(text)
+        words = [word for word in heard if not _NO_WORD.fullmatch(word)]
+        known = (*self._noises, *self._acknowledgements)
+        return bool(heard) and _covered(words, known)[-1] and not self.is_acknowledgement(text)
 
     def asks_to_stop(self, text: str) -> bool:
         """Whether an interruption phrase stands anywhere in a text.
@@ -168,6 +197,18 @@ class Phrases:
         return _ends_with(words, self._unfinished_statements) and not _has(
             words, self._question_words
         )
+
+
+def _covered(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[bool]:
+    """Return for each n whether whole phrases cover the first n words."""
+    covered = [True] + [False] * len(words)
+    for end in range(1, len(words) + 1):
+        covered[end] = any(
+            covered[end - len(phrase)] and tuple(words[end - len(phrase) : end]) == phrase
+            for phrase in phrases
+            if len(phrase) <= end
+        )
+    return covered
 
 
 def _has(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:

@@ -47,8 +47,9 @@ class TurnSettings:
     """Further words that always interrupt."""
     misheard_words: int = 3
     """Up to so many words of a sound that is surely an acknowledgement or an echo, and short, are
-    one, whatever the recogniser makes of it; an interruption phrase still interrupts.  0: its words
-    always count."""
+    one, whatever the recogniser makes of it; an interruption phrase still interrupts, and so do
+    numbers, "no" and words of which the recogniser is sure (0.8), if it seems no echo.  0: its
+    words always count."""
     false_interruption_timeout_s: float = 0.1
     """Silence after which a sound that was too short lets the agent go on; with a voice detector
     that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
@@ -60,8 +61,8 @@ class TurnSettings:
     seems to be speech."""
     min_confidence: float = 0.5
     """Words of a short sound that the recogniser is less sure of interrupt nothing: of a cough
-    Whisper makes "Mocha, mocha" with 0.3 to 0.4.  An interruption phrase still interrupts, and so
-    does a voice that lasts; words without a confidence are sure.  0: all words count."""
+    Whisper makes "Mocha, mocha" with 0.3 to 0.4.  An interruption phrase interrupts from 0.4 on,
+    and a voice that lasts does; words without a confidence are sure.  0: all words count."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
     than not, has stopped, or does not interrupt by lasting: with the way to the player the gap

@@ -184,6 +184,39 @@ def test_a_hum_is_no_name(text, probability, voiced_s, decision):
     assert over(text, hint=hint, voiced_s=voiced_s).decision == decision
 
 
+@pytest.mark.parametrize(
+    ("text", "confidence", "decision"),
+    [
+        ("Two.", 0.6, "interruption"),
+        ("4 4", 0.6, "interruption"),
+        ("No.", None, "interruption"),
+        ("Latte.", 0.8, "interruption"),
+        ("Them.", 0.73, "acknowledgement"),
+        ("Emma.", None, "acknowledgement"),
+        ("Okay.", 0.99, "acknowledgement"),
+    ],
+)
+def test_a_sure_word_outweighs_the_sound_of_assent(text, confidence, decision):
+    """A digit is as short as a hum; of hums recognisers make no numbers, and nothing surely."""
+    hint = Hint("acknowledgement", 0.95)
+    verdict = over(text, hint=hint, voiced_s=0.3, confidence=confidence)
+    assert verdict.decision == decision
+
+
+def test_a_sure_word_of_an_echo_is_the_agents():
+    """What sounds like the agent itself is no answer, however well it is heard."""
+    hint = Hint("echo", 0.98)
+    assert over("Two.", hint=hint, voiced_s=0.3, confidence=0.9).decision == "echo"
+
+
+@pytest.mark.parametrize("text", ["Ha ha ha ha.", "Hahahaha", "Ugh.", "Oh, ha ha", "C-", "Ssss"])
+def test_what_recognisers_write_for_a_laugh_is_noise(text):
+    """It interrupts nothing, however sure they are; a voice that lasts still does."""
+    verdict = over(text, confidence=0.88, voiced_s=0.4)
+    assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "noises", True)
+    assert judged(text=text, voiced_s=0.9).rule == "min_duration_s"
+
+
 def test_a_scrap_of_a_sure_echo_is_no_interruption():
     """So little of an echo is misheard that its words are not the agent's; a sentence counts."""
     hint = Hint("echo", 0.98)
@@ -205,7 +238,10 @@ def test_misheard_words_can_be_turned_off():
         ("Mocha, mocha,", {"confidence": 0.5}, "interruption"),
         ("Mocha, mocha,", {"confidence": None}, "interruption"),
         ("Mm.", {"confidence": 0.3}, "acknowledgement"),
-        ("Stop.", {"confidence": 0.1}, "interruption"),
+        ("Stop.", {"confidence": 0.39}, "noise"),
+        ("Stop.", {"confidence": 0.4}, "interruption"),
+        ("Stop.", {"confidence": None}, "interruption"),
+        ("Stop.", {"confidence": 0.2, "voiced_s": 0.9}, "interruption"),
         ("A large latte, a mocha.", {"confidence": 0.69}, "noise"),
         ("A large latte, a mocha.", {"confidence": 0.7}, "interruption"),
         ("A large latte, a mocha.", {"confidence": 0.69, "voiced_s": 0.45}, "interruption"),
@@ -214,7 +250,8 @@ def test_misheard_words_can_be_turned_off():
     ],
 )
 def test_words_that_a_recogniser_is_unsure_of_are_noise(text, known, decision):
-    """What it makes of a cough does not interrupt; "stop" does, and so does who speaks for long."""
+    """What it makes of a cough does not interrupt, nor does a "stop" that nobody said; who speaks
+    for long does."""
     assert over(text, **{"voiced_s": 0.3, **known}).decision == decision
 
 

@@ -120,6 +120,32 @@ def test_no_phrase_is_both(pack):
     assert not [p for p in pack.interruptions if found.is_acknowledgement(p)]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_noise"),
+    [
+        ("Ha, ha, ha,", True), ("Hahahahahaha", True), ("EH EH EHH", True), ("AHH! AHH!", True),
+        ("T-T-T-t-t-T-", True), ("S...", True), ("pfft", True), ("Oh. Ugh.", True),
+        ("Oh.", False), ("B", False), ("T.", False), ("Haha, stop", False), ("a mocha", False),
+        ("banana", False), ("777", False), ("two two two", False), ("", False),
+    ],
+)  # fmt: skip
+def test_noises_are_no_words(text, is_noise):
+    """Laughs, coughs and letters that break off; letters and numbers that were said are words."""
+    assert phrases("en").is_noise(text) is is_noise
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("en", "Two."), ("en", "No, no"), ("en", "4 9"), ("de", "Nein"), ("fr", "Deux"), ("es", "Sí"),
+     ("zh", "三"), ("ja", "いいえ")],
+)  # fmt: skip
+def test_short_answers_are_known_in_every_language(language, text):
+    """Numbers and "no", as words and as figures; a name is none."""
+    assert phrases(language).is_short_answer(text)
+    assert not phrases(language).is_short_answer("Emma")
+    assert not phrases(language).is_short_answer("")
+
+
 def test_several_languages_at_once():
     """A caller may mix the languages that are named."""
     assert phrases("en", "de").is_acknowledgement("ja, okay, I see")
