@@ -11,6 +11,7 @@ import structlog
 import trio
 
 from bargein.routes import Interruption, Message, Route, Router, Run, current_run, open_router
+from bargein.routes._contain import CONTAINED
 
 from ._answer import AnswerHandle
 from ._bridge import Bridge
@@ -579,7 +580,11 @@ class Call:
     def _show_error(self, error: Exception) -> None:
         explain(error)
         for look in tuple(self.on_error):
-            look(error)
+            try:
+                with CONTAINED:
+                    look(error)
+            except Exception:  # not told to itself: that would never end
+                log.exception("error_listener_failed")
 
     def _tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         if _comes_of_an_error(run or current_run()):

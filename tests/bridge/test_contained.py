@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import trio
 import trio.testing
 
-from bargein import Call, Message
+from bargein import App, Call, CallRequest, Message
+from bargein.bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from bargein.client import CallOver, CallRefused, open_caller
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -18,6 +22,7 @@ from bargein.events import (
     UserStartedSpeaking,
 )
 from bargein.routes import CodeExit, ScopeLeak
+from bargein.server import open_server
 from bargein.testing import Caller, open_call
 from bargein.tools import ToolRunner, tool
 
@@ -304,3 +309,225 @@ async def test_ctrl_c_passes(autojump_clock: None) -> None:
 
 async def _stops(call: Call) -> None:
     in_async_stage(call, _raises(KeyboardInterrupt))
+
+
+# --- what stands around a call
+
+
+class Line:
+    """A transport whose methods raise: those that are named, whenever they are called."""
+
+    audio, sample_rate_hz = True, SAMPLE_RATE_HZ
+
+    def __init__(self, bad: str, fail: Raise) -> None:
+        self.bad, self.fail = bad, fail
+        self.called: list[str] = []
+        self.events: list[Any] = []
+
+    def _do(self, method: str) -> None:
+        self.called.append(method)
+        if method == self.bad:
+            self.fail()
+
+    def send(self, message: Message) -> None:
+        """Keep an event."""
+        self.events.append(message.event)
+        self._do("send")
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Play."""
+        self._do("play")
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop."""
+        self._do("clear")
+
+    def hold(self, on: bool) -> None:
+        """Stand still."""
+        self._do("hold")
+
+    async def transfer(self, target_phone_number: str) -> None:
+        """Pass on."""
+        await trio.lowlevel.checkpoint()
+        self._do("transfer")
+
+    async def send_dtmf(self, button: str) -> None:
+        """Press."""
+        await trio.lowlevel.checkpoint()
+        self._do("send_dtmf")
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("bad", ["send", "play", "clear", "hold", "transfer", "send_dtmf"])
+async def test_a_transport_and_its_line(
+    autojump_clock: None, bad: str, kind: type[BaseException]
+) -> None:
+    """Whatever a transport raises, the call speaks on, holds, is cut, and asks the line."""
+    outcomes: list[Any] = []
+
+    async def answer(call: Call) -> None:
+        chain = call.bridge(name="good").on(DTMFInput).interrupt_on(UserStartedSpeaking)
+        chain.map(lambda m: AgentResponse(content="A long answer to a key.")).broadcast()
+
+    line = Line(bad, _raises(kind))
+    async with App(answer, speech=SimulatedVoice(15.0)).open_call(line) as call:
+        call.publish(DTMFInput(button="1"))
+        await trio.sleep(0.5)
+        call.hold_speech("test")
+        await trio.sleep(0.5)
+        call.release_speech("test")
+        call.publish(UserStartedSpeaking())
+        outcomes.append(await call.actions.transfer("+1"))
+        outcomes.append(await call.actions.send_dtmf("1"))
+        call.publish(DTMFInput(button="1"))
+        await trio.sleep(5)
+        assert not call.ended.is_set()
+        assert len([e for e in line.events if isinstance(e, AgentResponse)]) == 2
+    assert bad in line.called
+    failed = [type(outcome).__name__ == "CallActionFailed" for outcome in outcomes]
+    assert failed == [bad == "transfer", bad == "send_dtmf"]
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+async def test_an_operator(autojump_clock: None, kind: type[BaseException]) -> None:
+    """An operator's function that exits denies its tool, and answers the next question anew."""
+    verdicts: list[str] = []
+
+    async def answer(call: Call) -> None:
+        for id in ("1", "2"):
+            verdicts.append(await call.permissions.ask(id, "brew", {}, None, by="operator"))
+
+    def operator(call: Call, question: Any) -> bool:
+        if question.id == "1":
+            _raises(kind)()
+        return True
+
+    app = App(answer, operator=operator)
+    async with open_call(app, expect_errors=True) as caller:
+        await caller.at(1)
+        assert not caller.call.ended.is_set()
+    assert verdicts == ["denied", "allowed"]
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+async def test_a_listener_of_errors(autojump_clock: None, kind: type[BaseException]) -> None:
+    """A function of ``call.on_error`` that exits keeps no other from hearing of the error."""
+    caller = await _lives_on(lambda call: in_error_listener(call, _raises(kind)))
+    assert [type(error) for error in caller.errors] == [LookupError]
+
+
+def in_error_listener(call: Call, fail: Raise) -> None:
+    """A function that is told of errors, before the one of the test is."""
+
+    def stage(message: Message) -> None:
+        raise LookupError("no tea")
+
+    call.on_error.insert(0, lambda error: fail())
+    call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+async def test_a_listener_of_changes(autojump_clock: None, kind: type[BaseException]) -> None:
+    """A function of ``call.on_touch`` that exits is told, and all else goes on."""
+    caller = await _lives_on(lambda call: call.on_touch.append(_raises(kind)))
+    assert caller.errors
+    assert all(_is_told(error, kind) for error in caller.errors)
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+async def test_a_watcher_of_events(autojump_clock: None, kind: type[BaseException]) -> None:
+    """A task of a stage that watches the call and exits ends its run alone."""
+
+    def watch(call: Call) -> None:
+        async def stage(message: Message) -> None:
+            async for _ in call.handle.subscribe():
+                _raises(kind)()
+
+        call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
+
+    caller = await _lives_on(watch)
+    assert [_is_told(error, kind) for error in caller.errors] == [True]
+
+
+class Stores:
+    """A store of conversations that raises where it is told to."""
+
+    def __init__(self, bad: str, fail: Raise) -> None:
+        self.bad, self.fail = bad, fail
+        self.id, self.entries = "ada", ()
+        self.on_trouble: Any = None
+
+    def _do(self, place: str) -> None:
+        if place == self.bad:
+            self.fail()
+
+    @asynccontextmanager
+    async def open_thread(self, id: str) -> AsyncIterator[Stores]:
+        """Open the only one."""
+        await trio.lowlevel.checkpoint()
+        self._do("open")
+        yield self
+        self._do("close")
+
+    def write(self, index: int, entry: Any) -> None:
+        """Save nothing."""
+        self._do("write")
+
+    async def list(self) -> list[Any]:
+        """Nobody asks."""
+        return []
+
+    async def delete(self, id: str) -> None:
+        """Nobody asks."""
+
+
+SERVED = ["open", "write", "close", "name", "answer", "attach"]
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("bad", SERVED)
+async def test_a_server_outlives_the_code_around_a_call(
+    bad: str, kind: type[BaseException]
+) -> None:
+    """Store, speech, answer and rules of an app end the call of one caller, and not the server."""
+    fail = _raises(kind)
+    first: list[Any] = []
+
+    def do(place: str) -> None:
+        if place == bad and not first:
+            first.append(place)
+            fail()
+
+    async def answer(call: Call) -> None:
+        do("answer")
+        good = call.bridge(name="good")
+        good.on(DTMFInput).map(lambda m: AgentResponse(content="Yes?")).broadcast()
+
+    class Voice(SimulatedVoice):
+        def attach(self, call: Call) -> None:
+            do("attach")
+            super().attach(call)
+
+    def may_name(request: CallRequest) -> bool:
+        do("name")
+        return True
+
+    app = App(
+        answer,
+        speech=Voice(15.0),
+        threads=Stores(bad, lambda: do(bad)),
+        callers_name_threads=may_name,
+    )
+    with trio.fail_after(10):
+        async with open_server(app, port=0) as server:
+            url = f"ws://127.0.0.1:{server.port}/ws"
+            with contextlib.suppress(CallRefused, CallOver, ConnectionError):
+                async with open_caller(url, thread="ada", reconnect=False) as caller:
+                    caller.write("Some tea, please.")
+                    while bad == "write" and not first:  # noqa: ASYNC110 - no event
+                        await trio.sleep(0.01)
+            while server.calls:  # noqa: ASYNC110 - a real server, whose calls set no events
+                await trio.sleep(0.01)
+            async with open_caller(url, thread="ada", reconnect=False) as caller:
+                assert caller.hello.call
+    assert first == [bad]

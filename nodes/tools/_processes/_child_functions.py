@@ -34,8 +34,6 @@ MAX_RESULT_BYTES = 16 << 20
 MAIN = "__mp_main__"
 """The name under which a script that is somebody's ``__main__`` is imported; the same as for
 multiprocessing, whose users know it."""
-CAUGHT = (Exception, BaseExceptionGroup, KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What a function may raise; anything else ends the process."""
 
 
 def load(settings: dict[str, Any]) -> Functions:
@@ -92,7 +90,7 @@ class Functions:
     def _answer(self, payload: bytes, is_cancelled: Callable[[], bool]) -> bytes:
         try:
             value = self._call(payload, is_cancelled)
-        except CAUGHT as error:
+        except BaseException as error:  # noqa: BLE001 - whatever it raises ends this call alone
             return _describe(error, skipped=2)
         try:
             data = b'{"value":%b}' % _json(value)
