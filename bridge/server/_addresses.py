@@ -1,4 +1,4 @@
-"""What one address may take of a server: calls, handshakes, wrong tokens, places for resuming.
+"""What one address may take of a server: calls, handshakes, wrong tokens, and places to wait in.
 
 Rule 1. This machine, and a line without an address, have no budget: a proxy that is not trusted
 would be one caller, and lock out all that are behind it.
@@ -27,9 +27,13 @@ WRONG_TOKENS_PER_S = 0.1
 WRONG_TOKEN_BURST = 10
 """A person mistypes a few times; after ten the address waits 10 s for each further try."""
 
-Held = Literal["calls", "resumes"]
+SILENT_CONNECTIONS = HANDSHAKE_BURST
+"""Connections of one address that have not sent their request yet.  A request comes within a round
+trip, but for the one or two that browsers open ahead; who holds more wants to fill the server."""
 
-Budget = Literal["calls", "handshakes", "failed_tokens", "resumes", "audio", "turns"]
+Held = Literal["calls", "resumes", "silent"]
+
+Budget = Literal["calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns"]
 """What is counted in ``bargein_over_budget_total``; the last two by call."""
 
 
@@ -56,7 +60,11 @@ class Addresses:
             limits: Of the server.
             over: Counts what was refused, by budget.
         """
-        self._most = {"calls": limits.calls_per_address, "resumes": limits.resumes_per_address}
+        self._most = {
+            "calls": limits.calls_per_address,
+            "resumes": limits.resumes_per_address,
+            "silent": SILENT_CONNECTIONS,
+        }
         self._over = over
         self._known: OrderedDict[str, _Usage] = OrderedDict()
 

@@ -106,9 +106,33 @@ class Visit:
         self.peer = peer
         self._socket_peer = peer
         self._secure = secure
+        # What comes over a proxy comes from anybody; only the request tells from whom.
+        self._is_counted = not entrance.proxies.trusts(peer)
+        self._is_silent = False
+
+    def wait(self) -> bool:
+        """Take a place among the connections that have sent no request, until ``asks()``.
+
+        Returns:
+            False if too many of its address wait already; then it has none.
+        """
+        addresses = self._entrance.addresses
+        if not self._is_counted:
+            return True
+        self._is_silent = addresses.has_room(self._socket_peer, "silent")
+        if self._is_silent:
+            addresses.take(self._socket_peer, "silent")
+        return self._is_silent
+
+    def asks(self) -> None:
+        """Give back the place, as the request is here or never comes; harmless without one."""
+        if self._is_silent:
+            self._is_silent = False
+            self._entrance.addresses.give_back(self._socket_peer, "silent")
 
     async def answer(self, request: HttpRequest) -> Response | None:
         """Return the answer, or None to go on with the WebSocket handshake."""
+        self.asks()
         entrance, path = self._entrance, request.path.partition("?")[0]
         self.peer, secure = entrance.proxies.look(self._socket_peer, self._secure, request.headers)
         if path in (CALL_PATH, WATCH_PATH) and not entrance.addresses.may_knock(self.peer):

@@ -35,7 +35,7 @@ KNOWN_REASONS = frozenset(
 """Reasons with a row of their own in the metrics; an agent may end calls with any word."""
 
 
-BUDGETS = ("audio", "calls", "failed_tokens", "handshakes", "resumes", "turns")
+BUDGETS = ("audio", "calls", "failed_tokens", "handshakes", "resumes", "silent", "turns")
 """What is bounded by call or by address, and shown from the start, at 0."""
 
 

@@ -58,7 +58,7 @@ class TrustedProxies:
             secure: Whether the socket is encrypted.
             headers: Of the request.
         """
-        if not self._trusts(peer):
+        if not self.trusts(peer):
             return Seen(peer, secure)
         hops, protos = _hops(headers), _protos(headers)
         client = peer
@@ -67,11 +67,12 @@ class TrustedProxies:
             if address is None:
                 break  # what stands before it may be anybody's word
             client = address
-            if not self._trusts(address):
+            if not self.trusts(address):
                 break
         return Seen(client, secure or (bool(protos) and protos[-1].lower() == "https"))
 
-    def _trusts(self, peer: str) -> bool:
+    def trusts(self, peer: str) -> bool:
+        """Whether an address is that of a proxy whose headers are believed."""
         address = _parsed(peer)
         return address is not None and any(address in net for net in self._nets)
 

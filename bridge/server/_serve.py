@@ -138,6 +138,8 @@ class Server:
     async def _serve_stream(self, stream: trio.abc.Stream) -> None:
         limits = self._limits
         visit = self._entrance.visit(peer_of(stream), secure=self._is_encrypted)
+        if not visit.wait():
+            return  # which closes it
         try:
             opened = await accept(
                 stream,
@@ -156,6 +158,8 @@ class Server:
         except Exception:
             # A fault of the server, and no other connection's.
             log.exception("connection_failed")
+        finally:
+            visit.asks()
 
     async def _serve_connection(
         self, request: HttpRequest, connection: Connection, visit: Visit

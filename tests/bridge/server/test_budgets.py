@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 import trio
@@ -252,6 +252,70 @@ async def test_an_address_has_so_many_places_for_resuming(raw_handshake):
             await one.hang_up()
 
 
+class Abroad(trio.abc.Listener):
+    """Listens on this machine, and takes whoever connects for somebody elsewhere."""
+
+    def __init__(self, listener):
+        self.listener, self.socket = listener, listener.socket
+        self.peer = "203.0.113.7"
+
+    async def accept(self):
+        stream = await self.listener.accept()
+        peer = self.peer
+        stream.socket.getpeername = lambda: (peer, 4321)
+        return stream
+
+    async def aclose(self):
+        await self.listener.aclose()
+
+
+async def test_an_address_has_so_many_silent_connections():
+    """Those who send no request, or no whole one, are thirty at most; who asks makes room."""
+    with trio.fail_after(60):
+        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        abroad = Abroad(listener)
+        port = listener.socket.getsockname()[1]
+        serving = open_server(
+            App(echo),
+            insecure=True,
+            host_names=["a.example"],
+            listeners=[abroad],
+            limits=Limits(handshake_s=30),
+        )
+        async with serving as server, AsyncExitStack() as lines:
+
+            async def connect():
+                stream = await trio.open_tcp_stream("127.0.0.1", port)
+                return await lines.enter_async_context(stream)
+
+            one, another, *_ = [await connect() for _ in range(30)]
+            await one.send_all(b"GET /healthz HT")
+            assert await closes(await connect())
+            assert server.metrics.over_budget["silent"] == 1
+            abroad.peer = "203.0.113.8"
+            assert await healthz(await connect()) == 200
+            abroad.peer = "203.0.113.7"
+            assert await healthz(another) == 200
+            assert await healthz(await connect()) == 200
+            await connect()
+            assert await closes(await connect())
+            await one.aclose()  # it leaves without a whole request
+            await until(lambda: server._addresses.has_room(abroad.peer, "silent"))
+
+
+async def closes(stream):
+    """Whether the server closes a connection within ten seconds, without a word."""
+    with trio.move_on_after(10), suppress(trio.BrokenResourceError):
+        return await stream.receive_some() == b""
+    return False
+
+
+async def healthz(stream):
+    """Ask for /healthz over a connection, and return the status."""
+    await stream.send_all(b"GET /healthz HTTP/1.1\r\nHost: a.example\r\n\r\n")
+    return int((await stream.receive_some()).split()[1])
+
+
 async def test_this_machine_has_no_budget():
     """Without a trusted proxy a loopback address is not counted: it may be anybody."""
     limits = Limits(calls_per_address=1)
@@ -266,7 +330,7 @@ async def test_this_machine_has_no_budget():
 async def test_every_budget_is_in_the_metrics():
     """A row each, from the start."""
     text = Metrics().exposition()
-    for budget in ("audio", "turns", "calls", "handshakes", "failed_tokens", "resumes"):
+    for budget in ("audio", "turns", "calls", "handshakes", "failed_tokens", "resumes", "silent"):
         assert f'bargein_over_budget_total{{budget="{budget}"}} 0' in text
 
 
