@@ -56,7 +56,8 @@ lint: $(VENV)/dev-installed
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_import_direction.py
 
-# What takes hours: rehearsals again and again, properties with other examples, all tests again.
+# What takes hours: rehearsals again and again, properties with other examples, all tests again, the
+# attacks, 100,000 frames that nobody should send, and 60 calls for 10 minutes.  `--only` picks one.
 nightly: $(VENV)/dev-installed
 	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m tests.nightly

@@ -27,6 +27,8 @@ class Job:
     times: int
     command: Callable[[int, Path], Sequence[str]]
     """Given the number of the run, from 1, and a folder for its files."""
+    tells: bool = False
+    """Whether what it prints is printed also if it passes: its figures."""
 
 
 def rehearsal(caller: str) -> Job:
@@ -49,11 +51,29 @@ def tests(name: str, about: str, times: int, *arguments: str) -> Job:
     return Job(name, about, times, command)
 
 
+def module(name: str, about: str, times: int, *arguments: str) -> Job:
+    """Return a run of a module of the tests, with the number of the run for its seed."""
+
+    def command(number: int, _: Path) -> Sequence[str]:
+        return [PYTHON, "-m", f"tests.{name}", "--seed", str(number), *arguments]
+
+    return Job(name, about, times, command, tells=True)
+
+
+def attacks(times: int) -> Job:
+    """Return the attacks of strangers on the server."""
+    path = str(ROOT / "tests" / "bridge" / "server" / "test_attacks.py")
+    return Job("attacks", "the attacks", times, lambda *_: [PYTHON, "-m", "pytest", "-q", path])
+
+
 JOBS: tuple[Job, ...] = (
     rehearsal("espeak"),
     rehearsal("piper"),
-    tests("fuzz", "the properties, with other examples", 20, "-m", "hypothesis", "-n", "2"),
-    tests("soak", "all that `make test` runs", 5, "-m", "not proof", "-n", "2"),
+    tests("properties", "the properties, with other examples", 20, "-m", "hypothesis", "-n", "2"),
+    tests("again", "all that `make test` runs", 5, "-m", "not proof", "-n", "2"),
+    attacks(3),
+    module("fuzzing", "100,000 frames that nobody should send", 3, "--frames", "100000"),
+    module("soak", "60 calls for 10 minutes", 1, "--calls", "60", "--minutes", "10"),
 )
 
 
@@ -71,6 +91,8 @@ def run(job: Job, times: int, out: Path) -> int:
         if not passed:
             failed += 1
             (folder / "output.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+        if job.tells:
+            print(done.stdout, end="")
         verdict = "ok" if passed else f"FAILED, see {folder / 'output.txt'}"
         took_s = time.monotonic() - began_s
         print(f"{job.name} {number}/{times}: {verdict} ({took_s:.0f} s)", flush=True)
