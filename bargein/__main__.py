@@ -2,7 +2,7 @@
 
 import sys
 
-from bargein.bridge._cli import main
+from bargein.bridge.cli._main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,7 @@
 """Conversations that outlive their calls."""
 
-from .bridge import thread as _bridge_thread
-from .bridge.thread import *
+from .bridge import conversations as _bridge_conversations
+from .bridge.conversations import *
 
 __all__: list[str] = []
-__all__ += _bridge_thread.__all__
+__all__ += _bridge_conversations.__all__

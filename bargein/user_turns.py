@@ -1,7 +1,7 @@
 """Turn taking: when the user's turn begins and ends, and what interrupts the agent."""
 
-from .nodes import turns as _nodes_turns
-from .nodes.turns import *
+from .nodes import user_turns as _nodes_user_turns
+from .nodes.user_turns import *
 
 __all__: list[str] = []
-__all__ += _nodes_turns.__all__
+__all__ += _nodes_user_turns.__all__

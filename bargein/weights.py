@@ -1,7 +1,7 @@
 """Model weights: what there is, fetched and verified."""
 
-from .nodes import models as _nodes_models
-from .nodes.models import *
+from .nodes import weights as _nodes_weights
+from .nodes.weights import *
 
 __all__: list[str] = []
-__all__ += _nodes_models.__all__
+__all__ += _nodes_weights.__all__

@@ -11,27 +11,19 @@ from bargein.routes import Message as Message
 from bargein.routes import RouteDefinitionError as RouteDefinitionError
 from bargein.routes import current_run as current_run
 
-from ._agent import open_agent as open_agent
-from ._answer import AnswerHandle as AnswerHandle
 from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
-from ._history import AgentEntry as AgentEntry
-from ._history import History as History
-from ._history import InterruptionRecord as InterruptionRecord
-from ._history import JobEntry as JobEntry
-from ._history import NoteEntry as NoteEntry
-from ._history import ToolEntry as ToolEntry
-from ._history import ToolRecord as ToolRecord
-from ._history import UserEntry as UserEntry
+from ._open_agent import open_agent as open_agent
 from ._transport import CallActionError as CallActionError
 from ._transport import CanSendDTMF as CanSendDTMF
 from ._transport import CanTransfer as CanTransfer
 from ._transport import Speech as Speech
 from ._transport import Transport as Transport
+from .answers._handle import AnswerHandle as AnswerHandle
 from .control._caps import Capped as Capped
 from .control._caps import Caps as Caps
 from .control._caps import Meter as Meter
@@ -40,6 +32,14 @@ from .control._feed import Snapshot as Snapshot
 from .control._handle import Handle as Handle
 from .control._permissions import Question as Question
 from .control._receipt import Receipt as Receipt
+from .history._history import AgentEntry as AgentEntry
+from .history._history import History as History
+from .history._history import InterruptionRecord as InterruptionRecord
+from .history._history import JobEntry as JobEntry
+from .history._history import NoteEntry as NoteEntry
+from .history._history import ToolEntry as ToolEntry
+from .history._history import ToolRecord as ToolRecord
+from .history._history import UserEntry as UserEntry
 
 __all__ = [
     "AgentEntry",

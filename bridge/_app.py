@@ -18,16 +18,16 @@ from bargein.routes._contain import CONTAINED
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
 from ._error_text import detail, headline
-from ._history import History
-from ._not_understood import NOT_UNDERSTOOD, say_not_understood
 from ._transport import Speech, Transport
+from ._verbs import HandleOffer
+from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
 from .control._permissions import Question
-from .control._verbs import HandleOffer
+from .conversations._safe_writer import CLOSE_S, SafeWriter
 from .events import AgentError, CallStarted, PermissionRequested
-from .thread._safe_writer import CLOSE_S, SafeWriter
+from .history._history import History
 
 if TYPE_CHECKING:
-    from .thread import Threads
+    from .conversations import Threads
 
 log = structlog.get_logger()
 

@@ -10,8 +10,8 @@ import trio
 
 from bargein.routes import Interruption, Message
 
-from ._turns import Turn, verb_of
-from .control._verbs import TurnPhase
+from ._verbs import TurnPhase
+from .answers._answer import Turn, verb_of
 from .events import AgentHandoff, TurnDecided, UserStartedSpeaking
 
 if TYPE_CHECKING:

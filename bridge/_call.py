@@ -13,22 +13,22 @@ import trio
 from bargein.routes import Interruption, Message, Route, Router, Run, current_run, open_router
 from bargein.routes._contain import CONTAINED
 
-from ._answer import AnswerHandle
 from ._bridge import Bridge
 from ._call_actions import CallActions
 from ._call_request import CallRequest
 from ._chain_check import ChainCheck
 from ._converse import Generates, converse
 from ._error_text import detail, explain, headline
-from ._goodbye import Goodbye
-from ._history import History
-from ._speaking import Speaking
-from ._state import StateKeeper
 from ._transport import Transport
 from ._transport_guard import TransportGuard
-from ._turns import FixedText, Turn
+from ._verbs import Verb
+from .answers._answer import FixedText, Turn
+from .answers._goodbye import Goodbye
+from .answers._handle import AnswerHandle
+from .answers._speaking import Speaking
 from .control._arguments import check_flag, check_number, check_string, check_word
 from .control._background import BackgroundTurn
+from .control._call_state import StateKeeper
 from .control._control import Control
 from .control._delivery import Delivery
 from .control._feed import Snapshot, Subscription, ToolView
@@ -37,7 +37,6 @@ from .control._permissions import Permissions
 from .control._questions import Questions
 from .control._states import find, refusal
 from .control._steps import StepKeeper
-from .control._verbs import Verb
 from .control._work import WorkRoom
 from .events import (
     AgentAudio,
@@ -54,6 +53,7 @@ from .events import (
     UserAudio,
     UserTranscriptionReceived,
 )
+from .history._history import History
 
 log = structlog.get_logger()
 

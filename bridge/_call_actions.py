@@ -24,7 +24,7 @@ from bargein.routes import Message, Router, Run
 from bargein.routes._contain import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
-from ._turns import lineage
+from .answers._answer import lineage
 from .control._arguments import check_string, check_word
 from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 

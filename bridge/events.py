@@ -14,6 +14,9 @@ from pydantic import Field
 
 from bargein.routes import Event, register
 
+from ._verbs import ToolOutcome as ToolOutcome
+from ._verbs import TurnPhase as TurnPhase
+from ._verbs import Verb as Verb
 from ._voice_events import AgentIdle as AgentIdle
 from ._voice_events import AgentSpeechHeld as AgentSpeechHeld
 from ._voice_events import AgentSpeechReleased as AgentSpeechReleased
@@ -31,9 +34,6 @@ from ._voice_events import VoiceSettled as VoiceSettled
 from ._voice_events import VoiceStarted as VoiceStarted
 from ._voice_events import VoiceStopped as VoiceStopped
 from ._voice_events import VoiceWords as VoiceWords
-from .control._verbs import ToolOutcome as ToolOutcome
-from .control._verbs import TurnPhase as TurnPhase
-from .control._verbs import Verb as Verb
 
 __all__ = [
     "AgentAudio",

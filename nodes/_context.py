@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bargein.bridge import AgentEntry, History, Message, UserEntry, current_run
-from bargein.bridge._history import Entry
-from bargein.bridge._render import ChatMessage, as_anthropic, as_chat
 from bargein.bridge.events import (
     AgentSpeechSent,
     JobFinished,
@@ -15,6 +13,8 @@ from bargein.bridge.events import (
     ToolResult,
     UserTranscriptionReceived,
 )
+from bargein.bridge.history._history import Entry
+from bargein.bridge.history._render import ChatMessage, as_anthropic, as_chat
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

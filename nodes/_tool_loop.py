@@ -21,10 +21,10 @@ import structlog
 import trio
 
 from bargein.bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
-from bargein.bridge._render import as_chat
 from bargein.bridge.control import StepState, TurnPhase
 from bargein.bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
 from bargein.bridge.events import ToolCall, ToolResult
+from bargein.bridge.history._render import as_chat
 from bargein.routes._closing import closing
 
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
@@ -32,7 +32,7 @@ from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
-    from bargein.bridge._history import Entry
+    from bargein.bridge.history._history import Entry
     from bargein.routes import Run
 
     from ._context import ConversationContext

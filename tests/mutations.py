@@ -71,7 +71,7 @@ MUTATIONS = {
     ),
     "written_later": Mutation(
         "an entry is with the system before anything is told of it",
-        "bargein.bridge.thread._sqlite_thread",
+        "bargein.bridge.conversations._sqlite_conversation",
         "if self._kept or not self._is_attached or not self._try(index, entry):",
         "if True:",
         "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",

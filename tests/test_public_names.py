@@ -34,7 +34,9 @@ PACKAGES = (
     "bargein.bridge.testing",
     "bargein.nodes",
     "bargein.nodes.llm",
+    "bargein.nodes.testing",
     "bargein.nodes.tools",
+    "bargein.nodes.user_turns",
     "bargein.routes",
 )
 

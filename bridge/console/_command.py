@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 import structlog
 import trio
 
-from .._target import load_app
-from ..thread import SqliteThreads
+from ..cli._target import load_app
+from ..conversations import SqliteThreads
 from ._console import Console
 from ._errors import ChatError
 from ._plain import PlainConsole
@@ -25,7 +25,7 @@ from ._voice import MachineVoice
 
 if TYPE_CHECKING:
     from .._app import App
-    from ..thread import Threads
+    from ..conversations import Threads
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from .._verbs import Verb
 from ..control._handle import Handle
-from ..control._verbs import Verb
 from ._lines import Line
 
 _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)

@@ -12,8 +12,8 @@ import trio
 
 from bargein.routes import Message
 
-from .._entries import UserEntry
 from ..events import CallState, InputReturned
+from ..history._entries import UserEntry
 from ._conversation import Conversation
 from ._editor import LineEditor
 from ._keys import Key, KeyParser

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
 
-from ..control._verbs import ToolOutcome
+from .._verbs import ToolOutcome
 from ..events import (
     AgentError,
     AgentHandoff,

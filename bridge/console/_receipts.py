@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from .._verbs import Verb
 from ..control._receipt import Receipt
-from ..control._verbs import Verb
 from ..control._work import StillRunning
 from ._cells import one_line
 from ._lines import Line, seconds

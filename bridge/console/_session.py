@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from bargein.routes import Message
 
 from .._app import run_answer
-from .._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from .._watchdog import watch_loop
+from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ._cells import clean, one_line
 from ._conversation import Conversation
 from ._lines import Display, Line
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._app import App
     from .._call import Call
     from .._transport import Transport
-    from ..thread import Threads
+    from ..conversations import Threads
 
 LAST_ENTRIES = 10
 """Of a conversation that goes on: so many are shown."""

@@ -16,7 +16,7 @@ import trio
 from structlog.typing import EventDict, WrappedLogger
 
 from .._error_text import detail
-from .._logs import LogLevel, configure_logs
+from ..cli._logs import LogLevel, configure_logs
 from ._cells import clean, one_line
 from ._lines import Line
 

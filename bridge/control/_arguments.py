@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ._verbs import VERBS
+from .._verbs import VERBS
 
 
 def check_string(verb: str, argument: str, value: object) -> None:

@@ -9,12 +9,12 @@ import trio
 
 from bargein.routes import Run
 
+from .._verbs import PolicyKind, ToolOutcome, Verb
 from ..events import Outcome, ToolResult
-from ._verbs import PolicyKind, ToolOutcome, Verb
 from ._work import StillRunning
 
 if TYPE_CHECKING:
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 _OUTCOMES: dict[Outcome, ToolOutcome] = {"completed": "completed", "capped": "completed"}
 

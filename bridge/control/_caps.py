@@ -28,7 +28,7 @@ from ..events import CapWarning
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 log = structlog.get_logger()
 

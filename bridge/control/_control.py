@@ -15,7 +15,7 @@ import trio
 
 from bargein.routes import Message, Run
 
-from .._entries import AgentEntry, directive_of
+from .._verbs import PauseTools, Verb
 from ..events import (
     ControlRequested,
     EmergencyStop,
@@ -23,15 +23,15 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..history._entries import AgentEntry, directive_of
 from ._arguments import check_string, check_verb
 from ._reach import Reach
 from ._receipt import Receipt
-from ._verbs import PauseTools, Verb
 from ._work import Work
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 log = structlog.get_logger()
 

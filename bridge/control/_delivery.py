@@ -13,7 +13,7 @@ from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 Telling = JobFinished | JobAnnounced
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._history import ToolEntry
+from .._verbs import Verb
+from ..history._history import ToolEntry
 from ._control import as_told
-from ._verbs import Verb
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 _TITLES: dict[Verb, str] = {
     "pause": "Pause",

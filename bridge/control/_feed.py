@@ -11,9 +11,9 @@ import trio
 
 from bargein.routes import Message
 
+from .._verbs import PolicyKind, TurnPhase
 from ..events import AgentResponse, CallState, PermissionRequested, QuestionAsked, TurnEnded
 from ._steps import StepView
-from ._verbs import PolicyKind, TurnPhase
 
 FEED_LIMIT = 1024
 """How many events wait for a watcher; a slower one gets a new snapshot in place of what it missed,

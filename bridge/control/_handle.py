@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
+from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ._arguments import (
     check_answer,
@@ -18,11 +19,10 @@ from ._arguments import (
 from ._describe import describe, over
 from ._feed import Snapshot, Subscription
 from ._receipt import Receipt
-from ._verbs import Verb
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._history import History
+    from ..history._history import History
     from ._work import BackgroundJob
 
 T = TypeVar("T")

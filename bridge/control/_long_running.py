@@ -11,7 +11,7 @@ from ..events import LongRunning
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 LONG_S = 10.0
 """After how long at work a turn counts as long; the usual patience of people who wait (Nielsen,

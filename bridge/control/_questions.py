@@ -21,6 +21,7 @@ import trio
 
 from bargein.routes import Message, Run
 
+from .._verbs import Verb
 from ..events import (
     AgentResponse,
     DTMFInput,
@@ -36,12 +37,11 @@ from ..events import (
 from ._arguments import check_number, check_string
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
-from ._verbs import Verb
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._ledger import Utterance
-    from .._turns import Turn
+    from ..answers._answer import Turn
+    from ..playout._utterance import Utterance
 
 log = structlog.get_logger()
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from bargein.routes import Run
 
+from .._verbs import Verb
 from ._background import BackgroundTurn
-from ._verbs import Verb
 from ._work import Work
 
 if TYPE_CHECKING:
     from .._call import Call
-    from .._turns import Turn
+    from ..answers._answer import Turn
 
 
 class Reach:

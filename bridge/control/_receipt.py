@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from ._verbs import TurnPhase, Verb
+from .._verbs import TurnPhase, Verb
 from ._work import StillRunning, Work
 
 

@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
+from .._verbs import STRENGTH, VERBS, Verb
 from ..events import CallState
-from ._verbs import STRENGTH, VERBS, Verb
 
 if TYPE_CHECKING:
-    from .._state import StateKeeper
+    from ._call_state import StateKeeper
 
 STATES: tuple[CallState, ...] = get_args(CallState)
 

@@ -11,7 +11,7 @@ import trio
 from bargein.routes import Message
 
 from .. import events
-from ._verbs import ToolOutcome
+from .._verbs import ToolOutcome
 
 if TYPE_CHECKING:
     from .._call import Call

@@ -11,8 +11,8 @@ import trio
 
 from bargein.routes import Run
 
+from .._verbs import PolicyKind, ToolOutcome, Verb
 from ..events import ToolResult
-from ._verbs import PolicyKind, ToolOutcome, Verb
 
 
 @dataclass(frozen=True, slots=True)

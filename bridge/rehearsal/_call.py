@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import trio
 
-from .._fades import fades_of
 from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
-from ._aside import find_aside
+from ..playout._fades import fades_of
 from ._caller import Conversation, Watcher
+from ._ignored_sounds import find_aside
 from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
 from ._microphone import Microphone, Room
 from ._observer import Observer

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from ..client import Arrival
+from ._latency import find_parts
 from ._observer import Metric
-from ._parts import find_parts
 from ._recording import RATE_HZ, Recording
 from ._result import Answer, Cut, Decision, Held, Said
 from ._sound import AUDIBLE, first_audible, to_pcm

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from .._fades import FADE_S
 from ..events import CallState
+from ..playout._fades import FADE_S
 from ._sound import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000

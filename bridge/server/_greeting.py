@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from pydantic_core import to_json
 
-from .._entries import AgentEntry, Entry, UserEntry
-from ..control._verbs import Verb
+from .._verbs import Verb
+from ..history._entries import AgentEntry, Entry, UserEntry
 from ._line_messages import Hello, Resumed, Said
 from ._remote import snapshot_of
 

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from .._verbs import PolicyKind, TurnPhase, Verb
 from ..control._steps import StepState
-from ..control._verbs import PolicyKind, TurnPhase, Verb
 from ..events import CallState
 from ._wire import JsonObject, Milliseconds, Request, Wire
 

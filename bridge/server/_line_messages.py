@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..control._verbs import HandleOffer
+from .._verbs import HandleOffer
 from ..events import CallState
 from ._handle_messages import SnapshotMessage
 from ._watch_messages import WatchLevel

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, assert_never, final
 import trio
 
 from .._call_request import Identity
+from .._verbs import VERBS, Verb
 from ..control._describe import describe
 from ..control._receipt import Receipt
-from ..control._verbs import VERBS, Verb
 from ._handle_messages import (
     AnswerPermission,
     AskSnapshot,

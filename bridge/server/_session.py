@@ -17,7 +17,7 @@ from structlog.contextvars import bound_contextvars
 
 from bargein.routes._contain import as_error, contain
 
-from ..thread import ThreadBusyError
+from ..conversations import ThreadBusyError
 from ..websocket import Data
 from ._backlog import Backlog
 from ._greeting import Tokens, hello, resumed

@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message
 
-from ..control._verbs import VERBS, Verb
+from .._verbs import VERBS, Verb
 from ..events import (
     AgentAudio,
     AgentAudioComplete,

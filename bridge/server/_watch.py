@@ -23,7 +23,7 @@ import trio
 from bargein.routes import Message
 from bargein.routes._contain import CONTAINED
 
-from .._turns import FixedText
+from ..answers._answer import FixedText
 from ..events import AgentAudio, PermissionAnswered, PermissionRequested, UserAudio
 from ._compact import compact, without_words
 from ._watch_messages import Seen, Watch, Watching, WatchLevel

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from .. import _agent
+from .. import _open_agent
 from .._converse import Generates
-from .._history import History
 from ..control._handle import Handle
+from ..history._history import History
 from ._errors import AgentErrors, ExpectErrors, single
 
 
@@ -44,7 +44,7 @@ async def open_agent(
     errors = AgentErrors(expect_errors)
     failure: BaseException | None = None
     try:
-        async with _agent.open_agent(node, name=name, history=history) as handle:
+        async with _open_agent.open_agent(node, name=name, history=history) as handle:
             handle.call.on_error.append(errors.add)
             yield handle
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context

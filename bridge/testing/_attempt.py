@@ -15,7 +15,7 @@ import trio.testing
 from bargein.routes._alarm_clock import AlarmClock
 
 from .._app import Answer, App
-from .._history import AgentEntry
+from ..history._history import AgentEntry
 from ._caller import Caller, _Line, new_line, open_call_over
 from ._errors import AgentErrors, ExpectErrors
 from ._laws import LAWS, Trial, agent_entries

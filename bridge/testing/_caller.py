@@ -17,13 +17,13 @@ from bargein.routes._stages import Broadcast
 
 from .._app import Answer, App
 from .._call import Call
-from .._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ..events import (
     Button,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ._errors import AgentErrors, ExpectErrors, single
 
 CHARS_PER_S = 15.0

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._history import AgentEntry, ToolEntry, UserEntry
 from ..events import (
     AgentGenerationComplete,
     ToolCall,
@@ -19,6 +18,7 @@ from ..events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
+from ..history._history import AgentEntry, ToolEntry, UserEntry
 from ._caller import Caller
 
 

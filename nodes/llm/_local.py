@@ -221,7 +221,7 @@ class LocalChat:
 
     def _file(self) -> Path:
         if self._path is None:
-            from bargein.nodes.models import path_of
+            from bargein.nodes.weights import path_of
 
             return path_of(_DEFAULT_MODEL)
         path = Path(self._path).expanduser()

@@ -1,6 +1,6 @@
 """Hearing and speaking offline: engines behind small protocols."""
 
-from ._assent import SoundOfAssent as SoundOfAssent
+from ._backchannel import SoundOfAssent as SoundOfAssent
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
 from ._ear import ListeningSettings as ListeningSettings

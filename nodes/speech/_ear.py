@@ -40,7 +40,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes._contain import CONTAINED
 
-from ._looks import Looks
+from ._classifier_schedule import Looks
 from ._protocols import (
     EchoProbability,
     EndOfTurn,

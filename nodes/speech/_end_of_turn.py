@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import trio
 
-from bargein.nodes.models import path_of
+from bargein.nodes.weights import path_of
 
 from ._errors import SpeechNotOpenError, need
 from ._features import samples_of, turn_features

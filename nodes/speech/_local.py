@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.nodes.models import ProgressPrinter, fetch_models
-from bargein.nodes.turns import TurnTaking
+from bargein.nodes.user_turns import TurnTaking
+from bargein.nodes.weights import ProgressPrinter, fetch_models
 
-from ._assent import SoundOfAssent
+from ._backchannel import SoundOfAssent
 from ._ear import Ear, ListeningSettings
 from ._echo import EchoDetector
 from ._end_of_turn import SmartTurn
 from ._errors import SpeechExtraError
-from ._mouth import Mouth
-from ._played import HeardAgent
+from ._playback_reference import HeardAgent
 from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
 from ._stt import WhisperTiny
 from ._tts_espeak import EspeakVoice
+from ._tts_node import Mouth
 from ._tts_piper import PiperVoice
 from ._vad import SileroModel
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import trio
 
-from bargein.nodes.models import path_of
+from bargein.nodes.weights import path_of
 
 from ._bpe import Encoder, decode
 from ._errors import SpeechEngineError, SpeechNotOpenError, need

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
-from bargein.nodes.models import path_of
+from bargein.nodes.weights import path_of
 
 from ._errors import SpeechEngineError, SpeechExtraError, SpeechNotOpenError
 from ._protocols import SpeechPiece

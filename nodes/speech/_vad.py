@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bargein.nodes.models import path_of
+from bargein.nodes.weights import path_of
 
 from ._errors import need
 from ._features import samples_of

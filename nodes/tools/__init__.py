@@ -24,8 +24,8 @@ from ._processes import CommandTool as CommandTool
 from ._processes import WorkerError as WorkerError
 from ._processes import command_tool as command_tool
 from ._runner import ToolRunner as ToolRunner
-from ._running import RunningTool as RunningTool
 from ._tool import Tool as Tool
+from ._tool_call import RunningTool as RunningTool
 
 __all__ = [
     "Answer",

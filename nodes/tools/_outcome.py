@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from bargein.bridge.control import ToolOutcome
 
-from ._words import words_for
+from ._prompt_texts import words_for
 
 if TYPE_CHECKING:
     from ._body import Body

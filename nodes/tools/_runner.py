@@ -17,9 +17,9 @@ from bargein.routes._contain import CONTAINED
 from ._context import ToolContext
 from ._errors import BadArguments, ToolDefinitionError
 from ._outcome import Settled, plain
-from ._running import OnSettled, RunningTool
+from ._prompt_texts import NEVER
 from ._tool import Tool
-from ._words import NEVER
+from ._tool_call import OnSettled, RunningTool
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

@@ -19,8 +19,8 @@ from time import perf_counter_ns
 import trio
 
 from bargein import History
-from bargein.bridge._entries import Entry
-from bargein.bridge.thread._records import to_record
+from bargein.bridge.conversations._records import to_record
+from bargein.bridge.history._entries import Entry
 from bargein.conversations import SqliteThreads
 from bargein.events import ToolCall, ToolResult
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import Call
-from bargein.bridge._aloud import AFTER_CHARS, BEFORE_CHARS, LINGERS_S
+from bargein.bridge.playout._echo_text import AFTER_CHARS, BEFORE_CHARS, LINGERS_S
 from bargein.events import (
     AgentResponse,
     DTMFInput,

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from bargein.bridge._caller_line import FIRST_PAUSE_S, LONGEST_PAUSE_S, pauses
+from bargein.bridge.client._reconnect import FIRST_PAUSE_S, LONGEST_PAUSE_S, pauses
 
 
 def test_the_first_try_is_at_once_and_pauses_grow_to_a_bound():

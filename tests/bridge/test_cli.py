@@ -14,7 +14,7 @@ import pytest
 import trio
 import trustme
 
-from bargein.bridge._cli import main
+from bargein.bridge.cli._main import main
 from bargein.client import CallRefused, open_caller
 from bargein.server import read_token
 
@@ -320,7 +320,7 @@ def test_a_broken_command_is_told(plugins, tmp_path, name):
 
 def test_the_package_imports_no_nodes():
     """Importing the command line does not import what is above it."""
-    code = "import sys, bargein.bridge._cli; sys.exit('bargein.nodes' in sys.modules)"
+    code = "import sys, bargein.bridge.cli._main; sys.exit('bargein.nodes' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60).returncode == 0
 
@@ -358,7 +358,7 @@ def test_what_a_caller_may_watch(folder, monkeypatch, arguments, level):
     monkeypatch.chdir(folder)
     given = []
     monkeypatch.setattr(
-        "bargein.bridge._cli.run", lambda app, **options: given.append(options["limits"])
+        "bargein.bridge.cli._main.run", lambda app, **options: given.append(options["limits"])
     )
     assert main(arguments) == 0
     assert [limits.watch for limits in given] == [level]

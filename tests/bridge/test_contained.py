@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from bargein import App, Call, CallRequest, Message
-from bargein.bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from bargein.bridge.playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from bargein.client import CallOver, CallRefused, open_caller
 from bargein.events import (
     AgentResponse,

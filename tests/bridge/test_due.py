@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bargein.bridge._due import (
+from bargein.bridge.playout._timing import (
     DONE_REPORT_S,
     FORESEEN_S,
     START_REPORT_S,
@@ -19,7 +19,7 @@ from bargein.bridge._due import (
     next_word_s,
     voice_until_s,
 )
-from bargein.bridge._ledger import Utterance
+from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
 
 RUN = object()

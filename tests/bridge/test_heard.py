@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge._heard import heard_length, word_ends
+from bargein.bridge.playout._word_timing import heard_length, word_ends
 from bargein.events import WordTiming
 
 

@@ -14,7 +14,7 @@ from bargein import (
     ToolRecord,
     UserEntry,
 )
-from bargein.bridge._history import directive_of
+from bargein.bridge.history._history import directive_of
 from bargein.control import Verb
 from bargein.events import JobFinished, ToolCall, ToolResult
 

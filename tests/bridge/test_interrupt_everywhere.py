@@ -423,7 +423,7 @@ def test_what_check_finds_is_told_with_its_point():
         interrupt_everywhere(sound, one_question, check=check, probe=None, audio=False)
     text = str(caught.value)
     assert "interrupts broke the scenario\ninterrupted after step " in text
-    assert " and 0.200 s, at 1.200 s: the scenario, bridge/_speaking.py" in text
+    assert " and 0.200 s, at 1.200 s: the scenario, bridge/answers/_speaking.py" in text
     assert "    check= raised in tests/bridge/test_interrupt_everywhere.py:" in text
     assert "a sentence is missing" in text
     assert isinstance(caught.value.__cause__, AssertionError)

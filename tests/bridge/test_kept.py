@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge._kept import SPARE_PIECES, KeptAudio
+from bargein.bridge.playout._replay_buffer import SPARE_PIECES, KeptAudio
 
 
 def test_what_was_added_is_given_back_from_a_position_on():

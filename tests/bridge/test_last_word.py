@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bargein.bridge._heard import word_ends
-from bargein.bridge._last_word import last_word_start_s
+from bargein.bridge.playout._resume_point import last_word_start_s
+from bargein.bridge.playout._word_timing import word_ends
 from bargein.events import WordTiming
 
 TEXT = "one two three"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge._ledger import REPORT_TRUSTED_S, Utterance
-from bargein.bridge._segment import CHARS_PER_S
+from bargein.bridge.playout._segment import CHARS_PER_S
+from bargein.bridge.playout._utterance import REPORT_TRUSTED_S, Utterance
 from bargein.events import AgentAudio, WordTiming
 
 RATE = 1000

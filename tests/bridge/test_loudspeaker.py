@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge._loudspeaker import Loudspeaker
+from bargein.bridge.client._loudspeaker import Loudspeaker
 
 RATE = 1000  # one sample a millisecond
 

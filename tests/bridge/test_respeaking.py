@@ -14,11 +14,11 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bargein.bridge._given_audio import LONGEST_WORD_S
-from bargein.bridge._kept import SPARE_PIECES
-from bargein.bridge._ledger import Utterance
-from bargein.bridge._loudspeaker import Loudspeaker, Report
-from bargein.bridge._playout import CHUNK_S, LEAD_S, Playout
+from bargein.bridge.client._loudspeaker import Loudspeaker, Report
+from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
+from bargein.bridge.playout._replay_buffer import SPARE_PIECES
+from bargein.bridge.playout._resend import LONGEST_WORD_S
+from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio, WordTiming
 from bargein.routes._alarms import Alarms
 

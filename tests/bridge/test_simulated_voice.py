@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from bargein import Call
-from bargein.bridge._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from bargein.bridge.playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,

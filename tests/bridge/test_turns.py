@@ -8,8 +8,8 @@ from typing import Any
 import trio
 import trio.testing
 
-from bargein.bridge._ledger import Utterance
-from bargein.bridge._turns import Turns, outermost
+from bargein.bridge.answers._answer import Turns, outermost
+from bargein.bridge.playout._utterance import Utterance
 from bargein.events import DTMFInput, UserStoppedSpeaking
 from bargein.routes import Message, Run, current_run, open_router
 

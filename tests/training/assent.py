@@ -1,7 +1,7 @@
 """Trains the ear for assent, and tells how well it does on voices it has never heard.
 
     python -m tests.training.assent sounds FOLDER    # one voice after the other
-    python -m tests.training.assent train FOLDER     # writes nodes/speech/_assent_weights.py
+    python -m tests.training.assent train FOLDER     # writes nodes/speech/_backchannel_weights.py
 
 Every voice of espeak-ng says hums, other words of assent, and beginnings of sentences, at random
 speed, pitch, loudness and noise, a quarter of them over the telephone.  Three fifths of the voices
@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bargein.nodes.speech._assent import HIDDEN, LOOKED_AT, levels, summary
+from bargein.nodes.speech._backchannel import HIDDEN, LOOKED_AT, levels, summary
 from bargein.nodes.speech._child_espeak import Espeak
 from bargein.nodes.speech._child_piper import Piper
 from bargein.speech import SileroModel, resample
@@ -31,7 +31,7 @@ from bargein.weights import path_of
 
 from .phrases import HUMS, UH_HUHS, WORDS, sentences
 
-TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_assent_weights.py"
+TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_backchannel_weights.py"
 LEFT_OUT = {"Demonic", "UniRobot", "Storm", "whisper", "whisperf", "anikaRobot", "Tweaky", "croak"}
 """Voices that nobody has."""
 THROATS = (0.78, 0.83, 0.88, 0.93, 1.08, 1.14, 1.2, 1.27, 1.34, 1.42)

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from bargein import Handle, ReasoningNode, open_agent
-from bargein.bridge.control._verbs import VERBS
+from bargein.bridge._verbs import VERBS
 from bargein.events import (
     AgentResponse,
     InputReturned,

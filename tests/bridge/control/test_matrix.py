@@ -16,7 +16,7 @@ import trio
 import trio.testing
 
 from bargein import Call, ChatNode
-from bargein.bridge.control._verbs import VERBS, Verb
+from bargein.bridge._verbs import VERBS, Verb
 from bargein.events import (
     PermissionRequested,
     ToolResult,

@@ -13,7 +13,7 @@ import trio
 from pydantic import BaseModel
 
 from bargein import Call, Handle, ReasoningNode, open_agent
-from bargein.bridge._caller_line import CallerLine
+from bargein.bridge.client._reconnect import CallerLine
 from bargein.bridge.server._native import ClientMessage, Hello, ProtocolViolation, decode_client
 from bargein.bridge.server._outbox import Outbox
 from bargein.client import Caller

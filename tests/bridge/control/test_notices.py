@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from bargein import Call, Message
-from bargein.bridge.control._verbs import Verb
+from bargein.bridge._verbs import Verb
 from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.testing import Caller, open_call
 

@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge._ledger import Utterance
-from bargein.bridge._playout import Playout
+from bargein.bridge.playout._playout import Playout
+from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
 from bargein.routes._alarms import Alarms
 

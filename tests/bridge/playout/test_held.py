@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge._playout import FLUSH_REPORT_S
+from bargein.bridge.playout._playout import FLUSH_REPORT_S
 
 from .conftest import FakeRun, HoldingDeck, add, playout_of
 

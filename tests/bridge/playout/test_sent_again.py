@@ -6,9 +6,9 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge._due import VOICE_S
-from bargein.bridge._given_audio import LONGEST_WORD_S
-from bargein.bridge._playout import CHUNK_S, LEAD_S
+from bargein.bridge.playout._playout import CHUNK_S, LEAD_S
+from bargein.bridge.playout._resend import LONGEST_WORD_S
+from bargein.bridge.playout._timing import VOICE_S
 
 from .conftest import HoldingDeck, add, playout_of, say
 

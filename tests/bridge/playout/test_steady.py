@@ -9,8 +9,8 @@ import trio.testing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bargein.bridge._ledger import Utterance
-from bargein.bridge._playout import Playout
+from bargein.bridge.playout._playout import Playout
+from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
 from bargein.routes._alarms import Alarms
 

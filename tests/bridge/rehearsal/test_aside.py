@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bargein.bridge.rehearsal._aside import find_aside, gaps_of, lost_s
+from bargein.bridge.rehearsal._ignored_sounds import find_aside, gaps_of, lost_s
 from bargein.bridge.rehearsal._measure import Fence, Notes
 from bargein.bridge.rehearsal._recording import record
 from bargein.bridge.rehearsal._sound import to_pcm

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bargein.bridge._fades import fades_of
+from bargein.bridge.playout._fades import fades_of
 from bargein.bridge.rehearsal._checks import run_checks, speaking_rate
 from bargein.bridge.rehearsal._recording import record
 from bargein.client import Heard

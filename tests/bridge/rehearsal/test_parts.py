@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bargein.bridge.rehearsal._latency import find_parts
 from bargein.bridge.rehearsal._observer import Metric
-from bargein.bridge.rehearsal._parts import find_parts
 from bargein.rehearsal import Line, Parts, Said, agent_falls_silent
 
 SAID = Said(Line("a latte", agent_falls_silent()), from_s=1.0, until_s=2.0)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from bargein.nodes.speech._assent import LOOKED_AT, SoundOfAssent, features
+from bargein.nodes.speech._backchannel import LOOKED_AT, SoundOfAssent, features
 from bargein.nodes.speech._ear import ListeningSettings
 from bargein.speech import EspeakVoice, PiperVoice, SileroModel, SoundOfVoice, TextToSpeech
 from bargein.user_turns import TurnSettings

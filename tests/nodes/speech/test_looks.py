@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from bargein.events import VoiceHint
-from bargein.nodes.speech._looks import Looks
+from bargein.nodes.speech._classifier_schedule import Looks
 
 WINDOW_S = 0.032
 ONSET = 2

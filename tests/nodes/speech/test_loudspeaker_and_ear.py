@@ -18,7 +18,7 @@ from bargein.events import (
     VoiceStarted,
 )
 from bargein.nodes.speech._ear import Ear
-from bargein.nodes.speech._played import HeardAgent
+from bargein.nodes.speech._playback_reference import HeardAgent
 from bargein.speech import (
     EchoDetector,
     EspeakVoice,

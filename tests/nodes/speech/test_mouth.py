@@ -17,7 +17,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.nodes.speech._mouth import Mouth
+from bargein.nodes.speech._tts_node import Mouth
 from bargein.speech import SpeechPiece
 
 

@@ -18,8 +18,8 @@ from bargein.nodes.tools._errors import BadArguments, ToolDefinitionError
 from bargein.nodes.tools._mcp import McpServer
 from bargein.nodes.tools._mcp_errors import McpExtraError, McpServerError, McpToolError
 from bargein.nodes.tools._policy import finish, shield
+from bargein.nodes.tools._prompt_texts import WORDS
 from bargein.nodes.tools._tool import Tool
-from bargein.nodes.tools._words import WORDS
 from bargein.testing import open_call
 
 pytestmark = pytest.mark.proof

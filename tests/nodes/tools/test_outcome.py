@@ -4,7 +4,7 @@ import pytest
 
 from bargein.nodes.tools._body import Conclusion
 from bargein.nodes.tools._outcome import FAILED_INSIDE, settle
-from bargein.nodes.tools._words import words_for
+from bargein.nodes.tools._prompt_texts import words_for
 
 
 class FakeTool:

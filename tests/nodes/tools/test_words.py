@@ -3,7 +3,7 @@
 from typing import get_args
 
 from bargein.control import ToolOutcome
-from bargein.nodes.tools._words import NEVER, WORDS, words_for
+from bargein.nodes.tools._prompt_texts import NEVER, WORDS, words_for
 
 
 def test_each_outcome_has_words_of_its_own():

@@ -6,7 +6,7 @@ import trio.testing
 
 from bargein.control import VERBS
 from bargein.events import PermissionAnswered, PermissionRequested
-from bargein.nodes.tools._words import WORDS
+from bargein.nodes.tools._prompt_texts import WORDS
 from bargein.tools import shield
 
 from .bench import sleeper

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from bargein.control import VERBS, StillRunning
-from bargein.nodes.tools._words import WORDS
+from bargein.nodes.tools._prompt_texts import WORDS
 from bargein.tools import finish, shield, tool
 
 from .bench import CUTTING, FORCED, sleeper

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from bargein.control import Work
 from bargein.events import ToolCall, ToolResult, UserStartedSpeaking
-from bargein.nodes.tools._words import WORDS
+from bargein.nodes.tools._prompt_texts import WORDS
 from bargein.tools import Tool, ToolContext, finish, shield, tool
 
 from .bench import sleeper

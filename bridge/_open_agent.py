@@ -1,0 +1,51 @@
+"""An agent without a caller: its handle is all there is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from secrets import token_hex
+
+from bargein.routes import Message
+
+from ._call import open_bare_call
+from ._converse import Generates
+from .control._handle import Handle
+from .events import CallStarted
+from .history._history import History
+
+
+class _Nobody:
+    """The caller's side of an agent that has no caller: text is heard as it is sent."""
+
+    audio = False
+    sample_rate_hz = 24_000
+
+    def send(self, message: Message) -> None:
+        """Take an event."""
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Take audio, of which there is none."""
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop audio, of which there is none."""
+
+
+@asynccontextmanager
+async def open_agent(
+    node: Generates, *, name: str | None = None, history: History | None = None
+) -> AsyncIterator[Handle]:
+    """Run an agent that has no caller; what it is told comes through its handle.
+
+    It answers each input with ``node.generate``, one after the other.  Leaving the block ends it
+    and all its tasks.
+
+    Args:
+        node: Answers; a ``ReasoningNode``, or anything with ``generate(message)``.
+        name: The source its events carry; by default made of the node's class.
+        history: What was said before, in the same conversation; ``None`` for nothing.
+    """
+    async with open_bare_call(_Nobody(), call_id=token_hex(8), history=history) as call:
+        call.converse(node, name=name)
+        call.router.publish_detached(CallStarted(call_id=call.call_id), "call")
+        yield call.handle

@@ -1,0 +1,1 @@
+"""What the agents say: answers, their transcripts, and how they end."""

@@ -1,0 +1,285 @@
+"""Turns: one answer of an agent each, from the run that gives it to its single outcome.
+
+A run belongs to the turn of the outermost run of the same bridge that it descends from, so that a
+chain of an agent's own routes is one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import trio
+
+from bargein.routes import Interruption, Message, Outcome, Run
+
+from .._verbs import TurnPhase, Verb
+from ..control._steps import StepList
+from ..events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis
+from ..history._entries import InterruptionRecord, directive_of
+
+if TYPE_CHECKING:
+    from ..control._background import BackgroundTurn
+    from ..playout._utterance import Utterance
+    from ._handle import AnswerHandle
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One answer of an agent."""
+
+    number: int
+    agent: str
+    run: Run | None
+    started_at_s: float
+    active: list[Run] = field(default_factory=list)
+    """The runs that work on it; mostly one, and a set takes twice as much."""
+    utterances: list[Utterance] = field(default_factory=list)
+    outcome: Outcome | None = None
+    """How its generation ended; ``None`` while it runs."""
+    is_said: bool = False
+    """Whether it is a fixed text of ``call.say()``, and no generation."""
+    result: Outcome | None = None
+    """The outcome of its runs that have ended; other than completed as soon as one was."""
+    interruption: Interruption | None = None
+    """What cut it; ``None`` if nothing did."""
+    is_over: bool = False
+    """Whether it was heard to its end, or cut."""
+    phase: TurnPhase = "thinking"
+    """What it is at; nodes set it, and call ``call.touch_state()``."""
+    step: int = 0
+    """The step it is at, from 1: a call of the model, or a tool; 0 before the first."""
+    steps: int | None = None
+    """How many steps it will have; ``None`` where nobody knows."""
+    step_list: StepList = field(default_factory=StepList)
+    """Its steps so far, the ones that run among them."""
+    label: str = ""
+    """What it is doing, in a few words for a person."""
+    capped: str = ""
+    """Which cap has ended it; empty if none did."""
+    verb: Verb | None = None
+    """The verb that cut it; ``None`` if none did."""
+    job: BackgroundTurn | None = None
+    """What it is in the background; ``None`` in front."""
+    aside: list[str] = field(default_factory=list)
+    """What it has generated in the background."""
+    is_told: bool = False
+    """Whether its end was told."""
+    handle: AnswerHandle | None = None
+    """Made when somebody asks for it."""
+    caps: Callable[[], dict[str, tuple[float, float]]] = dict
+    """Gives each of its caps: what is used, and what is allowed; nodes set it."""
+    paused_s: float = 0.0
+    """For how long it was paused, up to the last time it went on."""
+    _paused_at_s: float | None = None
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it goes on in the background."""
+        return self.job is not None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its time stands still."""
+        return self._paused_at_s is not None
+
+    def pause(self, now_s: float) -> None:
+        """Take note that its time stands still."""
+        if self._paused_at_s is None:
+            self._paused_at_s = now_s
+
+    def go_on(self, now_s: float) -> None:
+        """Take note that its time goes on."""
+        if self._paused_at_s is not None:
+            self.paused_s += now_s - self._paused_at_s
+            self._paused_at_s = None
+
+    def active_s(self, now_s: float) -> float:
+        """Return for how long it was worked on; pauses do not count."""
+        standing_s = 0.0 if self._paused_at_s is None else now_s - self._paused_at_s
+        return now_s - self.started_at_s - self.paused_s - standing_s
+
+    @property
+    def generated(self) -> str:
+        """All its text so far."""
+        return "".join(utterance.said for utterance in self.utterances)
+
+    @property
+    def heard(self) -> str:
+        """What the caller has heard of it."""
+        heard = []
+        for utterance in self.utterances:
+            if utterance.rest_left_out:
+                heard.append(utterance.said)
+                continue
+            heard.append(utterance.heard)
+            if utterance.heard_chars < len(utterance.generated):
+                break  # what is heard of a turn is a prefix of it
+        return "".join(heard)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a run that works on it, or gave some of its text, was cut."""
+        runs = self.active if self.run is None else (self.run, *self.active)
+        return any(run.is_stale for run in runs) or any(u.is_stale for u in self.utterances)
+
+    @property
+    def basis(self) -> HeardBasis:
+        """What is known of how far it was heard."""
+        heard = (u.basis for u in reversed(self.utterances) if u.heard_chars)
+        return next(heard, "clock")
+
+    @property
+    def is_heard_whole(self) -> bool:
+        """Whether all its words were heard."""
+        return all(utterance.is_heard_whole for utterance in self.utterances)
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether its generation has ended and all of it was heard, or cut."""
+        return self.outcome is not None and all(u.finished for u in self.utterances)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedText:
+    """Asks for a fixed text to be said; ``call.say()`` publishes it."""
+
+    response: AgentResponse
+    handle: AnswerHandle
+
+
+class Turns:
+    """The turns of a call that are not over."""
+
+    __slots__ = ("_by_run", "_count", "_open")
+
+    def __init__(self, after: int = 0) -> None:
+        """Count from a number on.
+
+        Args:
+            after: The last turn of the conversation so far.
+        """
+        self._open: dict[Turn, None] = {}
+        self._by_run: dict[Run, Turn] = {}
+        self._count = after
+
+    def __iter__(self) -> Iterator[Turn]:
+        return iter(list(self._open))
+
+    def open(self, run: Run | None, agent: str) -> Turn:
+        """Begin a turn.
+
+        Args:
+            run: The run that gives it; ``None`` for a turn that is given at once.
+            agent: The name of its bridge.
+        """
+        self._count += 1
+        turn = Turn(self._count, agent, run, trio.current_time())
+        self._open[turn] = None
+        if run is not None:
+            self._by_run[run] = turn
+            self.join(turn, run)
+        return turn
+
+    def join(self, turn: Turn, run: Run | None) -> None:
+        """Let a run work on a turn, for as long as its stages run."""
+        if run is not None and run.is_running:
+            if run not in turn.active:
+                turn.active.append(run)
+            self._by_run[run] = turn
+
+    def leave(self, turn: Turn, run: Run) -> None:
+        """Take note that the stages of a run that worked on a turn have ended."""
+        if run in turn.active:
+            turn.active.remove(run)
+        if run is not turn.run:
+            self._forget(run, turn)
+
+    def of(self, run: Run | None) -> Turn | None:
+        """Return the turn that a run belongs to, or ``None`` if it belongs to none."""
+        source = None
+        while run is not None:
+            turn = self._by_run.get(run)
+            if turn is not None:
+                return turn
+            source = source or run.source
+            run = run.parent
+            if run is not None and run.source != source:
+                return None
+        return None
+
+    def close(self, turn: Turn) -> None:
+        """Forget a turn that is over."""
+        self._open.pop(turn, None)
+        for run in (turn.run, *turn.active):
+            self._forget(run, turn)
+        turn.is_over = True
+
+    def _forget(self, run: Run | None, turn: Turn) -> None:
+        if run is not None and self._by_run.get(run) is turn:
+            del self._by_run[run]
+
+    def generating(self, is_audible: Callable[[str], bool]) -> bool:
+        """Whether any turn of an agent that the caller hears is still being generated."""
+        return any(self.at_work(is_audible))
+
+    def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Turn]:
+        """Yield the turns of agents that the caller hears that are still being generated."""
+        for turn in self._open:
+            if turn.outcome is None and turn.interruption is None and is_audible(turn.agent):
+                yield turn
+
+    def set_aside(self, turn: Turn) -> None:
+        """Let a turn go on in the background: it is none of the open ones any more."""
+        self._open.pop(turn, None)
+
+
+def outermost(run: Run | None) -> Run | None:
+    """Return the outermost run of the same bridge, in a run's ancestry of running runs."""
+    while run is not None and run.parent is not None and run.parent.source == run.source:
+        if not run.parent.is_running:
+            break
+        run = run.parent
+    return run
+
+
+def lineage(run: Run | None) -> Iterator[Run]:
+    """Yield a run and all that it descends from."""
+    while run is not None:
+        yield run
+        run = run.parent
+
+
+def verb_of(cause: Message | None) -> Verb:
+    """Return the verb that a cut comes of; a route's own rule is a barge-in.
+
+    Args:
+        cause: The message that cut it, if one did.
+    """
+    match cause.event if cause is not None else None:
+        case EmergencyStop():
+            return "emergency_stop"
+        case ControlRequested() as control:
+            return control.verb
+    return "barge_in"
+
+
+def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> InterruptionRecord:
+    """Return what is put down of the cut of a turn."""
+    cause = interruption.cause
+    verb = verb_of(cause)
+    return InterruptionRecord(
+        turn=turn.number,
+        verb=verb,
+        by=cause.source if cause else "",
+        cause=cause.alias if cause else interruption.reason,
+        phase=phase,
+        at_s=interruption.at_s,
+        elapsed_s=interruption.elapsed_s,
+        generated=turn.generated,
+        heard=turn.heard,
+        basis=turn.basis,
+        step=turn.step,
+        directive=directive_of(verb),
+    )

@@ -1,0 +1,65 @@
+"""Ends a call once what was said before ``EndCall`` was heard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bargein.routes import Message
+from bargein.routes._run import Deadline
+
+from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+log = structlog.get_logger()
+
+GOODBYE_S = 30.0
+"""How long ``EndCall`` waits for what was said before it to be heard.  The time stands still while
+the call is paused and while its connection is lost, as nothing can be heard then."""
+
+
+class Goodbye:
+    """Waits for the last words of one call."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._ending: Message | None = None
+        self._clock: Deadline | None = None
+        self._stands = False
+        call.router.add_sink(self._begin, EndCall)
+        call.router.observe([StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._look)
+
+    def _begin(self, message: Message) -> None:
+        if self._ending is None or self._ending.is_stale:
+            self._ending = message
+            self._call.nursery.start_soon(self._end_when_heard, message, name="end of call")
+
+    async def _end_when_heard(self, message: Message) -> None:
+        speaking = self._call.speaking
+        cut_before = speaking.turns_cut
+        self._stands = self._must_stand()
+        clock = self._clock = Deadline(GOODBYE_S, stands=self._stands)
+        with clock.scope:
+            await speaking.silence()
+        if message.is_stale or speaking.turns_cut > cut_before:
+            log.info("end_withdrawn", reason="the goodbye was interrupted")
+            if self._ending is message:
+                self._ending = None
+            return
+        self._call.end(message.event.reason)
+
+    def _must_stand(self) -> bool:
+        return self._call.control.is_paused or self._call.speaking.is_held_until_released
+
+    def _look(self, _: Message) -> None:
+        stands = self._must_stand()
+        if self._clock is None or stands == self._stands:
+            return
+        self._stands = stands
+        if stands:
+            self._clock.stand()
+        else:
+            self._clock.go_on()

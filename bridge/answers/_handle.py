@@ -1,0 +1,105 @@
+"""The handle of one answer: how much of it was heard, how it ended, and a way to cut it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, final
+
+import trio
+
+from ..control._receipt import Receipt
+from ..events import Outcome
+
+if TYPE_CHECKING:
+    from ._answer import Turn
+
+
+@final
+class AnswerHandle:
+    """One answer of an agent: a text of ``call.say()``, or what a node generates.
+
+    ``await handle`` waits until the answer is over, and returns its outcome; it never raises.  It
+    may be left out, come late, or be done by several tasks.  Cancelling whoever waits cuts nothing.
+    A node that waits for the answer it is giving waits until somebody cuts it.
+
+    For tasks of the call; a thread goes through ``trio.from_thread``.
+    """
+
+    __slots__ = ("_interrupt", "_outcome", "_over", "_receipt", "_turn")
+
+    def __init__(
+        self, interrupt: Callable[[Turn | None, str], Receipt], turn: Turn | None = None
+    ) -> None:
+        self._interrupt = interrupt
+        self._turn = turn
+        self._outcome: Outcome | None = None
+        self._over = trio.Event()
+        self._receipt: Receipt | None = None
+
+    @property
+    def turn(self) -> int | None:
+        """The number of its turn, as events tell it; ``None`` for a text that a pause holds back
+        from beginning."""
+        return None if self._turn is None else self._turn.number
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; ``None`` until then.
+
+        ``completed``: heard to its end.  ``interrupted``, ``redirected``: cut.  ``backgrounded``:
+        it goes on unheard.  ``capped``: a cap ended it.  ``failed``: its chain or its voice broke.
+        ``disconnected``, ``shutdown``: the call ended first.  ``TurnEnded`` tells the same word.
+        """
+        return self._outcome
+
+    @property
+    def generated(self) -> str:
+        """All its text so far."""
+        return "" if self._turn is None else self._turn.generated
+
+    @property
+    def heard(self) -> str:
+        """What of it the caller has heard, to the word; final once there is an outcome."""
+        return "" if self._turn is None else self._turn.heard
+
+    def interrupt(self) -> Receipt:
+        """Cut this answer now, also one that is not interruptible, and leave all others alone.
+
+        As at a barge-in, what was heard is remembered, tools end by their policies, and the model
+        is told nothing else.
+
+        Returns:
+            What was done; the same receipt each time once it was accepted.  Its ``reason`` says why
+            nothing was done: the answer is over, or was cut by others.
+        """
+        if self._receipt is None or not self._receipt.accepted:
+            unbegun = self._turn is None and self._outcome is None
+            self._receipt = self._interrupt(self._turn, self._why_not())
+            if unbegun:
+                self._end("interrupted")
+        return self._receipt
+
+    def _why_not(self) -> str:
+        if self._outcome is not None:
+            return f"the answer is over: {self._outcome}"
+        if self._turn is not None and self._turn.interruption is not None:
+            return "the answer was cut by others"
+        return ""
+
+    def __await__(self) -> Generator[Any, Any, Outcome]:
+        yield from self._over.wait().__await__()
+        assert self._outcome is not None  # _end() sets both
+        return self._outcome
+
+    # For the call, which alone knows:
+
+    def _begin(self, turn: Turn) -> None:
+        self._turn = turn
+
+    def _end(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._over.set()
+
+    def __repr__(self) -> str:
+        turn = "no turn yet" if self._turn is None else f"turn {self._turn.number}"
+        return f"<AnswerHandle of {turn}, {self._outcome or 'under way'}>"

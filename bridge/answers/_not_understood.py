@@ -1,0 +1,37 @@
+"""What the caller is told when no words of theirs are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bargein.routes import Message
+
+from ..events import CallState, TranscriptionFailed
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+NOT_UNDERSTOOD = "Sorry, I did not catch that."
+
+_WAITING: tuple[CallState, ...] = ("idle", "waiting_permission", "waiting_input")
+"""The states in which the caller is the next to say something, and believes to have done so.  In
+the others the agent says or does something, or the caller speaks again."""
+
+
+def say_not_understood(call: Call, text: str) -> None:
+    """Have a text said in a call whenever the caller waits for an answer to words nobody knows.
+
+    A sound without words that interrupted nothing, such as a cough, is not answered.
+
+    Args:
+        call: The call.
+        text: What to say; the caller may interrupt it.
+    """
+
+    def failed(message: Message) -> None:
+        event: TranscriptionFailed = message.event
+        was_speech = event.reason != "no_words" or event.interrupted
+        if was_speech and call.current_state in _WAITING:
+            call.say(text)
+
+    call.router.add_sink(failed, TranscriptionFailed)

@@ -1,0 +1,563 @@
+"""What the agents say in a call: turns, their utterances, and what becomes of them.
+
+Text that an agent publishes belongs to an utterance of its turn.  In a call with audio a voice
+turns it into ``AgentAudio`` and the playout plays it; where only text travels, it is heard when it
+is sent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import trio
+
+from bargein.routes import Interruption, Message, Run, current_run
+from bargein.routes._outcome import Phase
+
+from .._barge_ins import BargeIns
+from .._transport import Transport
+from .._verbs import TurnPhase, Verb
+from ..control._background import BackgroundTurn
+from ..control._long_running import LongRunningMarks
+from ..events import (
+    AgentGenerationComplete,
+    AgentResponse,
+    EmergencyStop,
+    JobAnnounced,
+    JobFinished,
+    Outcome,
+    TurnEnded,
+    UserStartedSpeaking,
+)
+from ..history._entries import AgentEntry
+from ..playout._echo_text import words_around
+from ..playout._events import Telling
+from ..playout._hold import Holding
+from ..playout._playout import Playout
+from ..playout._tts_audio import Voiced
+from ..playout._utterance import Utterance
+from ._answer import FixedText, Turn, Turns, lineage, record_of, verb_of
+from ._handle import AnswerHandle
+from ._transcripts import Texts
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+
+class Speaking:
+    """Keeps the turns of a call and follows their utterances to the caller's ear."""
+
+    def __init__(self, call: Call, transport: Transport) -> None:
+        self._call = call
+        self._audio = transport.audio
+        self._telling = Telling(call, self)
+        self._playout = Playout(transport, self._telling, call.router.call_at)
+        self._turns = Turns(after=call._history.last_turn)
+        self.texts = Texts(call, self, self._turns, self._playout, audio=transport.audio)
+        """What was said and heard, by turn."""
+        Voiced(call, self._turns, self._playout, transport.sample_rate_hz)
+        self._holding = Holding(call, self._playout)
+        self._silent: trio.Event | None = None  # made by who waits for it
+        self._closed_as: Outcome | None = None
+        self._unbegun: list[AnswerHandle] = []  # of texts that a pause keeps in line
+        self.turns_cut = 0
+        self.answered = 0
+        """The number of the last message that began an answer."""
+        self._ends_as: Outcome | None = None
+        self._moving: list[Turn] = []  # to the background, which is not told yet
+        self._cutting = False
+        self._cut_runs: deque[tuple[int, int]] = deque(maxlen=32)  # and the turn of each
+        self._marks = LongRunningMarks(call)
+        self._barge_ins = BargeIns(call)
+        call.router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
+            [UserStartedSpeaking, EmergencyStop]
+        ).map(_as_response).broadcast()
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def is_audible_now(self) -> bool:
+        """Whether the caller hears an agent at this moment."""
+        return self._playout.is_audible
+
+    @property
+    def is_generating(self) -> bool:
+        """Whether the agent that has the floor is working on an answer."""
+        return self._turns.generating(self._call.has_floor)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the agent's voice is held, by whomever."""
+        return bool(self._holding.reasons)
+
+    @property
+    def is_held_until_released(self) -> bool:
+        """Whether the voice is held for as long as it takes: by a pause, or a lost connection."""
+        return self._holding.lasts
+
+    @property
+    def saying(self) -> str:
+        """The text that is being said now, to compare an echo with: from about 4 s before what is
+        heard to the end of the clause after what the player has.  It lingers for 3 s."""
+        now_s = trio.current_time()
+        self._playout.advance(now_s)
+        return words_around(self._telling.said_before(now_s), self._playout.utterances)
+
+    @property
+    def has_notice(self) -> bool:
+        """Whether something is being said, or waits to be, that no route may cut."""
+        return any(not utterance.interruptible for utterance in self._playout.utterances)
+
+    def may_be_cut_by(self, event_class: type) -> bool:
+        """Return whether an event would cut what is heard now, or generated if nothing is.
+
+        Args:
+            event_class: The class of the event.  What a condition of a rule would say of it is not
+                known, and counts as yes.
+
+        Returns:
+            False where no rule is meant for it, for what is not interruptible, while the call is
+            paused, and when nothing is being said or generated.
+        """
+        return any(run.may_be_cut_by(event_class) for run in self._runs_at_work())
+
+    def _runs_at_work(self) -> Iterable[Run]:
+        utterances = self._playout.utterances
+        if utterances:
+            return utterances[0].held
+        turns = self._turns.at_work(self._call.has_floor)
+        return [run for turn in turns for own in turn.active for run in lineage(own)]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the call is over: nothing is said any more."""
+        return self._closed_as is not None
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether something was generated and waits to be heard."""
+        return bool(self._playout.utterances)
+
+    def turn_of(self, run: Run | None) -> Turn | None:
+        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        return self._turns.of(run)
+
+    def turn_cut_by_itself(self, message: Message) -> Turn | None:
+        """Return the turn whose chain published a message and was cut by that; ``None`` for none.
+
+        Such a message belongs to no run, and goes on all the same.
+
+        Args:
+            message: The message, in the step in which it is published.
+        """
+        for run in lineage(current_run()) if message.run is None else ():
+            if run.interruption is not None and run.interruption.cause is message:
+                return self._turns.of(run)
+        return None
+
+    def utterance_of(self, message: Message) -> Utterance | None:
+        """Return the utterance that the text of an ``AgentResponse`` message belongs to.
+
+        Args:
+            message: The message, in the step in which it is published.
+        """
+        return self.texts.utterance_of(message)
+
+    def utterance(self, number: int) -> Utterance | None:
+        """Return the utterance with this number, if it is not over."""
+        return self._playout.utterance(number)
+
+    def current_turn(self, agents: tuple[str, ...]) -> Turn | None:
+        """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
+        found = None
+        for turn in self._turns:
+            if turn.agent in agents and turn.interruption is None and not turn.is_delivered:
+                found = turn
+        return found
+
+    def phase_of(self, turn: Turn) -> TurnPhase:
+        """Return what a turn is at, as whoever interrupts it sees it."""
+        if turn.outcome not in (None, "backgrounded"):
+            return "speaking"
+        if self._call.questions.waits_for(turn):
+            return "input"
+        talks = turn.phase in ("text", "thinking")
+        if talks and any(u.started and (u.is_cut or not u.finished) for u in turn.utterances):
+            return "speaking"  # what is cut was being heard
+        if turn.phase == "thinking" and not turn.step and turn.generated:
+            return "text"  # its node tells nothing of its steps
+        return turn.phase
+
+    def told_of(self, interruption: Interruption) -> Interruption:
+        """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
+        number = dict(self._cut_runs).get(interruption.run)
+        for entry in reversed(self._call.history.entries):
+            record = entry.interruption if isinstance(entry, AgentEntry) else None
+            if isinstance(entry, AgentEntry) and record and record.turn == number:
+                return replace(
+                    interruption, generated=entry.generated, heard=entry.heard, tools=record.tools
+                )
+        return interruption
+
+    def complete_text(self, turn: Turn) -> None:
+        """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
+        self.texts.complete(turn)
+
+    def hold(self, reason: str) -> None:
+        """Hold what is being said at the sample that is being heard."""
+        if self._audio and not self.is_closed:
+            self._holding.hold(reason)
+
+    def release(self, reason: str) -> None:
+        """Take one reason to hold back; the voice goes on if it was the last."""
+        self._holding.release(reason)
+
+    def resend(self) -> None:
+        """Send again what the player was given and has not played: its connection was lost.
+
+        It goes on from the last word that is known to be heard; while the voice is held, once it is
+        released.
+        """
+        self._playout.resend()
+
+    def player_number(self, utterance: int) -> int:
+        """Return the number under which the player has an utterance now; for transports.
+
+        Args:
+            utterance: The number of the utterance, as events tell it.
+        """
+        found = self.utterance(utterance)
+        return utterance if found is None else found.play_number
+
+    def pause(self) -> None:
+        """Hold what is being said, for the verb."""
+        self.hold("pause")
+
+    def note_pause(self, turn: Turn, message: Message) -> None:
+        """Put down that a turn was paused."""
+        self._record(turn, self._interruption_of(turn, message, "pause", "running"))
+
+    @staticmethod
+    def _interruption_of(
+        turn: Turn, cause: Message | None, reason: str, phase: Phase
+    ) -> Interruption:
+        """Return what is told of a turn that was not cut by a rule of its chain."""
+        at_s = trio.current_time() if cause is None else cause.at_s
+        run = turn.run.id if turn.run is not None else 0
+        elapsed_s = at_s - turn.started_at_s
+        return Interruption(run, "", turn.agent, cause, reason, phase, at_s, elapsed_s)
+
+    def resume(self) -> None:
+        """Take back the hold of the verb."""
+        self.release("pause")
+
+    def ending_as(self, outcome: Outcome) -> None:
+        """Let turns that are cut from now on end with this outcome."""
+        self._ends_as = outcome
+
+    def upgrade(self, number: int | None, verb: Verb) -> None:
+        """Let a turn that was cut, and whose end is not told yet, end by a stronger verb."""
+        for turn in self._turns:
+            if turn.number == number and turn.interruption is not None:
+                turn.verb = verb
+
+    def set_aside(self, turn: Turn) -> None:
+        """Let a turn go on in the background: unheard, and holding up nobody."""
+        turn.job = BackgroundTurn(turn, self._call.job_ended)
+        turn.outcome = "backgrounded"
+        self._turns.set_aside(turn)
+        for utterance in turn.utterances:
+            if not utterance.finished:
+                self._playout.cut(utterance, "moved to the background")
+        for run in tuple(turn.active):
+            run.set_aside()
+        self._call.work.add(turn.job)
+        self._moving.append(turn)
+        self._call.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
+        self._holding.look()
+
+    async def _tell_moved(self) -> None:
+        """Tell that turns went to the background, once the step in which they did is over."""
+        self._told_moved()
+
+    def _told_moved(self) -> None:
+        moved, self._moving = self._moving, []
+        for turn in moved:
+            self._call.history.add_note(f"turn {turn.number} was moved to the background")
+            self._tell_ended(turn)
+            self.close_if_over(turn)
+
+    def cut_moving(self, message: Message) -> None:
+        """Let turns that were moved to the background in this very step end by a stronger verb."""
+        moving, self._moving = self._moving, []
+        for turn in moving:
+            turn.interruption = self._interruption_of(turn, message, "moved and stopped", "running")
+            turn.verb = verb_of(message)
+            self._record(turn, turn.interruption)
+            turn.outcome = self._outcome_of_cut(turn.verb)
+            self._tell_ended(turn)
+            self.close_if_over(turn)
+
+    def advance(self) -> None:
+        """Take note of what was heard by now, and write it down."""
+        self._playout.advance(trio.current_time())
+        self.texts.write()
+
+    def report(self, utterance: int, kind: str, played_ms: float) -> None:
+        """Take in what the player reports."""
+        self._playout.report(utterance, kind, played_ms)
+
+    async def silence(self) -> None:
+        """Wait until no answer is worked on that will be heard, and all that was said is over.
+
+        An agent that thinks without having the floor is not waited for.
+        """
+        while self.is_generating or not self._playout.is_idle:
+            if self._silent is None:
+                self._silent = trio.Event()
+            await self._silent.wait()
+
+    def say(self, response: AgentResponse) -> AnswerHandle:
+        """Queue a fixed text, in this step, and return its handle."""
+        handle = AnswerHandle(self._call.control.interrupt)
+        if self._closed_as is not None:
+            handle._end(self._closed_as)
+            return handle
+        turn = self._turns.of(current_run())
+        if turn is not None and turn.outcome is None:
+            self.texts.complete(turn)  # said by an answer, it comes behind what that said so far
+        self._call.router.publish_detached(FixedText(response, handle), "call")
+        if handle.turn is None:
+            self._unbegun.append(handle)  # while the call is paused nothing begins
+        return handle
+
+    def handle_of(self, turn: Turn) -> AnswerHandle:
+        """Return the handle of a turn that is not over; the same each time."""
+        if turn.handle is None:
+            turn.handle = AnswerHandle(self._call.control.interrupt, turn)
+        return turn.handle
+
+    def cut(self, turn: Turn, reason: str) -> None:
+        """Cut one turn, past every condition, in this step."""
+        runs = [turn.run, *turn.active]
+        for run in (*runs, *(run for said in turn.utterances for run in said.runs)):
+            if run is not None:
+                run.cut(reason=reason)
+        with self._putting_down_first():
+            for utterance in turn.utterances:  # what no run has said
+                self._playout.cut(utterance, reason)
+        self._cut_turn(turn, self._interruption_of(turn, None, reason, "delivered"))
+        self._holding.look()
+        self._barge_ins.tell()
+
+    def leave_out_rest(self, turn: Turn) -> None:
+        """Fall silent in the midst of a turn that goes on: what was not heard so far is left out.
+
+        What is not interruptible is said to its end, and then so is all of it.
+        """
+        unheard = [each for each in turn.utterances if not each.finished]
+        if all(each.interruptible for each in unheard):
+            for utterance in unheard:
+                utterance.rest_left_out = True
+                self._playout.cut(utterance, "its rest is left out")
+            self.texts.note(turn)
+            self._holding.look()
+
+    def stop_all(self, message: Message) -> None:
+        """Silence, past every condition, what no run can be cut for any more."""
+        for utterance in self._playout.utterances:
+            with self._putting_down_first():
+                self._playout.cut(utterance, "emergency stop")
+            by = self._interruption_of(utterance.turn, message, "emergency stop", "delivered")
+            self._cut_turn(utterance.turn, by)
+        self._end_unbegun(self._outcome_of_cut(verb_of(message)))
+        self._holding.look()
+        self._barge_ins.tell()
+
+    def _end_unbegun(self, outcome: Outcome) -> None:
+        waiting, self._unbegun = self._unbegun, []
+        for handle in waiting:
+            if handle.outcome is None:
+                handle._end(outcome)
+
+    def close(self, outcome: Outcome) -> None:
+        """Silence everything, for good: the call is over.  What was heard does not change again.
+
+        Args:
+            outcome: What becomes of answers that were not heard to their end.
+        """
+        self._told_moved()
+        self._closed_as = outcome
+        self._end_unbegun(outcome)
+        self._playout.close("the call is over")
+        self._holding.close()
+
+    # --- runs -----------------------------------------------------------------------------------
+
+    def run_started(self, run: Run) -> None:
+        """Begin a turn when a run begins to generate an answer; further runs join it."""
+        turn = self._turns.of(run)
+        if turn is not None and turn.outcome is None:
+            self._turns.join(turn, run)
+        elif run.route.route.streams and self._call.is_agent(run.source):
+            self.open_turn(run, run.source)
+            self._call.touch_state()
+
+    def run_ended(self, run: Run) -> None:
+        """End the text of the turn when its generation ends, however it does."""
+        turn = self._turns.of(run)
+        if turn is None or run not in turn.active or run.outcome is None:
+            return
+        self._turns.leave(turn, run)
+        if turn.result in (None, "completed"):
+            turn.result = run.outcome
+        if turn.capped:
+            turn.result = "capped"
+        if turn.job is not None:
+            if not turn.active:
+                self._told_moved()
+                self._tell_complete(turn, turn.result)
+                self._turns.close(turn)
+                turn.job.end(turn.result)
+            return
+        if turn.interruption is not None:
+            turn.result = self._outcome_of_cut(turn.verb)
+        if not turn.active or (turn.interruption is not None and run is turn.run):
+            self.finish(turn, turn.result)
+
+    def run_cut(self, run: Run) -> None:
+        """Silence what a cut run has said, in the step in which it is cut."""
+        self._playout.advance(trio.current_time())
+        turns = [t for t in self._turns if t.interruption is None and t.is_stale]
+        with self._putting_down_first():
+            for utterance in self._playout.utterances:
+                if utterance.is_stale:
+                    self._playout.cut(utterance, "barge-in")
+        for turn in turns:
+            self._cut_turn(turn, run.interruption)
+        self._holding.look()
+        self._barge_ins.tell()
+
+    @contextmanager
+    def _putting_down_first(self) -> Iterator[None]:
+        """Tell no end of a turn within the block: its cut is put down first."""
+        outer, self._cutting = self._cutting, True
+        try:
+            yield
+        finally:
+            self._cutting = outer
+
+    def _cut_turn(self, turn: Turn, by: Interruption | None) -> None:
+        """Put down that a turn was cut, unless all of it had been heard by then."""
+        delivered = turn.outcome is not None and turn.is_heard_whole
+        if by is not None and turn.interruption is None and not delivered:
+            turn.interruption = by
+            turn.verb = verb_of(by.cause)
+            self.turns_cut += 1
+            self._record(turn, by)
+            self._barge_ins.add(turn, by, self.phase_of(turn))
+            first = by.run if turn.run is None else turn.run.id
+            self._cut_runs.extend((run, turn.number) for run in {by.run, first})
+            has_ended = turn.run is None or not turn.run.is_running
+            if has_ended and not self._is_begun_by(turn, by.cause):
+                # What others still do for it nobody will hear.
+                self.finish(turn, self._outcome_of_cut(turn.verb))
+        self.close_if_over(turn)
+
+    def _is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
+        """Whether what cuts a turn is what its own chain says first; that ends it, once heard."""
+        if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
+            return False
+        return self._turns.of(cause.run) is turn
+
+    def _outcome_of_cut(self, verb: Verb | None) -> Outcome:
+        return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
+
+    def _outcome_of(self, turn: Turn) -> Outcome:
+        """Return how a turn ended, of which all is generated."""
+        assert turn.outcome is not None
+        if turn.outcome != "completed":
+            return turn.outcome
+        if turn.interruption is not None:
+            return self._outcome_of_cut(turn.verb)
+        if turn.is_heard_whole:
+            return "completed"
+        return self._closed_as or "failed"  # the call ended first, or the voice left some out
+
+    def finish(self, turn: Turn, outcome: Outcome) -> None:
+        """End the text of a turn; one that has ended keeps its outcome."""
+        if turn.outcome is None:
+            turn.outcome = outcome
+            self.texts.complete(turn)
+            self.texts.remember_if_begun(turn)
+            if not turn.is_said:
+                self._tell_complete(turn, outcome)
+        self.close_if_over(turn)
+        self._call.touch_state()
+
+    def open_turn(self, run: Run | None, agent: str) -> Turn:
+        """Begin a turn of an agent."""
+        turn = self._turns.open(run, agent)
+        self._marks.begin(turn)
+        trigger = run.trigger.event if run is not None and run.trigger is not None else None
+        if isinstance(trigger, FixedText):
+            turn.is_said = True
+            turn.handle = trigger.handle
+            turn.handle._begin(turn)
+            if turn.handle in self._unbegun:
+                self._unbegun.remove(turn.handle)
+        elif run is not None and run.trigger is not None:
+            self.answered = max(self.answered, run.trigger.id)
+        if isinstance(trigger, JobFinished | JobAnnounced):
+            self._call.delivery.began(turn, trigger)
+        return turn
+
+    def _tell_complete(self, turn: Turn, outcome: Outcome) -> None:
+        event = AgentGenerationComplete(outcome=outcome, content=turn.generated, turn=turn.number)
+        self._call.router.publish_detached(event, turn.agent)
+
+    def _tell_ended(self, turn: Turn) -> None:
+        if turn.is_told or turn.outcome is None:
+            return
+        turn.is_told = True
+        self._marks.end(turn)
+        outcome = self._outcome_of(turn)
+        self.texts.remember_if_begun(turn)  # what is told of a turn is written down before
+        if turn.handle is not None:
+            turn.handle._end(outcome)
+        event = TurnEnded(
+            turn=turn.number,
+            agent=turn.agent,
+            outcome=outcome,
+            generated=turn.generated,
+            heard=turn.heard,
+            capped=turn.capped,
+        )
+        self._call.router.publish_detached(event, turn.agent)
+        self._call.delivery.ended(turn)
+
+    def close_if_over(self, turn: Turn) -> None:
+        """End a turn that was generated and heard to its end, or cut."""
+        if self._cutting:
+            return  # the cut is put down first, then its end is told
+        if turn.is_delivered:
+            if not turn.is_aside:
+                self._turns.close(turn)
+            if all(utterance.settled for utterance in turn.utterances):
+                self._tell_ended(turn)
+        if self._silent is not None and not self.is_generating and self._playout.is_idle:
+            self._silent.set()
+            self._silent = None
+
+    def _record(self, turn: Turn, interruption: Interruption) -> None:
+        record = record_of(turn, interruption, self.phase_of(turn))
+        self._call._history.set_interruption(record, turn.agent)
+
+
+def _as_response(message: Message) -> AgentResponse | None:
+    wanted: FixedText = message.event
+    return wanted.response if wanted.handle.outcome is None else None

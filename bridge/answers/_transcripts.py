@@ -1,0 +1,165 @@
+"""Which utterance the text of an agent belongs to, and what of it is remembered.
+
+A run that said something is held until that was heard: so it stays interruptible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bargein.routes import Message, Run
+
+from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
+from ..playout._playout import Playout
+from ..playout._timing import TICK_S
+from ..playout._utterance import Utterance
+from ._answer import Turn, Turns, lineage, outermost
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from ._speaking import Speaking
+
+log = structlog.get_logger()
+
+
+class Texts:
+    """Gives the text of the agents to utterances, and writes down what was said and heard."""
+
+    def __init__(
+        self, call: Call, speaking: Speaking, turns: Turns, playout: Playout, *, audio: bool
+    ) -> None:
+        self._call = call
+        self._speaking = speaking
+        self._turns = turns
+        self._playout = playout
+        self._audio = audio
+        self._newest: tuple[int, Utterance] | None = None
+        self._unwritten: dict[Turn, None] = {}  # mostly none, and an empty set takes 0.2 kB
+        call.router.observe(AgentResponse, self._response)
+        call.router.add_sink(self._response_passed, AgentResponse)
+
+    def utterance_of(self, message: Message) -> Utterance | None:
+        """Return the utterance of the text of a message, in the step in which it is published."""
+        if self._newest is None or self._newest[0] != message.id:
+            return None
+        return self._newest[1]
+
+    def complete(self, turn: Turn) -> None:
+        """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
+        for utterance in turn.utterances:
+            if not utterance.text_complete:
+                self._playout.text_complete(utterance)
+                if not utterance.finished:
+                    complete = AgentTextComplete(utterance=utterance.number)
+                    self._publish_of(utterance, complete)
+
+    def let_go(self, utterance: Utterance) -> None:
+        """Let the runs go that an utterance has kept interruptible."""
+        held, utterance.held = utterance.held, []
+        for holder in held:
+            holder.release()
+            if not utterance.interruptible:
+                holder.unprotect()
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def _response(self, message: Message) -> None:
+        if self._speaking.is_closed or not self._call.is_audible(message):
+            log.debug("unheard_agent", source=message.source)
+            return
+        response: AgentResponse = message.event
+        run = message.run
+        turn = self._turns.of(run) or self._cut_by_its_first_words(message)
+        if turn is not None and turn.is_aside:
+            turn.aside.append(response.content)
+            return
+        if turn is None or turn.outcome is not None:
+            turn = self._speaking.open_turn(outermost(run), message.source)
+        self._turns.join(turn, run)
+        utterance = self._utterance_for(turn, run, response.interruptible)
+        if not turn.generated:
+            self.remember(turn)  # takes its place in the history's order
+        utterance.generated += response.content
+        self._playout.look_by(message.at_s + TICK_S)
+        self._newest = (message.id, utterance)
+        self._unwritten[turn] = None
+
+    def _cut_by_its_first_words(self, message: Message) -> Turn | None:
+        """Return the turn that this message has cut and would begin: what it says is all of it."""
+        turn = self._speaking.turn_cut_by_itself(message)
+        return turn if turn is not None and not turn.generated else None
+
+    def _response_passed(self, message: Message) -> None:
+        utterance = self.utterance_of(message)
+        if utterance is None:
+            return
+        turn = utterance.turn
+        if not self._audio:
+            self._heard_as_sent(turn, utterance, message.event.content)
+        if turn.interruption is not None:
+            self._speaking.finish(turn, "interrupted")  # by these words, which are all of it
+        elif not turn.active:
+            self._speaking.finish(turn, "completed")  # no run will end it
+
+    def _utterance_for(self, turn: Turn, run: Run | None, interruptible: bool) -> Utterance:
+        last = turn.utterances[-1] if turn.utterances else None
+        if last is not None and last.interruptible == interruptible and not last.text_complete:
+            if run is not None and run not in last.runs:
+                self._hold(last, run)
+            return last
+        self.complete(turn)
+        utterance = Utterance(self._playout.new_number(), turn, interruptible)
+        turn.utterances.append(utterance)
+        if self._audio:
+            self._playout.add(utterance)
+        if run is not None:
+            self._hold(utterance, run)
+        return utterance
+
+    def _hold(self, utterance: Utterance, run: Run) -> None:
+        """Keep a run that gives text interruptible until that was heard."""
+        utterance.runs.append(run)
+        for holder in lineage(run) if self._audio else ():
+            holder.hold()
+            utterance.held.append(holder)
+            if not utterance.interruptible:
+                holder.protect()
+
+    def _heard_as_sent(self, turn: Turn, utterance: Utterance, content: str) -> None:
+        utterance.basis = "text"
+        utterance.hear_all()
+        utterance.finished = utterance.settled = True
+        self.remember(turn)
+        sent = AgentSpeechSent(content=content, utterance=utterance.number)
+        self._publish_of(utterance, sent)
+
+    def _publish_of(self, utterance: Utterance, event: object) -> None:
+        """Publish what belongs to an utterance: stale with its run, and with no other."""
+        router, agent = self._call.router, utterance.turn.agent
+        if utterance.run is None:
+            router.publish_detached(event, agent)
+        else:
+            router.publish(event, agent, utterance.run)
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def remember(self, turn: Turn) -> None:
+        """Write down what a turn has said, and what of it was heard."""
+        history = self._call._history
+        history.set_agent(turn.number, turn.agent, turn.generated, turn.heard, turn.basis)
+
+    def remember_if_begun(self, turn: Turn) -> None:
+        """Write a turn down if it has said anything."""
+        if turn.generated:
+            self.remember(turn)
+
+    def note(self, turn: Turn) -> None:
+        """Have a turn written down before the history is read."""
+        self._unwritten[turn] = None
+
+    def write(self) -> None:
+        """Write down every turn that has changed."""
+        while self._unwritten:
+            self.remember(self._unwritten.popitem()[0])

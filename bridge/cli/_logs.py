@@ -1,0 +1,110 @@
+"""How the command line writes logs; the library itself configures nothing.
+
+What people say, and the text of exceptions (which may quote it), is under keys that start with
+``pii_``; those are left out unless asked for.  What the framework itself says is always written.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from types import TracebackType
+from typing import Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from .._error_text import safe_text
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+def configure_logs(
+    level: LogLevel = "info",
+    *,
+    pii: bool = False,
+    texts: bool = False,
+    out: TextIO | None = None,
+) -> None:
+    """Send all logs of the process to one stream: for people on a terminal, else JSON lines.
+
+    Args:
+        level: The lowest level that is written.
+        pii: Whether keys that start with ``pii_`` and the text of exceptions are written.
+        texts: Whether the text of exceptions is written in any case: on the developer's machine.
+        out: Where to; None means standard error.
+    """
+    out = sys.stderr if out is None else out
+    for_people = out.isatty()
+    processors: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(
+            fmt="%H:%M:%S" if for_people else "iso", utc=not for_people
+        ),
+        _ExceptionText(pii or texts),
+    ]
+    if not pii:
+        processors.append(drop_pii)
+    if for_people:
+        processors.append(structlog.dev.ConsoleRenderer())
+    else:
+        processors.append(structlog.processors.JSONRenderer(default=repr))
+    number = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(out),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(handlers=[_ToStructlog()], level=max(number, logging.WARNING), force=True)
+
+
+def drop_pii(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Remove the keys that start with ``pii_`` (a structlog processor)."""
+    return {key: value for key, value in event.items() if not key.startswith("pii_")}
+
+
+class _ExceptionText:
+    """Turns ``exc_info`` into text: where it happened, and what it said only if that is allowed."""
+
+    def __init__(self, texts: bool) -> None:
+        self._texts = texts
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        info = event.pop("exc_info", None)
+        error = sys.exc_info()[1] if info is True else info[1] if isinstance(info, tuple) else info
+        if isinstance(error, BaseException):
+            event["exception"] = (
+                "".join(traceback.format_exception(error)) if self._texts else _frames_of(error)
+            )
+        return event
+
+
+def _frames_of(error: BaseException) -> str:
+    """Return class and frames of an error, and of its text what the framework says.
+
+    Of a group each error is told.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return "\n".join(map(_frames_of, error.exceptions))
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    text = safe_text(error)
+    told = f": {text}" if text else " (its text is shown with --log-pii)"
+    return f"{frames}{type(error).__name__}{told}"
+
+
+class _ToStructlog(logging.Handler):
+    """Passes on what libraries log, as one event whose text counts as private."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger().log(
+            record.levelno,
+            "library_log",
+            library=record.name,
+            pii_message=record.getMessage(),
+            exc_info=record.exc_info or None,
+        )

@@ -1,0 +1,407 @@
+"""The command line: ``python -m bargein``, or ``bargein``.
+
+Exit codes: 0 done, 1 it failed, 2 wrong usage.  A mistake of the user's gets a message, never a
+traceback of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import re
+import socket
+import ssl
+import sys
+import webbrowser
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Unpack, get_args
+from urllib.parse import quote
+
+import structlog
+
+from .._error_text import where_in_app
+from ..console import ChatError, add_options, chat
+from ..conversations import ThreadError
+from ..server import Limits, Server, UnguardedError, run
+from ..server._proxies import TrustedProxies
+from ..server._serve import ServerOptions
+from ..server._signed_token import BadSecretError
+from ..server._watch_messages import WatchLevel
+from ._logs import configure_logs
+from ._option_values import as_port, as_positive_float, as_positive_int, as_seconds
+from ._plugin_commands import PluginCommand, find_plugins
+from ._target import TargetError, load_app
+from ._token_command import SECRET_VARIABLE, add_token
+
+TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
+METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: The arguments after the program's name; None takes those of the process.
+
+    Returns:
+        The exit code: 0, 1 or 2.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    plugins = find_plugins()
+    try:
+        if arguments and arguments[0] in plugins:
+            return plugins[arguments[0]].run(arguments[1:])
+        return _run_own(arguments, plugins)
+    except KeyboardInterrupt:
+        return 1
+    except SystemExit as exit_:  # argparse ends this way
+        return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+
+
+def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int:
+    parser = _parser(plugins)
+    if not arguments:
+        parser.print_help()
+        return 2
+    options = parser.parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return command(options)
+
+
+def _parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bargein",
+        description="Voice agents you can interrupt.",
+        epilog="'bargein COMMAND --help' tells more about a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"bargein {_version()}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_serve(commands)
+    _add_talk(commands)
+    _add_chat(commands)
+    add_token(commands)
+    for name, plugin in plugins.items():
+        # Only shown: main() hands these over before the arguments are parsed.
+        commands.add_parser(name, add_help=False, help=plugin.summary.replace("%", "%%"))
+    return parser
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "serve",
+        help="answer calls",
+        description="Answers calls: the page on /, calls on /ws, /healthz and /metrics.",
+    )
+    _add_common(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get(TOKEN_VARIABLE) or None,
+        help=f"what callers must bring; better set {TOKEN_VARIABLE}, which no process list shows",
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        metavar="URL",
+        help="a page that may call, as https://host; ~REGEX for a pattern; may be repeated "
+        "(pages of this server and, unless it is public, of localhost)",
+    )
+    parser.add_argument(
+        "--host-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name by which the server is reached, as voice.example.com; makes it public; may be "
+        "repeated (names of this machine, and addresses)",
+    )
+    parser.add_argument(
+        "--metrics-token",
+        default=os.environ.get(METRICS_TOKEN_VARIABLE) or None,
+        help=f"what readers of /metrics may bring instead; better set {METRICS_TOKEN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="let everybody call a public server; without it a public server needs a token, or an "
+        "app with admit=",
+    )
+    parser.add_argument(
+        "--max-calls", type=as_positive_int, default=Limits().max_calls, help="(%(default)s)"
+    )
+    parser.add_argument(
+        "--calls-per-address",
+        type=as_positive_int,
+        default=Limits().calls_per_address,
+        metavar="N",
+        help="calls at the same time from one address, with IPv6 from one /64 (%(default)s)",
+    )
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="NET",
+        help="an address or net, as 10.0.0.0/8, whose X-Forwarded-For and -Proto say who calls; "
+        "makes the server public; may be repeated (nobody)",
+    )
+    parser.add_argument("--cert", metavar="FILE", help="certificates for TLS, in PEM; needs --key")
+    parser.add_argument("--key", metavar="FILE", help="the key of --cert")
+    parser.add_argument(
+        "--silence",
+        type=as_positive_float,
+        default=Limits().silence_s,
+        metavar="SECONDS",
+        help="end a call whose client sends nothing for so long (%(default)g)",
+    )
+    parser.add_argument(
+        "--resume",
+        type=as_seconds,
+        default=Limits().resume_s,
+        metavar="SECONDS",
+        help="wait so long for a caller whose line has dropped; 0: the call ends with its line "
+        "(%(default)g)",
+    )
+    parser.add_argument(
+        "--watch",
+        choices=get_args(WatchLevel),
+        default=Limits().watch,
+        help="what a caller's page may show of what happens in the call: nothing more than it "
+        "needs, events without what is said, or also what people say and what tools get and give; "
+        "on a public server only for callers whom the app gives the right 'watch' (%(default)s)",
+    )
+    parser.set_defaults(command=_serve)
+
+
+def _add_talk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "talk",
+        help="talk to an agent in the browser",
+        description="Answers calls of this machine and opens the page to talk.",
+    )
+    _add_common(parser)
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+    parser.add_argument(
+        "--thread", metavar="NAME", help="go on with the conversation of this name, or begin it"
+    )
+    parser.set_defaults(command=_talk)
+
+
+def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "chat",
+        help="talk to an agent in this terminal",
+        description="Holds a conversation in this terminal; with lines that come by a pipe, each "
+        "is answered in turn.",
+    )
+    _add_target(parser)
+    add_options(parser)
+    parser.set_defaults(command=_chat)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser)
+    parser.add_argument(
+        "--port", type=as_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
+    )
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target",
+        metavar="module:app",
+        help="an App, or an async function that answers; also path/to/file.py:app; "
+        "':app' may be left out",
+    )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
+    )
+    pii = parser.add_mutually_exclusive_group()
+    pii.add_argument(
+        "--log-pii", action="store_true", help="log also what people say, and texts of exceptions"
+    )
+    pii.add_argument("--no-pii", dest="log_pii", action="store_false", help="do not (the default)")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    try:
+        origins = None if options.origin is None else [_origin(o) for o in options.origin]
+        TrustedProxies(options.trust_proxy)
+        tls = _tls(options.cert, options.key)
+    except (ValueError, OSError) as error:  # OSError: also what is no certificate
+        return _fail(str(error), code=2)
+    limits = replace(
+        Limits(),
+        max_calls=options.max_calls,
+        calls_per_address=options.calls_per_address,
+        resume_s=options.resume,
+        silence_s=options.silence,
+        watch=options.watch,
+    )
+    return _run(
+        options,
+        lambda server: _say(f"Answering calls on {server.url}"),
+        host=options.host,
+        token=options.token,
+        token_secret=os.environ.get(SECRET_VARIABLE) or None,
+        metrics_token=options.metrics_token,
+        host_names=options.host_name,
+        origins=origins,
+        trusted_proxies=options.trust_proxy,
+        insecure=options.insecure,
+        ssl=tls,
+        limits=limits,
+    )
+
+
+def _talk(options: argparse.Namespace) -> int:
+    query = "" if options.thread is None else f"?thread={quote(options.thread, safe='')}"
+
+    def invite(server: Server) -> None:
+        _say(f"\n  Talk to your agent:  {server.url}{query}\n\n  Ctrl+C ends.\n")
+        if not options.no_open and _has_desktop():
+            webbrowser.open(server.url + query)
+
+    # Whoever talks to an agent of this machine may see all of it.
+    limits = Limits(watch="words")
+    return _run(options, invite, host="127.0.0.1", limits=limits, thread=options.thread, texts=True)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    try:
+        return chat(options)
+    except TargetError as error:
+        sys.stderr.write(error.details)
+        return _fail(str(error))
+    except (ChatError, ImportError, ThreadError) as error:
+        return _fail(str(error))
+    except Exception as error:  # noqa: BLE001  # the outermost edge: told; the log has where
+        return _fail(f"{_told(error)} (the log has all lines)")
+
+
+def _run(
+    options: argparse.Namespace,
+    on_ready: Callable[[Server], None],
+    *,
+    thread: str | None = None,
+    texts: bool = False,
+    **served: Unpack[ServerOptions],
+) -> int:
+    host = served.setdefault("host", "127.0.0.1")
+    served["port"] = options.port
+    configure_logs(options.log_level, pii=options.log_pii, texts=texts)
+    try:
+        _try_address(host, options.port)  # before anything is loaded, which may take long
+        app = load_app(options.target)
+    except OSError as error:
+        return _fail(_why_no_address(error, host, options.port))
+    except TargetError as error:
+        sys.stderr.write(error.details)
+        return _fail(str(error))
+    if thread is not None and app.threads is None:
+        return _fail(f"--thread: {app!r} keeps no conversations; give it App(..., threads=...)")
+    if thread is not None and not app.callers_name_threads:
+        app.callers_name_threads = lambda request: request.thread == thread
+    if app.speech is not None:
+        _say("Loading ears and voice ...")
+    try:
+        run(app, on_ready=on_ready, **served)
+    except (UnguardedError, BadSecretError) as error:
+        return _fail(str(error), code=2)
+    except OSError as error:
+        return _fail(_why_no_address(error, host, options.port))
+    except ImportError as error:  # an extra is missing; the text names it
+        return _fail(str(error))
+    except Exception as error:  # noqa: BLE001  # the outermost edge: told, and logged for debug
+        structlog.get_logger().debug("server_failed", exc_info=error)
+        return _fail(f"{_told(error)} (--log-level debug shows all lines)")
+    return 0
+
+
+def _try_address(host: str, port: int) -> None:
+    """Find out whether an address can be listened on.
+
+    Raises:
+        OSError: It cannot; ``errno`` says why.
+    """
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        with socket.socket(family, kind, protocol) as trial:
+            if sys.platform != "win32":  # as the server's own: a port of before is no obstacle
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            trial.bind(address)
+            trial.listen()  # a port that is bound is not taken yet; one that listens is
+
+
+def _why_no_address(error: OSError, host: str, port: int) -> str:
+    where = f"cannot listen on {host}:{port}"
+    if isinstance(error, socket.gaierror):
+        return f"{where}: there is no address {host!r}; give another --host"
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"{where}: another program has this port; choose another with --port, or 0"
+        case errno.EACCES | errno.EPERM:
+            return f"{where}: not allowed; ports below 1024 are for root, choose another --port"
+        case errno.EADDRNOTAVAIL:
+            return f"{where}: {host!r} is no address of this machine; give another --host"
+    return str(error)
+
+
+# --- small things -------------------------------------------------------------------------------
+
+
+def _fail(problem: str, *, code: int = 1) -> int:
+    sys.stderr.write(f"error: {problem}\n")
+    return code
+
+
+def _told(error: Exception) -> str:
+    place = where_in_app(error)
+    return f"{type(error).__name__}: {error}" + (f"\n  {place}\n " if place else "")
+
+
+def _version() -> str:
+    try:
+        return version("bargein")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _has_desktop() -> bool:
+    """Whether opening a browser opens a window, and not a text browser in this terminal."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
+    if (cert is None) != (key is None):
+        raise ValueError("--cert and --key belong together; give both, or neither")
+    if cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(cert, key)
+    except OSError as error:
+        raise ValueError(f"--cert {cert!r} and --key {key!r} cannot be used: {error}") from error
+    return context
+
+
+def _origin(text: str) -> str | re.Pattern[str]:
+    if not text.startswith("~"):
+        if "://" not in text:
+            raise ValueError(f"--origin {text!r} has no scheme; write https://{text}")
+        return text
+    try:
+        return re.compile(text[1:])
+    except re.error as error:
+        raise ValueError(f"--origin {text!r} is no regular expression: {error}") from error

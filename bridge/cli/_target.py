@@ -1,0 +1,154 @@
+"""Finds the app that ``module:app`` or ``path/to/file.py:app`` names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from .._app import App
+
+DEFAULT_ATTRIBUTE = "app"
+
+
+class TargetError(Exception):
+    """A target that names no app; its text says what is wrong and what to do.
+
+    Attributes:
+        details: The traceback through the user's own code, if that is what failed.
+    """
+
+    def __init__(self, problem: str, *, details: str = "") -> None:
+        super().__init__(problem)
+        self.details = details
+
+
+def load_app(target: str) -> App:
+    """Return the app that a target names.
+
+    The current folder is importable; a file's own folder is too.
+
+    Args:
+        target: ``module``, ``module:name``, ``path/to/file.py`` or ``path/to/file.py:name``.  The
+            name may be that of an ``App`` or of an async function that answers calls, and is
+            ``app`` if left out.
+
+    Raises:
+        TargetError: There is no such module, importing it fails, or the name is no app.
+    """
+    where, name = _split(target)
+    module = _import_file(where) if _is_file(where) else _import_module(where)
+    return _find(module, where, name)
+
+
+def _split(target: str) -> tuple[str, str]:
+    where, colon, name = target.rpartition(":")
+    if not colon or name.startswith(("/", "\\")):  # C:\agents\cafe.py
+        where, name = target, DEFAULT_ATTRIBUTE
+    if not where or not name:
+        raise TargetError(
+            f"{target!r} names no app; write module:app or path/to/file.py:app, "
+            "for example: examples.cafe:app"
+        )
+    return where, name
+
+
+def _is_file(where: str) -> bool:
+    return where.endswith(".py") or "/" in where or "\\" in where
+
+
+def _import_module(name: str) -> ModuleType:
+    _make_importable(Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if name == missing or name.startswith(f"{missing}."):
+            raise TargetError(_no_such_module(name, missing)) from error
+        raise _failed(name, error) from error
+    except (Exception, SystemExit) as error:  # told with its traceback
+        raise _failed(name, error) from error
+
+
+def _no_such_module(name: str, missing: str) -> str:
+    part = "" if missing == name else f" ({missing!r} is missing)"
+    near = Path(name.replace(".", "/") + ".py")
+    hint = f"run it from another folder, or give the file: path/to/{near.name}:app"
+    return f"there is no module {name!r}{part} in {str(Path.cwd())!r} or on the path; {hint}"
+
+
+def _import_file(where: str) -> ModuleType:
+    path = Path(where).resolve()
+    if not path.is_file():
+        raise TargetError(
+            f"there is no file {where!r}; give the path of a .py file from {str(Path.cwd())!r}"
+        )
+    _make_importable(path.parent)
+    # A file may be called like a library that is in use already; it must not take its place.
+    name = f"_bargein_{path.stem}" if path.stem in sys.modules else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{where!r} is no Python file; its name must end with .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # told with its traceback
+        raise _failed(where, error) from error
+    return module
+
+
+def _make_importable(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _failed(where: str, error: BaseException) -> TargetError:
+    """Return the error of an import that failed, with the frames of the user's code alone."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename != __file__
+        and "importlib" not in frame.filename
+        and not frame.filename.startswith("<frozen")
+    ]
+    lines = ["Traceback (most recent call last):\n"] if frames else []
+    lines += traceback.format_list(frames)
+    lines += traceback.format_exception_only(error)
+    return TargetError(
+        f"importing {where!r} failed with {type(error).__name__}", details="".join(lines)
+    )
+
+
+def _find(module: ModuleType, where: str, name: str) -> App:
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        raise TargetError(f"{where!r} has no {name!r}; {_hint(module, where)}") from None
+    if isinstance(found, App):
+        return found
+    if inspect.iscoroutinefunction(found):
+        try:
+            return App(found)
+        except TypeError as error:
+            raise TargetError(f"{name!r} in {where!r} cannot answer calls: {error}") from error
+    raise TargetError(
+        f"{name!r} in {where!r} is of class {type(found).__name__!r}, neither an App nor an "
+        f"async function that answers calls; {_hint(module, where)}"
+    )
+
+
+def _hint(module: ModuleType, where: str) -> str:
+    apps = list(_names_of_apps(module))
+    if apps:
+        return "it has " + ", ".join(f"{where}:{name}" for name in apps)
+    return "add: app = App(answer)"
+
+
+def _names_of_apps(module: ModuleType) -> Iterator[str]:
+    return (name for name, value in vars(module).items() if isinstance(value, App))

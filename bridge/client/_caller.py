@@ -1,0 +1,486 @@
+"""One call over the native protocol, seen from the caller: speaking, typing, hearing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, final, get_args
+
+import trio
+
+from .._verbs import Verb
+from ..control._arguments import (
+    check_answer,
+    check_flag,
+    check_instruction,
+    check_string,
+    check_verb,
+    check_word,
+)
+from ..events import Button
+from ..playout._fades import Fade
+from ..server._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
+from ..server._line_messages import Resume, Resumed
+from ..server._native import (
+    AgentFrame,
+    CallerAudio,
+    Clear,
+    ClientMessage,
+    CustomInput,
+    Ended,
+    HangUp,
+    Hello,
+    Hold,
+    KeyPress,
+    Mute,
+    Ping,
+    PlaybackReport,
+    ServerMessage,
+    Stop,
+    TextInput,
+    UtteranceEnd,
+    decode_server,
+    encode,
+)
+from ..server._outbox import Outbox
+from ..server._watch_messages import Watch
+from ..websocket import ConnectionClosed, WebSocket
+from ._loudspeaker import Heard, Loudspeaker, Report
+from ._reconnect import CallerLine
+from ._records import Arrival as Arrival
+from ._records import CallOver as CallOver
+from ._records import M
+from ._records import Received as Received
+from ._records import Spoke as Spoke
+
+FRAME_S = 0.02
+FRAME_BYTES = 640
+"""20 ms of PCM16 mono at 16 kHz."""
+
+PING_EVERY_S = 10.0
+"""So that a caller without a microphone is not taken for a silent one."""
+
+Frames: TypeAlias = Callable[[], bytes]
+"""Gives the next 20 ms of a microphone, PCM16 little-endian mono 16 kHz (640 bytes).
+
+It is called on the event loop once every 20 ms, late ones at once; it must neither wait nor raise.
+"""
+
+
+@final
+class Caller:
+    """One call, made by ``open_caller``.
+
+    Attributes:
+        hello: The server's first message.
+        line: The sending side, which outlives its connections.
+        received: All messages but audio, in order.
+        arrivals: All audio that came, in order, played or not.
+        spoke: What was said with ``speak``.
+        ended: Set once the call is over.
+        reason: Why it is over; None before.
+    """
+
+    def __init__(
+        self,
+        line: CallerLine,
+        hello: Hello,
+        *,
+        has_audio: bool,
+        microphone: Frames | None,
+        buffer_s: float,
+    ) -> None:
+        """Set up a caller whose connection others run; use ``open_caller``."""
+        self.hello = hello
+        self.received: list[Received[Any]] = [Received(trio.current_time(), 0, hello)]
+        self.arrivals: list[Arrival] = []
+        self.spoke: list[Spoke] = []
+        self.ended = trio.Event()
+        self.reason: str | None = None
+        self._ending: str | None = None
+        self._listening = trio.CancelScope()
+        self.line = line
+        self._stopped_at: Report | None = None
+        self._can_speak = has_audio and microphone is None
+        self._next_frame = microphone or self._spoken_frame
+        self._speaker = Loudspeaker(buffer_s=buffer_s)
+        self._news = trio.Event()
+        self._played = trio.Event()
+        self._to_say = bytearray()
+        self._all_said = trio.Event()
+        self._requests = 0
+
+    # --- doing ----------------------------------------------------------------------------------
+
+    async def speak(self, pcm: bytes) -> None:
+        """Say something through the microphone, in real time; returns when all of it is sent.
+
+        When cancelled, the caller falls silent at the next frame.
+
+        Args:
+            pcm: PCM16 little-endian mono 16 kHz, any length; the last frame is filled with
+                silence.
+
+        Raises:
+            CallOver: The call ended before all was said.
+            RuntimeError: The call has no microphone or one of its own, or somebody is speaking
+                already.
+        """
+        if not self._can_speak:
+            raise RuntimeError(
+                "speak() has no microphone here: open_caller(url, mode='audio', microphone=None)"
+            )
+        if self._to_say:
+            raise RuntimeError("this caller is speaking already; wait for speak() to return")
+        if not pcm:
+            await trio.lowlevel.checkpoint()
+            return
+        self._all_said = trio.Event()
+        self._to_say += pcm
+        try:
+            await self._all_said.wait()
+        finally:
+            self._to_say.clear()
+        if self.reason is not None:
+            raise CallOver(self.reason, "the end of what was said")
+
+    def write(self, text: str) -> None:
+        """Send typed words.
+
+        Raises:
+            TypeError: They are no string.
+        """
+        check_string("write", "text", text)
+        self._send(TextInput(text=text))
+
+    def press(self, button: Button) -> None:
+        """Press a key of the telephone keypad.
+
+        Raises:
+            ValueError: There is no such key.
+        """
+        check_word("press", "button", button, get_args(Button))
+        self._send(KeyPress(button=button))
+
+    def send_custom(self, metadata: dict[str, Any]) -> None:
+        """Send data of the client's own; must be JSON."""
+        self._send(CustomInput(metadata=metadata))
+
+    def mute(self, on: bool = True) -> None:
+        """Turn the microphone off or on.
+
+        Raises:
+            TypeError: It is neither True nor False.
+        """
+        check_flag("mute", "on", on)
+        self._send(Mute(on=on))
+
+    def stop(self) -> None:
+        """Press the Stop key."""
+        self._send(Stop())
+
+    def control(self, verb: Verb, text: str = "") -> int:
+        """Use a verb on the agent's work.
+
+        Args:
+            verb: The verb.
+            text: The instruction of ``redirect``, the note of ``resume``.
+
+        Returns:
+            The ``request`` of the ``VerbReceipt``, or error, and the ``VerbSettled`` to come.
+
+        Raises:
+            ValueError: There is no such verb, or the instruction has no words.
+            TypeError: The text is no string.
+        """
+        check_verb("control", verb)
+        check_string("control", "text", text)
+        if verb == "redirect":
+            check_instruction(text)
+        request = self._next_request()
+        self._send(UseVerb(verb=verb, text=text, request=request))
+        return request
+
+    def respond(self, permission: str, allow: bool, remember: bool = False) -> int:
+        """Answer the question whether a tool may run.
+
+        Args:
+            permission: The id of the question.
+            allow: Whether it may.
+            remember: Whether that holds for further calls of the tool in this conversation.
+
+        Returns:
+            The ``request`` of the error that comes if nobody waits for the answer any more.
+
+        Raises:
+            TypeError: The id is no string, or an answer is neither True nor False.
+        """
+        check_answer(permission, allow, remember)
+        request = self._next_request()
+        self._send(AnswerPermission(id=permission, allow=allow, remember=remember, request=request))
+        return request
+
+    def ask_description(self, verb: Verb) -> int:
+        """Ask what a verb would do now; returns the ``request`` of the ``Description``.
+
+        Raises:
+            ValueError: There is no such verb.
+        """
+        check_verb("ask_description", verb)
+        request = self._next_request()
+        self._send(DescribeVerb(verb=verb, request=request))
+        return request
+
+    def ask_snapshot(self, *, follow: bool = False) -> int:
+        """Ask what the call is doing.
+
+        Args:
+            follow: Whether to be told again whenever that changes.
+
+        Returns:
+            The ``request`` of the ``SnapshotMessage``.
+
+        Raises:
+            TypeError: `follow` is neither True nor False.
+        """
+        check_flag("ask_snapshot", "follow", follow)
+        request = self._next_request()
+        self._send(AskSnapshot(request=request, follow=follow))
+        return request
+
+    def watch(self, on: bool = True) -> int:
+        """Ask to be told of everything that happens in the call, as ``Seen``, or of nothing more.
+
+        Returns:
+            The ``request`` of the ``Watching`` that answers.
+
+        Raises:
+            TypeError: `on` is neither True nor False.
+        """
+        check_flag("watch", "on", on)
+        request = self._next_request()
+        self._send(Watch(on=on, request=request))
+        return request
+
+    def ping(self, t: float = 0.0) -> None:
+        """Ask for a ``Pong`` with the same ``t``."""
+        self._send(Ping(t=t, received=self.line.received))
+
+    def hang_up(self) -> None:
+        """Ask the server to end the call."""
+        self._send(HangUp())
+
+    def send_raw(self, data: str | bytes) -> None:
+        """Send anything, also what the protocol forbids."""
+        self.line.put(data)
+
+    # --- perceiving -----------------------------------------------------------------------------
+
+    @property
+    def heard(self) -> list[Heard]:
+        """What was heard until now: spans of samples and when they left the loudspeaker."""
+        return self._speaker.heard(trio.current_time())
+
+    @property
+    def fades(self) -> list[Fade]:
+        """What the loudspeaker added to what was `heard`, so that a hold, a cut and a resumption do
+        not click: 4 ms each.  Whoever plays or writes what was heard adds them to it."""
+        return self._speaker.fades(trio.current_time())
+
+    @property
+    def underruns(self) -> int:
+        """Times the loudspeaker ran out of audio inside an utterance."""
+        return self._speaker.underruns
+
+    @property
+    def dropped_bytes(self) -> int:
+        """Audio that came and was never heard, because it was cut."""
+        return self._speaker.dropped_bytes
+
+    def played_ms(self, utterance: int) -> float:
+        """Return how much of an utterance was heard until now, in milliseconds."""
+        return self._speaker.played_ms(utterance, trio.current_time())
+
+    async def wait_for(
+        self,
+        kind: type[M],
+        where: Callable[[M], bool] = lambda message: True,
+        *,
+        after: int = -1,
+    ) -> Received[M]:
+        """Return the first message of a class that meets a condition, waiting for it if need be.
+
+        Cancelling is safe: nothing is lost.
+
+        Args:
+            kind: Its class.
+            where: What it must meet.
+            after: Only messages behind this number count.
+
+        Raises:
+            CallOver: The call ended and no such message came.
+        """
+        seen = after + 1
+        while True:
+            for received in self.received[seen:]:
+                if isinstance(received.message, kind) and where(received.message):
+                    await trio.lowlevel.checkpoint()
+                    return received
+            seen = max(seen, len(self.received))
+            if self.reason is not None:
+                raise CallOver(self.reason, kind.__name__)
+            await self._news.wait()
+
+    # --- the connection -------------------------------------------------------------------------
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the line is up; between two connections it is not."""
+        return self.line.is_up and self.reason is None
+
+    @property
+    def resumes(self) -> int:
+        """How often the call went on over another connection."""
+        return self.line.resumes
+
+    def drop_line(self) -> None:
+        """Tear the connection, as a network does; the call goes on over the next one."""
+        self._listening.cancel(reason="the line was dropped")
+
+    async def listen(self, websocket: WebSocket) -> bool:
+        """Take messages until the connection closes; returns whether it was lost."""
+        with trio.CancelScope() as self._listening:
+            await self._listen(websocket)
+        return self._ending is None
+
+    async def _listen(self, websocket: WebSocket) -> None:
+        try:
+            while True:
+                message = decode_server(await websocket.receive())
+                self._take(message)
+                if isinstance(message, Ended):
+                    self._ending = message.reason
+        except ConnectionClosed:
+            if self._ending is not None:
+                self.end(self._ending)
+
+    def lose_line(self, close_code: int | None) -> None:
+        """Fall silent at the sample that is being heard: the connection is gone.
+
+        Args:
+            close_code: Why.
+        """
+        self._stopped_at = self._speaker.hold(True, trio.current_time())
+        self.line.lose(close_code)
+
+    def asks(self) -> Resume:
+        """Return the message that goes on with the call over another connection."""
+        return self.line.asks(self._stopped_at)
+
+    def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
+        """Go on over another connection.
+
+        Args:
+            outbox: Of that connection.
+            resumed: The server's first message on it.
+        """
+        self.line.go_on(outbox, resumed)
+        self._take(resumed)
+
+    def end(self, reason: str) -> None:
+        """Take note that the call is over.
+
+        Args:
+            reason: Why.
+        """
+        self._over(reason)
+
+    async def run_microphone(self) -> None:
+        """Send a frame of the microphone each 20 ms, on an exact grid."""
+        at_s = trio.current_time()
+        while not self.ended.is_set():
+            self.line.put(encode(CallerAudio(self._next_frame())))
+            at_s += FRAME_S
+            await trio.sleep_until(at_s)
+
+    async def run_reports(self) -> None:
+        """Tell the server what the loudspeaker plays."""
+        while not self.ended.is_set():
+            now = trio.current_time()
+            for report in self._speaker.reports(now):
+                self._report(report)
+            self._played = trio.Event()
+            with trio.move_on_at(self._speaker.next_report_s(now)):
+                await self._played.wait()
+
+    async def run_pings(self) -> None:
+        """Show the server that somebody is there."""
+        while not self.ended.is_set():
+            await trio.sleep(PING_EVERY_S)
+            self.ping()
+
+    def _spoken_frame(self) -> bytes:
+        """Return the next frame of what ``speak`` was given, or silence."""
+        frame = bytes(self._to_say[:FRAME_BYTES])
+        if not frame:
+            return bytes(FRAME_BYTES)
+        now = trio.current_time()
+        last = self.spoke[-1] if self.spoke else None
+        # 2 ms: the timer's lateness within one utterance is no break.
+        if last is None or now - last.at_s > len(last.pcm) / 32_000 + 0.002:
+            last = Spoke(now, bytearray())
+            self.spoke.append(last)
+        last.pcm += frame
+        del self._to_say[:FRAME_BYTES]
+        if not self._to_say:
+            self._all_said.set()
+        return frame.ljust(FRAME_BYTES, b"\0")
+
+    def _take(self, message: ServerMessage) -> None:
+        now = trio.current_time()
+        self.line.note(message)
+        match message:
+            case AgentFrame(utterance, pcm):
+                self.arrivals.append(Arrival(now, utterance, len(pcm) // 2))
+                self._speaker.feed(utterance, pcm, now)
+                self._played.set()
+                return
+            case Clear(utterance=fence, request=request):
+                self._report(self._speaker.clear(fence, now), request)
+            case Hold(on=on):
+                held_at = self._speaker.hold(on, now)
+                if held_at is not None:
+                    self._report(held_at)
+            case UtteranceEnd(utterance=utterance):
+                self._speaker.end(utterance)
+        self._played.set()
+        self.received.append(Received(now, len(self.received), message))
+        self._news.set()
+        self._news = trio.Event()
+
+    def _report(self, report: Report, request: int | str | None = None) -> None:
+        if not self.line.is_up:
+            return  # it says where it was stopped when it comes back
+        self._send(
+            PlaybackReport(
+                type=f"playback.{report.kind}",  # type: ignore[arg-type]  # a kind is one of five
+                utterance=report.utterance,
+                played_ms=report.played_ms,
+                queued_ms=report.queued_ms,
+                underruns=self._speaker.underruns,
+                request=request,
+            )
+        )
+
+    def _next_request(self) -> int:
+        self._requests += 1
+        return self._requests
+
+    def _send(self, message: ClientMessage) -> None:
+        self.line.put(encode(message))
+
+    def _over(self, reason: str) -> None:
+        self.reason = reason
+        self.ended.set()
+        self._news.set()
+        self._played.set()
+        self._all_said.set()

@@ -1,0 +1,291 @@
+"""A loudspeaker made of arithmetic: what is heard, and when, to the sample.
+
+It plays nothing.  Each piece of audio gets its start when it arrives, so that everything else (how
+far an utterance was played, what a cut leaves) is computed from the time it is asked at.  Its own
+time stands still while it is held; only what it tells others is in the time of the clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal, final
+
+from ..playout._fades import Fade, fades_of
+
+POSITION_EVERY_S = 0.1
+"""Time between two reports of the position, in which a clock drifts by nothing: what happens to the
+player in between (a start, an end, a gap, a hold, a cut) it tells at once."""
+
+_CLOSE_S = 1e-9
+"""What differences of times are off by; nothing that is heard."""
+
+ReportKind = Literal["start", "position", "done", "underrun", "flushed"]
+
+
+@dataclass(slots=True)
+class Heard:
+    """Audio that left the loudspeaker without a gap."""
+
+    at_s: float
+    """When its first sample did, in seconds of trio's clock."""
+    utterance: int
+    pcm: bytearray
+    """PCM16 little-endian mono at the loudspeaker's rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far an utterance was played."""
+
+    kind: ReportKind
+    utterance: int
+    played_ms: float
+    queued_ms: float
+
+
+@final
+class Loudspeaker:
+    """Plays audio by utterance, with a small buffer before each start.
+
+    Attributes:
+        underruns: Times it ran out of audio inside an utterance.
+        dropped_bytes: Audio that came at or below a fence, or was cut by one.
+    """
+
+    def __init__(self, sample_rate_hz: int = 24_000, buffer_s: float = 0.06) -> None:
+        """Set it up, silent.
+
+        Args:
+            sample_rate_hz: The rate of all audio.
+            buffer_s: Seconds between the first piece of an utterance and its first sound, and
+                again after an underrun.
+        """
+        self.underruns = 0
+        self.dropped_bytes = 0
+        self._rate = sample_rate_hz
+        self._buffer_s = buffer_s
+        self._heard: list[Heard] = []
+        self._free_at_s = -math.inf
+        self._fence = -1
+        self._complete: set[int] = set()
+        self._untold: deque[Heard] = deque()
+        self._current: Heard | None = None
+        self._starved: int | None = None
+        self._next_position_s = math.inf
+        self._holds: list[tuple[float, float]] = []
+        self._held_at_s: float | None = None
+        self._behind_s = 0.0
+
+    def feed(self, utterance: int, pcm: bytes, now_s: float) -> None:
+        """Take audio, to be played behind all that is there.
+
+        Args:
+            utterance: Its utterance; audio at or below the fence is dropped.
+            pcm: PCM16 little-endian mono, any even length.
+            now_s: The time.
+        """
+        if utterance <= self._fence:
+            self.dropped_bytes += len(pcm)
+            return
+        if not pcm:
+            return
+        now_s = self._own_s(now_s)
+        last = self._heard[-1] if self._heard else None
+        start_s = self._free_at_s
+        if start_s <= now_s:
+            start_s = now_s + self._buffer_s
+            last = None
+        if last is None or last.utterance != utterance:
+            last = Heard(start_s, utterance, bytearray())
+            self._heard.append(last)
+            self._untold.append(last)
+        last.pcm += pcm
+        self._free_at_s = self._end_of(last)
+
+    def end(self, utterance: int) -> None:
+        """Take note that no more audio of an utterance will come."""
+        self._complete.add(utterance)
+
+    def clear(self, fence: int, now_s: float) -> Report:
+        """Stop at once: drop all audio of utterances up to and including ``fence``.
+
+        Args:
+            fence: The number of an utterance.
+            now_s: The time.
+
+        Returns:
+            What was played of the utterance that was cut, or of the fence's if none was.
+        """
+        told_s, now_s = now_s, self._own_s(now_s)
+        self._fence = max(self._fence, fence)
+        cut = self._speaking_below(fence)
+        queued = self._queued_bytes(now_s, fence)
+        for span in self._heard:
+            if span.utterance <= fence:
+                del span.pcm[self._played_bytes(span, now_s) :]
+        self._heard = [span for span in self._heard if span.pcm]
+        self._untold = deque(span for span in self._untold if span.utterance > fence)
+        self.dropped_bytes += queued
+        self._free_at_s = self._end_of(self._heard[-1]) if self._heard else -math.inf
+        return Report("flushed", cut, self.played_ms(cut, told_s), self._ms(queued))
+
+    def hold(self, on: bool, now_s: float) -> Report | None:
+        """Stop at the sample that is being heard and lose nothing, or go on with it.
+
+        Args:
+            on: False: go on.
+            now_s: The time.
+
+        Returns:
+            Where it was stopped; None if nothing was being heard, or it goes on.
+        """
+        if on == (self._held_at_s is not None):
+            return None
+        own_s = self._own_s(now_s)
+        if not on:
+            assert self._held_at_s is not None  # it is held
+            self._behind_s = now_s - own_s
+            self._holds.append((own_s, self._behind_s))
+            self._held_at_s = None
+            return None
+        heard = next(
+            (span for span in self._heard if span.at_s <= own_s < self._end_of(span)), None
+        )
+        if heard is None:
+            self._held_at_s = own_s
+            return None
+        # Between two samples it has no place to stop.
+        played = self._played_bytes(heard, own_s)
+        self._held_at_s = heard.at_s + played / 2 / self._rate
+        queued = self._queued_bytes(own_s, heard.utterance)
+        played_ms = self.played_ms(heard.utterance, now_s)
+        return Report("position", heard.utterance, played_ms, self._ms(queued))
+
+    def _speaking_below(self, fence: int) -> int:
+        """Return the utterance that a fence cuts, and forget that it was being played."""
+        speaking = self._starved if self._current is None else self._current.utterance
+        if speaking is None or speaking > fence:
+            return fence
+        self._current = self._starved = None
+        return speaking
+
+    def heard(self, now_s: float) -> list[Heard]:
+        """Return what was heard until now, in order; copies that do not change.
+
+        Args:
+            now_s: The time.
+        """
+        now_s = self._own_s(now_s)
+        spans = []
+        for span in self._heard:
+            length = self._played_bytes(span, now_s)
+            if length:
+                spans += self._between_holds(Heard(span.at_s, span.utterance, span.pcm[:length]))
+        return spans
+
+    def fades(self, now_s: float) -> list[Fade]:
+        """Return what was added until now to what was `heard`, so that no edge of it clicks.
+
+        Args:
+            now_s: The time.
+        """
+        latest_s = now_s - 1 / self._rate  # what is being heard has no end yet
+        return [fade for fade in fades_of(self.heard(now_s), self._rate) if fade.at_s <= latest_s]
+
+    def played_ms(self, utterance: int, now_s: float) -> float:
+        """Return how much of an utterance was heard until now, in milliseconds."""
+        now_s = self._own_s(now_s)
+        spans = (span for span in self._heard if span.utterance == utterance)
+        return self._ms(sum(self._played_bytes(span, now_s) for span in spans))
+
+    # --- reports --------------------------------------------------------------------------------
+
+    def reports(self, now_s: float) -> list[Report]:
+        """Return the reports that are due, in order; each is returned once.
+
+        Args:
+            now_s: The time; never before that of an earlier call.
+        """
+        own_s = self._own_s(now_s)
+        due: list[Report] = []
+        while (step := self._next_step(own_s)) is not None and step[0] <= own_s + _CLOSE_S:
+            due.append(self._tell(*step, now_s))
+        return due
+
+    def next_report_s(self, now_s: float) -> float:
+        """Return when the next report is due if nothing else comes, or infinity."""
+        own_s = self._own_s(now_s)
+        step = self._next_step(own_s)
+        if step is None or (self._held_at_s is not None and step[0] > own_s + _CLOSE_S):
+            return math.inf
+        return step[0] + self._behind_s if self._held_at_s is None else now_s
+
+    def _next_step(self, now_s: float) -> tuple[float, ReportKind, int] | None:
+        if self._current is None:
+            return self._step_between(now_s)
+        utterance = self._current.utterance
+        end_s = self._end_of(self._current)
+        if self._next_position_s < end_s:
+            return self._next_position_s, "position", utterance
+        goes_on = bool(self._untold) and self._untold[0].utterance == utterance
+        over = utterance in self._complete and not goes_on
+        return end_s, "done" if over else "underrun", utterance
+
+    def _step_between(self, now_s: float) -> tuple[float, ReportKind, int] | None:
+        coming = self._untold[0] if self._untold else None
+        if self._starved is not None:
+            if coming is not None and coming.utterance == self._starved:
+                return coming.at_s, "position", coming.utterance
+            if self._starved in self._complete:
+                return now_s, "done", self._starved
+        return None if coming is None else (coming.at_s, "start", coming.utterance)
+
+    def _tell(self, at_s: float, kind: ReportKind, utterance: int, now_s: float) -> Report:
+        if kind in ("done", "underrun"):
+            self.underruns += kind == "underrun"
+            self._starved = utterance if kind == "underrun" else None
+            self._current = None
+        else:
+            if self._current is None:
+                self._current = self._untold.popleft()
+                self._starved = None
+            self._next_position_s = at_s + POSITION_EVERY_S
+        queued = self._queued_bytes(self._own_s(now_s), utterance)
+        return Report(kind, utterance, self.played_ms(utterance, now_s), self._ms(queued))
+
+    # --- arithmetic -----------------------------------------------------------------------------
+
+    def _own_s(self, now_s: float) -> float:
+        """Return a time by the player's own clock, which has stood still while it was held."""
+        return now_s - self._behind_s if self._held_at_s is None else self._held_at_s
+
+    def _between_holds(self, span: Heard) -> list[Heard]:
+        """Return a span in the parts in which it was heard, at the times of the caller's clock."""
+        parts, behind_s = [], 0.0
+        for held_at_s, then_behind_s in self._holds:
+            before = self._played_bytes(span, held_at_s)
+            if before:
+                part = Heard(span.at_s + behind_s, span.utterance, span.pcm[:before])
+                parts.append(part)
+                span = Heard(held_at_s, span.utterance, span.pcm[before:])
+            behind_s = then_behind_s
+        if span.pcm:
+            parts.append(Heard(span.at_s + behind_s, span.utterance, span.pcm))
+        return parts
+
+    def _end_of(self, span: Heard) -> float:
+        return span.at_s + len(span.pcm) / 2 / self._rate
+
+    def _played_bytes(self, span: Heard, now_s: float) -> int:
+        # A thousandth of a sample: the clock's own rounding must not cost one.
+        samples = math.floor((now_s - span.at_s) * self._rate + 0.001)
+        return min(max(samples, 0) * 2, len(span.pcm))
+
+    def _queued_bytes(self, now_s: float, fence: int) -> int:
+        spans = (span for span in self._heard if span.utterance <= fence)
+        return sum(len(span.pcm) - self._played_bytes(span, now_s) for span in spans)
+
+    def _ms(self, length: int) -> float:
+        return round(length / 2 / self._rate * 1000, 3)

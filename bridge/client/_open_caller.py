@@ -1,0 +1,325 @@
+"""A caller in Python: speaks, hears and types over the native protocol.
+
+It keeps a simulated loudspeaker that plays in real time on trio's clock, so that a program can say
+to the sample what a person at its place would have heard.
+"""
+
+from __future__ import annotations
+
+import math
+import ssl as ssl_module
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import trio
+
+from ..playout._fades import Fade as Fade
+from ..server._handle_messages import Description as Description
+from ..server._handle_messages import SnapshotMessage as SnapshotMessage
+from ..server._handle_messages import VerbReceipt as VerbReceipt
+from ..server._handle_messages import VerbSettled as VerbSettled
+from ..server._line_messages import Resumed as Resumed
+from ..server._native import AgentFrame as AgentFrame
+from ..server._native import Clear as Clear
+from ..server._native import Cut as Cut
+from ..server._native import Ended as Ended
+from ..server._native import ErrorMessage as ErrorMessage
+from ..server._native import Hello as Hello
+from ..server._native import Hold as Hold
+from ..server._native import OtherEvent as OtherEvent
+from ..server._native import Pong as Pong
+from ..server._native import ServerMessage as ServerMessage
+from ..server._native import Spoken as Spoken
+from ..server._native import State as State
+from ..server._native import Transcript as Transcript
+from ..server._native import UtteranceEnd as UtteranceEnd
+from ..server._native import decode_server, encode
+from ..server._outbox import Outbox
+from ..server._watch_messages import Seen as Seen
+from ..server._watch_messages import Watching as Watching
+from ..server._wire import ProtocolViolation
+from ..websocket import ConnectionClosed, HandshakeRefused, WebSocket, open_websocket
+from ._caller import FRAME_S as FRAME_S
+from ._caller import Arrival as Arrival
+from ._caller import Caller as Caller
+from ._caller import CallOver as CallOver
+from ._caller import Frames as Frames
+from ._caller import Received as Received
+from ._caller import Spoke as Spoke
+from ._loudspeaker import Heard as Heard
+from ._reconnect import CallerLine, pauses
+
+__all__ = [
+    "AgentFrame",
+    "Arrival",
+    "CallOver",
+    "CallRefused",
+    "Caller",
+    "Clear",
+    "Cut",
+    "Description",
+    "Ended",
+    "ErrorMessage",
+    "FRAME_S",
+    "Fade",
+    "Frames",
+    "Heard",
+    "Hello",
+    "Hold",
+    "OtherEvent",
+    "Pong",
+    "Received",
+    "Resumed",
+    "Seen",
+    "ServerMessage",
+    "SnapshotMessage",
+    "Spoken",
+    "Spoke",
+    "State",
+    "Transcript",
+    "UtteranceEnd",
+    "VerbReceipt",
+    "VerbSettled",
+    "Watching",
+    "open_caller",
+]
+
+GOODBYE_S = 2.0
+"""Longest time that leaving may take."""
+
+FINAL = ("unauthorized", "forbidden")
+"""What a server answers that will not change its mind soon."""
+
+
+class CallRefused(ConnectionError):
+    """The server refused the call.
+
+    Attributes:
+        code: Its error code, such as ``server_full`` or ``thread_in_use``; None if it gave none.
+    """
+
+    def __init__(self, code: str | None, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@asynccontextmanager
+async def open_caller(
+    url: str,
+    *,
+    mode: Literal["audio", "text"] = "audio",
+    token: str | None = None,
+    origin: str | None = None,
+    thread: str | None = None,
+    reconnect: bool = True,
+    microphone: Frames | None = None,
+    buffer_s: float = 0.06,
+    ssl: ssl_module.SSLContext | None = None,
+    stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+) -> AsyncIterator[Caller]:
+    """Call a server; leaving the block hangs up.
+
+    In audio mode the microphone is open all the time.  A line that drops ends nothing: the caller
+    dials again, and the call goes on where it was.
+
+    Args:
+        url: The server's address, ``ws://host:port/ws`` or the ``http://host:port/`` of its page.
+        mode: ``text`` for a caller who reads and types.
+        token: The server's bearer token, if it asks for one.
+        origin: Origin header to send; None sends none, as programs do.
+        thread: Names the conversation to go on with, where the app lets callers name one; None
+            begins a new one.
+        reconnect: False ends the call when its line drops.
+        microphone: Gives each frame that is sent.  None means one that sends what
+            ``Caller.speak`` is given, and silence where nothing is said.
+        buffer_s: Seconds between the first audio of an utterance and its first sound.
+        ssl: Context for TLS; None takes the default for ``wss://`` and ``https://``.
+        stream: A connection to use instead of opening one; or a function that opens one, without
+            which a line that drops cannot be replaced.
+
+    Raises:
+        ValueError: `url` is none of a call, or a microphone was given in text mode.
+        OSError: The server cannot be reached.
+        CallRefused: It refused the call; a ConnectionError, with the server's reason.
+        ConnectionError: What answers is no server of this protocol.
+    """
+    if microphone is not None and mode != "audio":
+        raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
+    way = _Way(url, mode, thread, token, origin, ssl, stream, reconnect)
+    scope = trio.CancelScope()
+    error: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        try:
+            caller: Caller = await nursery.start(_hold_call, way, scope, mode, microphone, buffer_s)
+            try:
+                yield caller
+            finally:
+                with trio.move_on_after(GOODBYE_S, shield=True):
+                    caller.hang_up()
+                    await caller.ended.wait()
+        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery and its group
+            error = caught
+        finally:
+            scope.cancel(reason="the caller left")
+    if error is not None:
+        raise error
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How to dial a server."""
+
+    url: str
+    mode: str
+    thread: str | None
+    token: str | None
+    origin: str | None
+    ssl: ssl_module.SSLContext | None
+    stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None
+    reconnect: bool
+
+    def __post_init__(self) -> None:
+        _call_url(self.url, {})
+
+    @property
+    def can_redial(self) -> bool:
+        """Whether another connection can be opened."""
+        return self.reconnect and (self.stream is None or callable(self.stream))
+
+    @asynccontextmanager
+    async def dial(self, outbox: Outbox, *, resume: bool = False) -> AsyncIterator[WebSocket]:
+        """Open a connection that sends what an outbox has; leaving the block closes it."""
+        query = {"mode": self.mode, "thread": self.thread, "resume": "1" if resume else None}
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        stream = await self.stream() if callable(self.stream) else self.stream
+        try:
+            async with open_websocket(
+                _call_url(self.url, query),
+                headers=headers,
+                origin=self.origin,
+                ssl=self.ssl,
+                proxy=None,
+                max_size=None,
+                close_s=GOODBYE_S,
+                stream=stream,
+                source=outbox,
+            ) as websocket:
+                yield websocket
+        except HandshakeRefused as refused:
+            raise _refusal(refused) from refused
+
+
+async def _hold_call(
+    way: _Way,
+    scope: trio.CancelScope,
+    mode: str,
+    microphone: Frames | None,
+    buffer_s: float,
+    task_status: trio.TaskStatus[Caller],
+) -> None:
+    with scope:
+        outbox = Outbox()
+        async with way.dial(outbox) as websocket:
+            hello = await _greeting(websocket)
+            caller = Caller(
+                CallerLine(outbox, hello),
+                hello,
+                has_audio=mode == "audio",
+                microphone=microphone,
+                buffer_s=buffer_s,
+            )
+            async with trio.open_nursery() as nursery:
+                if mode == "audio":
+                    nursery.start_soon(caller.run_microphone)
+                nursery.start_soon(caller.run_reports)
+                nursery.start_soon(caller.run_pings)
+                # The line outlives the owner's cancellation, so that a goodbye can be said.
+                scope.shield = True
+                task_status.started(caller)
+                await _carry(caller, websocket)
+                while caller.reason is None:
+                    await _redial(way, caller)
+                nursery.cancel_scope.cancel()
+
+
+async def _carry(caller: Caller, websocket: WebSocket) -> None:
+    """Receive until the connection closes."""
+    if await caller.listen(websocket):
+        websocket.connection.cut()  # it may have been dropped on purpose
+        caller.lose_line(websocket.connection.close_code)
+
+
+async def _redial(way: _Way, caller: Caller) -> None:
+    """Dial again until the line is back, and carry the call; or end it."""
+    until_s = trio.current_time() + caller.line.resume_s
+    if way.can_redial and caller.line.can_resume:
+        for pause_s in pauses():
+            await trio.sleep(pause_s)
+            if trio.current_time() >= until_s:
+                break
+            if await _try_again(way, caller, until_s):
+                return
+    caller.end("disconnected")
+
+
+async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
+    """Dial once, and carry the call if the server goes on with it.
+
+    Returns:
+        Whether the server has answered.
+    """
+    try:
+        with trio.move_on_at(until_s) as patience:
+            outbox = Outbox()
+            async with way.dial(outbox, resume=True) as websocket:
+                outbox.put(encode(caller.asks()))
+                answer = decode_server(await websocket.receive())
+                if not isinstance(answer, Resumed):
+                    caller.end(answer.code if isinstance(answer, ErrorMessage) else "disconnected")
+                    return True
+                patience.deadline = math.inf
+                caller.go_on(outbox, answer)
+                await _carry(caller, websocket)
+                return True
+    except CallRefused as refused:
+        if refused.code in FINAL:
+            caller.end(refused.code)
+            return True
+    except OSError:
+        pass  # nobody there, or gone again: the next try is due soon
+    return False
+
+
+async def _greeting(websocket: WebSocket) -> Hello:
+    try:
+        message = decode_server(await websocket.receive())
+    except ConnectionClosed as closed:
+        raise ConnectionError("the server closed the call before its hello") from closed
+    if isinstance(message, ErrorMessage):
+        raise CallRefused(message.code, message.message)
+    if not isinstance(message, Hello):
+        raise ConnectionError(f"the server said {message!r} before its hello")
+    return message
+
+
+def _refusal(refused: HandshakeRefused) -> CallRefused:
+    body = refused.body.decode(errors="replace").strip()
+    try:
+        error = decode_server(body)
+    except ProtocolViolation:
+        error = None
+    code = error.code if isinstance(error, ErrorMessage) else None
+    return CallRefused(code, f"the server refused the call with status {refused.status}: {body}")
+
+
+def _call_url(url: str, query: Mapping[str, str | None]) -> str:
+    parts = urlsplit(url)
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
+    if scheme not in ("ws", "wss"):
+        raise ValueError(f"url: {url!r} starts with neither ws:// nor http:// (or wss, https)")
+    path = parts.path if parts.path.strip("/") else "/ws"
+    own = urlencode({name: value for name, value in query.items() if value is not None})
+    return urlunsplit((scheme, parts.netloc, path, "&".join(filter(None, (parts.query, own))), ""))

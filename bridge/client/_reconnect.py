@@ -1,0 +1,120 @@
+"""What a caller keeps while its line drops and comes back: counts, tokens, what was not sent."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import final
+
+from ..server._backlog import Backlog
+from ..server._line_messages import Greeting, Resume, Resumed
+from ..server._native import AgentFrame, ServerMessage
+from ..server._outbox import Outbox
+from ..websocket import Data
+from ._loudspeaker import Report
+
+FIRST_PAUSE_S = 0.25
+LONGEST_PAUSE_S = 2.0
+"""Pauses between two tries double up to this: short enough for a person who waits."""
+
+TOO_BIG = 1009
+"""Close code of a server that was sent more than it reads (RFC 6455, section 7.4.1)."""
+
+
+@final
+class CallerLine:
+    """The sending side of a caller, over more than one connection.
+
+    Attributes:
+        received: How many messages but audio and greetings have come.
+        resumes: How often the call went on over another connection.
+        is_up: Whether there is a connection now.
+        resume_s: For how long the server waits for this caller to come back.
+    """
+
+    def __init__(self, outbox: Outbox, greeting: Greeting) -> None:
+        """Begin with a connection.
+
+        Args:
+            outbox: Of that connection.
+            greeting: The server's first message on it.
+        """
+        self.resumes = 0
+        self.is_up = True
+        self.resume_s = greeting.resume_s
+        self._token = greeting.resume
+        self._backlog = Backlog(Outbox)
+        self._backlog.begin(outbox)
+        self.received = 0
+        self._utterance: int | None = None
+        self._audio_bytes = 0
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the server lets this caller come back."""
+        return self._token is not None
+
+    def put(self, data: Data) -> None:
+        """Send a message, now or once the line is back; audio is lost in between."""
+        if self.is_up or isinstance(data, str):
+            self._backlog.put(data)
+
+    def note(self, message: ServerMessage) -> None:
+        """Count a message that came."""
+        if not isinstance(message, AgentFrame):
+            self.received += not isinstance(message, Greeting)
+            return
+        if message.utterance != self._utterance:
+            self._utterance, self._audio_bytes = message.utterance, 0
+        self._audio_bytes += len(message.pcm)
+
+    def lose(self, close_code: int | None) -> None:
+        """Take note that the connection is gone.
+
+        Args:
+            close_code: Why.
+        """
+        self.is_up = False
+        self._backlog.leave()
+        if close_code == TOO_BIG:
+            self._backlog.forget()  # sent again, it would only end the next line
+
+    def asks(self, stopped_at: Report | None) -> Resume:
+        """Return the message that goes on with the call.
+
+        Args:
+            stopped_at: What was playing when the line was lost.
+        """
+        assert self._token is not None  # can_resume was asked
+        return Resume(
+            token=self._token,
+            received=self.received,
+            utterance=self._utterance,
+            audio_bytes=self._audio_bytes,
+            playing=None if stopped_at is None else stopped_at.utterance,
+            played_ms=0.0 if stopped_at is None else stopped_at.played_ms,
+        )
+
+    def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
+        """Send over another connection, first what the server has not got.
+
+        Args:
+            outbox: Of that connection.
+            resumed: The server's first message on it.
+        """
+        self._backlog.send_again(outbox, resumed.received)
+        self._token = resumed.resume
+        self.resumes += 1
+        self.is_up = True
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds to wait before each try: none, then longer, each with some luck in it.
+
+    Luck, because all the callers of a server lose their lines in the same moment.
+    """
+    yield 0.0
+    pause_s = FIRST_PAUSE_S
+    while True:
+        yield pause_s * random.uniform(0.5, 1.0)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

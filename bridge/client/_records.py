@@ -1,0 +1,54 @@
+"""What a caller keeps of a call: messages, arrivals of audio, and what it said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ..server._native import ServerMessage
+
+M = TypeVar("M", bound=ServerMessage)
+
+
+class CallOver(Exception):
+    """The call ended while something of it was awaited.
+
+    Attributes:
+        reason: Why it ended.
+    """
+
+    def __init__(self, reason: str, awaited: str) -> None:
+        super().__init__(f"the call ended ({reason!r}) while waiting for {awaited}")
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Received(Generic[M]):
+    """A message of the server and when it came."""
+
+    at_s: float
+    """In seconds of trio's clock."""
+    number: int
+    """Its place in ``Caller.received``."""
+    message: M
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A piece of the agent's audio as it came from the network."""
+
+    at_s: float
+    """In seconds of trio's clock."""
+    utterance: int
+    length: int
+    """In samples."""
+
+
+@dataclass(slots=True)
+class Spoke:
+    """What the caller said without a break."""
+
+    at_s: float
+    """When the first frame was sent."""
+    pcm: bytearray
+    """PCM16 little-endian mono 16 kHz."""

@@ -1,0 +1,128 @@
+"""What a call is doing, in one word, told whenever it changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from bargein.routes import Message
+
+from .._verbs import TurnPhase
+from ..events import (
+    AgentStartedSpeaking,
+    AgentStoppedSpeaking,
+    CallEnded,
+    CallState,
+    ListeningFailed,
+    ListeningResumed,
+    StateChanged,
+    ToolCall,
+    ToolResult,
+    TranscriptionFailed,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from ._states import IllegalStep, check_step, find, illegal_steps
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from ..answers._speaking import Speaking
+    from ._control import Control
+
+
+log = structlog.get_logger()
+
+
+class StateKeeper:
+    """Follows a call's state, and tells each change."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.state: CallState = "idle"
+        self.number = 0
+        self.since_s = trio.current_time()
+        self.listening_error = ""
+        """Why the caller cannot be heard; empty while it can."""
+        self.user_speaks: bool = False
+        self.is_closed: bool = False
+        self._tools: list[Message] = []
+        router = call.router
+        about_user = [UserStartedSpeaking, UserStoppedSpeaking, TranscriptionFailed]
+        router.add_sink(self._user, about_user)
+        router.add_sink(self._tool, [ToolCall, ToolResult])
+        router.add_sink(self._agent, [AgentStartedSpeaking, AgentStoppedSpeaking])
+        router.add_sink(self._listening, [ListeningFailed, ListeningResumed])
+        router.add_sink(self._over, CallEnded)
+
+    def _user(self, message: Message) -> None:
+        self.user_speaks = isinstance(message.event, UserStartedSpeaking)
+        self._call.touch_state()
+
+    def _tool(self, message: Message) -> None:
+        if isinstance(message.event, ToolCall):
+            self._tools.append(message)
+        else:
+            calls = [call for call in self._tools if call.event.id == message.event.id]
+            self._tools = [call for call in self._tools if call not in calls[:1]]
+        self._call.touch_state()
+
+    def _agent(self, _: Message) -> None:
+        self._call.touch_state()
+
+    def _listening(self, message: Message) -> None:
+        failed = isinstance(message.event, ListeningFailed)
+        self.listening_error = message.event.error if failed else ""
+        self._call.touch_state()
+
+    def _over(self, _: Message) -> None:
+        self.is_closed = True
+        self._call.touch_state()
+
+    def update(self) -> None:
+        """Work out the state, and tell it if it has changed; an illegal step is not made."""
+        state = find(self)
+        if state == self.state:
+            return
+        try:
+            check_step(self.state, state, self.control.under_way)
+        except IllegalStep as error:
+            illegal_steps.append(error)
+            self._call.router.caught(error)
+            log.exception("illegal_step")
+            return
+        self.state = state
+        self.since_s = trio.current_time()
+        self.number += 1
+        changed = StateChanged(state=state, number=self.number)
+        self._call.router.publish_detached(changed, "call")
+
+    def work(self) -> TurnPhase:
+        """Return what the answer that is generated is at; ``idle`` if none is."""
+        if not self.speaking.is_generating:
+            return "idle"
+        turn = self.control.target()
+        phase = "thinking" if turn is None else turn.phase
+        if phase != "permission" and self._call.questions.waits_for(turn):
+            return "input"
+        if phase in ("permission", "tool"):
+            return phase
+        self._tools = [call for call in self._tools if not call.is_stale]
+        runs = any(call.run is None or not call.run.is_aside for call in self._tools)
+        return "tool" if runs else "thinking"
+
+    @property
+    def is_next(self) -> bool:
+        """Whether something waits to be heard, or a redirect for the step that it has cut."""
+        return self.speaking.is_pending or self.control.under_way == "redirect"
+
+    @property
+    def control(self) -> Control:
+        """The verbs of the call."""
+        return self._call.control
+
+    @property
+    def speaking(self) -> Speaking:
+        """What is said in the call."""
+        return self._call.speaking

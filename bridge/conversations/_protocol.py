@@ -1,0 +1,78 @@
+"""What a call needs from a store of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..history._entries import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadInfo:
+    """What a store tells of a thread without opening it."""
+
+    id: str
+    entries: int
+    """How many entries it has."""
+    created_s: float
+    """When its first entry was written, in Unix seconds."""
+    changed_s: float
+    """When the last call in it wrote its first entry, or closed; in Unix seconds."""
+
+
+class Thread(Protocol):
+    """One conversation that is open for one call."""
+
+    @property
+    def id(self) -> str:
+        """Names it in its store."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What it held when it was opened, repaired; times are in seconds of trio's clock, and may
+        be below zero."""
+
+    on_trouble: Callable[[str], None] | None
+    """Told in words, for a person, that entries cannot be saved; once for each time this begins,
+    and at once if it has begun before this was set."""
+
+    def write(self, index: int, entry: Entry) -> None:
+        """Save an entry before returning; never waits for long and never raises.
+
+        What cannot be saved now is kept and saved later, in order.
+
+        Args:
+            index: Its place in the history; one that was written before is written over.
+            entry: The entry.
+        """
+
+
+class Threads(Protocol):
+    """A store of conversations, shared by all calls."""
+
+    def open_thread(self, id: str) -> AbstractAsyncContextManager[Thread]:
+        """Open a thread, a new one if there is none; leaving the block closes it.
+
+        Args:
+            id: Names it.
+
+        Raises:
+            ThreadBusyError: It is open already.
+            ThreadError: It cannot be read by this version.
+        """
+
+    async def list(self) -> Sequence[ThreadInfo]:
+        """Return all threads, the one that changed last first."""
+
+    async def delete(self, id: str) -> None:
+        """Forget a thread for ever; one that does not exist is no error.
+
+        Args:
+            id: Names it.
+
+        Raises:
+            ThreadBusyError: It is open.
+        """

@@ -1,0 +1,171 @@
+"""The store of threads that is used by default: a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from os import PathLike
+from pathlib import Path
+
+import trio
+
+from ._database import Database
+from ._errors import ThreadBusyError, ThreadError
+from ._lock import ThreadLock
+from ._protocol import ThreadInfo
+from ._records import from_record, with_additions
+from ._sqlite_conversation import ReadEntry, SqliteThread
+
+CLOSE_S = 5.0
+"""How long closing a thread may take: one more try to save what is left, and a last sync."""
+
+MAX_ID_CHARS = 256
+
+
+class SqliteThreads:
+    """Keeps conversations in a SQLite file, which several processes may share.
+
+    A thread is open in one call at a time, in one process.  The file opens with the first call and
+    closes with the last.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Make a store.
+
+        Args:
+            path: The file; made with the first conversation.  Beside it lie its log
+                (``-wal``, ``-shm``) and a folder of locks (``-locks``), all on a local disk.
+        """
+        self._path = Path(path)
+        self._database = Database(self._path)
+        self._gate = trio.Lock()
+        self._users = 0
+
+    @asynccontextmanager
+    async def open_thread(self, id: str) -> AsyncIterator[SqliteThread]:
+        """Open a thread, a new one if there is none; leaving the block closes it.
+
+        A file that cannot be opened or read does not keep the call from going on: the thread is
+        empty then, tells its trouble, and what is said is added to the file once it can be.
+
+        Args:
+            id: Names it, 1 to 256 characters.
+
+        Raises:
+            ThreadBusyError: It is open already, in this process or another one.
+            ThreadError: A newer version has written it.
+            ValueError: The id is empty or too long, or no text.
+        """
+        _check(id)
+        thread = SqliteThread(id, self._database, self._attach, trio_began_s=_trio_began_s())
+        async with self._gate:
+            self._users += 1
+        try:
+            await thread.attach()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(thread.tend, name="thread")
+                yield thread
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.move_on_after(CLOSE_S, shield=True):
+                await self._close(thread)
+
+    async def list(self) -> list[ThreadInfo]:
+        """Return all threads, the one that changed last first.
+
+        Raises:
+            ThreadError: The file cannot be read.
+        """
+        try:
+            return await trio.to_thread.run_sync(self._database.list)
+        except sqlite3.Error as error:
+            raise ThreadError(f"{str(self._path)!r} cannot be read: {error}") from error
+
+    async def delete(self, id: str) -> None:
+        """Forget a thread for ever; one that does not exist is no error.
+
+        Args:
+            id: Names it.
+
+        Raises:
+            ThreadBusyError: It is open in a call.
+            ThreadError: The file cannot be written to.
+        """
+        _check(id)
+        try:
+            await trio.to_thread.run_sync(self._delete, id)
+        except (sqlite3.Error, OSError) as error:
+            raise ThreadError(f"the thread {id!r} cannot be deleted: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"SqliteThreads({str(self._path)!r})"
+
+    # --- how ------------------------------------------------------------------------------------
+
+    def _delete(self, id: str) -> None:
+        if not self._path.exists():
+            return
+        lock = self._lock(id)
+        try:
+            self._database.delete(id)
+        finally:
+            lock.release()
+
+    def _lock(self, id: str) -> ThreadLock:
+        try:
+            return ThreadLock(self._path, id)
+        except BlockingIOError:
+            raise ThreadBusyError(id) from None
+
+    async def _attach(self, thread: SqliteThread) -> None:
+        """Lock a thread and read it.
+
+        Raises:
+            sqlite3.Error, OSError: It cannot be locked or read now.
+        """
+        async with self._gate:
+            await trio.to_thread.run_sync(self._attach_now, thread)
+
+    def _attach_now(self, thread: SqliteThread) -> None:
+        if thread.lock is None:
+            thread.lock = self._lock(thread.id)
+        if not self._database.is_open:
+            self._database.open()
+        rows, added = self._database.load(thread.id)
+        additions: dict[int, list[str]] = {}
+        for number, _, record in added:
+            additions.setdefault(number, []).append(record)
+        read: list[ReadEntry] = []
+        for number, record in rows:
+            entry = from_record(record, thread.trio_began_s)
+            if entry is not None:
+                pieces = additions.get(number, [])
+                read.append(ReadEntry(number, with_additions(entry, pieces), len(pieces)))
+        thread.take_in(read, last=max((number for number, _ in rows), default=-1))
+
+    async def _close(self, thread: SqliteThread) -> None:
+        thread.close()
+        async with self._gate:
+            self._users -= 1
+            if not self._users:
+                await trio.to_thread.run_sync(self._database.close)
+
+
+def _check(id: str) -> None:
+    if not isinstance(id, str) or not 0 < len(id) <= MAX_ID_CHARS or not _is_text(id):
+        raise ValueError(f"a thread id is a text of 1 to {MAX_ID_CHARS} characters, not {id!r}")
+
+
+def _is_text(id: str) -> bool:
+    try:
+        id.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _trio_began_s() -> float:
+    # Wall time ties the clocks of processes together; it is read once a call.
+    return time.time() - trio.current_time()

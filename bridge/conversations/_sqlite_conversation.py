@@ -1,0 +1,267 @@
+"""One open conversation: it writes at once, and what cannot be written it keeps and tries again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import structlog
+import trio
+
+from bargein.routes._contain import CONTAINED
+
+from ..history._entries import Entry
+from ..history._repair import repair
+from ._database import Database
+from ._errors import ThreadError
+from ._growing import GrowingAnswers
+from ._lock import ThreadLock
+from ._records import to_record
+
+log = structlog.get_logger()
+
+FIRST_RETRY_S = 0.01
+MAX_RETRY_S = 5.0
+"""How long the writer waits between two tries: from the first, twice as long each time, to this."""
+BUSY_S = 1.0
+"""How long others may write before it is called a trouble; their writes take milliseconds."""
+MAX_KEPT = 10_000
+"""How many entries are kept that cannot be written: some 5 MB, a day of talk."""
+SAVE_ROWS = 200
+"""How many entries are written in one step of the event loop, some 2 ms."""
+
+
+class ReadEntry(NamedTuple):
+    """An entry that was read from the file."""
+
+    number: int
+    """Its number there."""
+    entry: Entry
+    additions: int
+    """How many additions to it lie there; they are in `entry` already."""
+
+
+class SqliteThread:
+    """A conversation that is open for one call.  Made by ``SqliteThreads.open_thread()``.
+
+    Attributes:
+        id: Names it.
+        entries: What it held, repaired; times are in seconds of trio's clock.
+        lock: Held while it is open; ``None`` where the disk does not let it be taken.
+        trio_began_s: The Unix time at which trio's clock stood at 0.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        database: Database,
+        attach: Callable[[SqliteThread], Awaitable[None]],
+        *,
+        trio_began_s: float,
+    ) -> None:
+        self.id = id
+        self.entries: tuple[Entry, ...] = ()
+        self.lock: ThreadLock | None = None
+        self.trio_began_s = trio_began_s
+        self._database = database
+        self._attach = attach
+        self._is_attached = False
+        self._is_closed = False
+        self._is_listed = False
+        self._numbers: list[int] = []
+        self._next = 0
+        self._kept: dict[int, Entry] = {}
+        self._answers = GrowingAnswers()
+        self._woken = trio.Event()
+        self._trouble = ""
+        self._on_trouble: Callable[[str], None] | None = None
+
+    @property
+    def on_trouble(self) -> Callable[[str], None] | None:
+        """Told in words that entries cannot be saved, once for each time this begins."""
+        return self._on_trouble
+
+    @on_trouble.setter
+    def on_trouble(self, told: Callable[[str], None] | None) -> None:
+        self._on_trouble = told
+        if self._trouble and told is not None:
+            told(self._trouble)
+
+    def write(self, index: int, entry: Entry) -> None:
+        """Save an entry before returning, or keep it until it can be saved.
+
+        Of an answer that has grown, what was added is saved, which takes as long however long the
+        answer is; it is written whole with the next entry that is new, and when the thread closes.
+
+        Args:
+            index: Its place in the history.
+            entry: The entry; one that comes after the thread was closed is lost, and logged.
+        """
+        if self._is_closed:
+            log.error("thread_entry_lost", pii_thread=self.id, index=index, closed=True)
+            return
+        if self._kept or not self._is_attached or not self._try(index, entry):
+            self._keep(index, entry)
+        if self._kept or self._database.is_due:
+            self._woken.set()
+
+    # --- for the store ----------------------------------------------------------------------------
+
+    async def attach(self) -> None:
+        """Lock and read the thread; where the disk does not let it, tell and go on without.
+
+        Raises:
+            ThreadError: It is open elsewhere, or of a newer version.
+        """
+        try:
+            await self._attach(self)
+        except (sqlite3.Error, OSError) as error:
+            self._tell(error)
+            self._woken.set()
+
+    def take_in(self, rows: Sequence[ReadEntry], last: int) -> None:
+        """Take in what is in the file.
+
+        Args:
+            rows: The entries that could be read, in order.
+            last: The highest number in the file, -1 for none.
+        """
+        self._next = last + 1
+        self._is_attached = True
+        if self._trouble:
+            return  # the call has begun without them: what it says is added behind them
+        self._numbers = [row.number for row in rows]
+        for index, row in enumerate(rows):
+            if row.additions:
+                self._answers.added(index, row.entry, row.additions)
+        self.entries = repair([row.entry for row in rows])
+        for index, entry in enumerate(self.entries):
+            if index >= len(rows) or entry != rows[index].entry:
+                self._kept[index] = entry
+
+    async def tend(self) -> None:
+        """Save what was kept, and call for checkpoints, until cancelled."""
+        while True:
+            await self._woken.wait()
+            self._woken = trio.Event()
+            await self._save_kept()
+            if self._database.is_due:
+                await self._checkpoint()
+
+    def close(self) -> None:
+        """Save what is left; what cannot be saved now is lost, and logged."""
+        self._is_closed = True
+        try:
+            if self._is_attached:
+                self._save()
+                if self._is_listed:
+                    self._write(self._answers.in_pieces, touch=True)
+        except sqlite3.Error as error:
+            log.error("thread_not_saved", pii_thread=self.id, error=str(error))
+        if self._kept:
+            log.error("thread_entries_lost", pii_thread=self.id, entries=len(self._kept))
+        if self.lock is not None:
+            self.lock.release()
+
+    # --- how ------------------------------------------------------------------------------------
+
+    async def _save_kept(self) -> None:
+        wait_s, began_s = FIRST_RETRY_S, trio.current_time()
+        while self._kept or not self._is_attached:
+            error = await self._retry()
+            if error is None:
+                break
+            if not _is_busy(error) or trio.current_time() - began_s >= BUSY_S:
+                self._tell(error)
+            await trio.sleep(wait_s)
+            wait_s = min(2 * wait_s, MAX_RETRY_S)
+        if self._trouble:
+            self._trouble = ""
+            log.info("thread_saved_again", pii_thread=self.id)
+
+    async def _retry(self) -> Exception | None:
+        try:
+            if not self._is_attached:
+                await self._attach(self)
+            self._save()
+        except (sqlite3.Error, OSError, ThreadError) as error:
+            return error
+        return None
+
+    async def _checkpoint(self) -> None:
+        try:
+            await trio.to_thread.run_sync(self._database.checkpoint)
+        except sqlite3.Error as error:
+            log.warning("thread_checkpoint_failed", error=str(error))
+
+    def _save(self) -> None:
+        while self._kept:
+            some = dict(list(self._kept.items())[:SAVE_ROWS])
+            self._write(some, touch=not self._is_listed)
+            for index in some:
+                self._kept.pop(index, None)
+
+    def _try(self, index: int, entry: Entry) -> bool:
+        try:
+            addition = self._answers.addition(index, entry)
+            if addition is None or not self._is_listed:
+                self._write({index: entry}, touch=not self._is_listed)
+            else:
+                self._database.add(self.id, (self._number(index), *addition))
+                self._answers.added(index, entry, addition[0])
+        except sqlite3.Error:
+            return False  # the task that tends to the thread tells of it, if it lasts
+        return True
+
+    def _write(self, entries: Mapping[int, Entry], *, touch: bool) -> None:
+        """Write entries whole, and with the first of a new one all that lies in pieces."""
+        if any(index >= len(self._numbers) for index in entries):
+            entries = {**self._answers.in_pieces, **entries}
+        records = self._records(entries)
+        rows = [(self._number(index), record) for index, record in records.items()]
+        merged = [self._number(index) for index in records if self._answers.has_additions(index)]
+        self._database.write(self.id, rows, merged=merged, touch=touch)
+        self._is_listed = self._is_listed or touch
+        self._answers.written({index: entries[index] for index in records})
+
+    def _records(self, entries: Mapping[int, Entry]) -> dict[int, str]:
+        records: dict[int, str] = {}
+        for index, entry in entries.items():
+            try:
+                with CONTAINED:
+                    records[index] = to_record(entry, self.trio_began_s)
+            except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
+                log.error("thread_entry_unwritable", index=index, error=type(error).__name__)
+                self._kept.pop(index, None)
+        return records
+
+    def _number(self, index: int) -> int:
+        """Return the number that an entry has in the file; half records there keep theirs."""
+        while len(self._numbers) <= index:
+            self._numbers.append(self._next)
+            self._next += 1
+        return self._numbers[index]
+
+    def _keep(self, index: int, entry: Entry) -> None:
+        if index in self._kept or len(self._kept) < MAX_KEPT:
+            self._kept[index] = entry
+        else:
+            log.error("thread_entry_lost", pii_thread=self.id, index=index, kept=len(self._kept))
+
+    def _tell(self, error: Exception) -> None:
+        if self._trouble:
+            return
+        doing = "saved" if self._is_attached else "loaded and saved"
+        self._trouble = (
+            f"the conversation {self.id!r} cannot be {doing} ({error}); it goes on, and saving is "
+            "tried again"
+        )
+        log.error("thread_trouble", pii_thread=self.id, error=str(error))
+        if self._on_trouble is not None:
+            self._on_trouble(self._trouble)
+
+
+def _is_busy(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -1,0 +1,346 @@
+"""What was said in a call: the user's words as they were, the agent's as they were heard."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import trio
+
+from .._verbs import STRENGTH
+from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
+from ._entries import AgentEntry as AgentEntry
+from ._entries import Entry as Entry
+from ._entries import InterruptionRecord as InterruptionRecord
+from ._entries import JobEntry as JobEntry
+from ._entries import NoteEntry as NoteEntry
+from ._entries import ToolEntry as ToolEntry
+from ._entries import ToolMark, as_plain
+from ._entries import ToolRecord as ToolRecord
+from ._entries import UserEntry as UserEntry
+from ._entries import directive_of as directive_of
+
+_MARKS: dict[ToolMark, int] = {"called": 0, "began": 1, "committing": 2}
+
+
+_MAX_WAITING = 256
+"""How many of the user's last words may still be given back: a chain keeps fewer waiting."""
+
+
+class History:
+    """The memory of a call, in the order in which things began.
+
+    Entries are immutable: whoever holds one holds it as it was.  A change puts a new one in its
+    place.
+
+    Attributes:
+        fence: Random, of this history alone; notes for a model are set off by it, so that nobody
+            who does not know it can write one.
+        on_change: Called with the index and the new entry in the step of each change, before
+            anything is told of it; must not raise.  ``None`` for nobody.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        """Make a history.
+
+        Args:
+            entries: What it begins with, from an earlier call of the same thread; repaired, see
+                ``bargein.conversations``.
+        """
+        self._entries: list[Entry] = list(entries)
+        self._turns: dict[int, int] = {}
+        self._calls: dict[str, list[int]] = {}
+        self._tools_of: dict[int, list[int]] = {}
+        tools = (entry for entry in self._entries if isinstance(entry, ToolEntry))
+        self._ids: dict[str, None] = {entry.call.id: None for entry in tools}
+        self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
+        self._said: deque[tuple[int, int]] = deque(maxlen=_MAX_WAITING)
+        self._loaded = len(self._entries)
+        self.fence = secrets.token_hex(6)
+        self.on_change: Callable[[int, Entry], None] | None = None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Everything so far; a snapshot that does not change."""
+        return tuple(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    @property
+    def interruptions(self) -> tuple[InterruptionRecord, ...]:
+        """The record of every turn that was cut, in order."""
+        agents = (entry for entry in self._entries if isinstance(entry, AgentEntry))
+        return tuple(entry.interruption for entry in agents if entry.interruption is not None)
+
+    @property
+    def last_turn(self) -> int:
+        """The highest number of a turn so far; 0 before the first."""
+        mine = (e.turn for e in self._entries if isinstance(e, (AgentEntry, ToolEntry)))
+        return max(mine, default=0)
+
+    # --- what is said ---------------------------------------------------------------------------
+
+    def add_user(self, content: str, message: int | None = None) -> None:
+        """Add what the user said.
+
+        Args:
+            content: The words; only white space adds nothing.
+            message: The number of the message that brought them; the same message adds nothing
+                the second time.
+        """
+        if self._is_new(message) and content.strip():
+            self._said.append((message or 0, len(self._entries)))
+            self._add(UserEntry(trio.current_time(), content))
+
+    def give_back(self, after: int, until: int) -> list[str]:
+        """Mark what the user said as given back, unanswered, and return the words of each.
+
+        Args:
+            after: The number of the last message that was answered.
+            until: The number of the last one that waited for its answer.
+        """
+        texts: list[str] = []
+        for message, index in self._said:
+            entry = self._entries[index]
+            if after < message < until and isinstance(entry, UserEntry) and not entry.is_returned:
+                self._put(index, replace(entry, is_returned=True))
+                texts.append(entry.content)
+        return texts
+
+    def keep_said(self, messages: Iterable[int]) -> None:
+        """Give back no more what the user said with these messages: it has done its work.
+
+        Args:
+            messages: Their numbers.
+        """
+        done = frozenset(messages)
+        kept = (said for said in self._said if said[0] not in done)
+        self._said = deque(kept, maxlen=_MAX_WAITING)
+
+    def add_note(self, content: str) -> None:
+        """Add a line of the developer's for the model; neither side said it."""
+        self._add(NoteEntry(trio.current_time(), content))
+
+    def add_resumed(self, step: int, note: str) -> None:
+        """Add that a turn that was paused goes on.
+
+        Args:
+            step: The step it goes on with, from 1; 0 before the first.
+            note: What the user adds to the task; empty adds nothing to the history.
+        """
+        line = " ".join(note.split())
+        if line:
+            where = f"resumed at step {step}" if step else "resumed"
+            self._add(NoteEntry(trio.current_time(), f"{where}: + {line}", kind="control"))
+
+    def set_agent(
+        self, turn: int, agent: str, generated: str, heard: str, basis: HeardBasis
+    ) -> None:
+        """Put down what an agent has generated in a turn so far, and what was heard of it."""
+        self._set_agent(turn, agent, generated, heard, basis, None)
+
+    def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
+        """Put down that a turn was cut.
+
+        There is one record for each turn.  A stronger verb takes over the record and keeps when
+        and where the turn was first cut; a weaker one changes nothing but what was heard.  The
+        record of a pause gives way to any.
+
+        Args:
+            record: The record; its tools are filled in here, now and whenever one ends.
+            agent: The name of the turn's bridge.
+        """
+        heard = (record.generated, record.heard, record.basis)
+        self._set_agent(record.turn, agent, *heard, record)
+
+    def _set_agent(
+        self,
+        turn: int,
+        agent: str,
+        generated: str,
+        heard: str,
+        basis: HeardBasis,
+        cut: InterruptionRecord | None,
+    ) -> None:
+        index = self._turns.get(turn)
+        if index is None:
+            new = AgentEntry(trio.current_time(), turn, agent, generated, heard)
+            if cut is not None:
+                new = replace(new, interruption=replace(cut, tools=self._tool_records(turn)))
+            self._turns[turn] = len(self._entries)
+            self._add(new)
+            return
+        entry = self._entries[index]
+        assert isinstance(entry, AgentEntry)
+        record = merged_records(entry.interruption, cut)
+        if record is not None:
+            tools = self._tool_records(turn)
+            record = replace(record, generated=generated, heard=heard, basis=basis, tools=tools)
+        # Made anew, not by replace(), which is slower: this comes with each piece of an answer.
+        self._put(index, AgentEntry(entry.at_s, turn, entry.agent, generated, heard, record))
+
+    # --- tools ----------------------------------------------------------------------------------
+
+    def add_tool_call(self, call: ToolCall, message: int | None = None, *, turn: int = 0) -> None:
+        """Add that a tool was called.
+
+        Args:
+            call: The call.  One whose id was used before is kept under an id of its own; its result
+                still comes under the id it was published with.
+            message: The number of the message that brought it; the same adds nothing twice.
+            turn: The turn that called it; 0 where that is not known.
+        """
+        if not self._is_new(message):
+            return
+        index = len(self._entries)
+        unique = self._unique_id(call)
+        self._ids[unique] = None
+        self._calls.setdefault(call.id, []).append(index)
+        self._tools_of.setdefault(turn, []).append(index)
+        entry = ToolEntry(
+            trio.current_time(),
+            call if unique == call.id else call.model_copy(update={"id": unique}),
+            turn=turn,
+            said_chars=self._generated_chars(turn),
+            together=self._is_together(turn),
+        )
+        self._add(entry)
+
+    def mark_tool(self, id: str, mark: ToolMark) -> None:
+        """Put down how far a tool has got, before it goes there.
+
+        What kills the process later leaves this mark: a tool that had begun then reads
+        ``effect_unknown``.
+
+        Args:
+            id: The id its call was published with; an unknown one does nothing.
+            mark: ``began`` before its body, ``committing`` before its effect; marks only rise.
+        """
+        for index in self._calls.get(id, [])[-1:]:
+            entry = self._entries[index]
+            assert isinstance(entry, ToolEntry)
+            if entry.result is None and _MARKS[mark] > _MARKS[entry.mark]:
+                self._put(index, replace(entry, mark=mark))
+
+    def add_tool_result(self, result: ToolResult, message: int | None = None) -> None:
+        """Add what a tool returned.
+
+        There is one result for each call, and others are ignored; but one that tells that a tool of
+        which nobody knew has completed after all takes the place of not knowing.
+        """
+        if not self._is_new(message):
+            return
+        for index in self._calls.get(result.id, []):
+            entry = self._entries[index]
+            assert isinstance(entry, ToolEntry)
+            if entry.result is None or _is_better(entry.result, result):
+                kept = result
+                if result.id != entry.call.id:
+                    kept = result.model_copy(update={"id": entry.call.id})
+                self._put(index, replace(entry, result=kept))
+                self._refresh_record(entry.turn)
+                return
+
+    def add_job(self, job: JobFinished, message: int | None = None) -> None:
+        """Add the result of a tool that went on in the background."""
+        if self._is_new(message):
+            kept = self._id_of_job(job.id)
+            if kept != job.id:
+                job = job.model_copy(update={"id": kept})
+            self._add(JobEntry(trio.current_time(), job))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return all entries as plain data."""
+        return [as_plain(entry) for entry in self._entries]
+
+    # --- how ------------------------------------------------------------------------------------
+
+    def _add(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        if self.on_change is not None:
+            self.on_change(len(self._entries) - 1, entry)
+
+    def _put(self, index: int, entry: Entry) -> None:
+        if entry != self._entries[index]:
+            self._entries[index] = entry
+            if self.on_change is not None:
+                self.on_change(index, entry)
+
+    def _unique_id(self, call: ToolCall) -> str:
+        base = call.id or f"call_{call.name}"
+        unique, count = base, 1
+        while unique in self._ids:
+            count += 1
+            unique = f"{base}_{count}"
+        return unique
+
+    def _id_of_job(self, id: str) -> str:
+        """Return the id that the call of a job has here."""
+        back = {entry.job.id for entry in self._entries if isinstance(entry, JobEntry)}
+        calls = (self._entries[index] for index in self._calls.get(id, ()))
+        away = (
+            entry.call.id
+            for entry in calls
+            if isinstance(entry, ToolEntry) and entry.outcome == "backgrounded"
+        )
+        return next((kept for kept in away if kept not in back), id)
+
+    def _is_together(self, turn: int) -> bool:
+        """Whether a call made now is of the same step as the one before it.
+
+        A model has seen the results of its earlier steps before it calls again.
+        """
+        last = self._entries[-1] if len(self._entries) > self._loaded else None
+        return isinstance(last, ToolEntry) and last.turn == turn and last.result is None
+
+    def _generated_chars(self, turn: int) -> int:
+        index = self._turns.get(turn)
+        entry = None if index is None else self._entries[index]
+        return len(entry.generated) if isinstance(entry, AgentEntry) else 0
+
+    def _tool_records(self, turn: int) -> tuple[ToolRecord, ...]:
+        entries = (self._entries[index] for index in self._tools_of.get(turn, ()))
+        return tuple(tool_record(entry) for entry in entries if isinstance(entry, ToolEntry))
+
+    def _refresh_record(self, turn: int) -> None:
+        index = self._turns.get(turn)
+        entry = None if index is None else self._entries[index]
+        if index is not None and isinstance(entry, AgentEntry) and entry.interruption is not None:
+            record = replace(entry.interruption, tools=self._tool_records(turn))
+            self._put(index, replace(entry, interruption=record))
+
+    def _is_new(self, message: int | None) -> bool:
+        if message is None:
+            return True
+        if message in self._seen:
+            return False
+        self._seen[message] = None
+        return True
+
+
+def tool_record(entry: ToolEntry) -> ToolRecord:
+    """Return what the record of a cut turn says of one of its tools."""
+    ran_s = 0.0 if entry.result is None else entry.result.ran_s
+    return ToolRecord(entry.call.id, entry.call.name, entry.outcome, ran_s)
+
+
+def merged_records(
+    old: InterruptionRecord | None, new: InterruptionRecord | None
+) -> InterruptionRecord | None:
+    """Return the one record of a turn that was cut twice."""
+    if old is None or new is None or old.verb == "pause":
+        return new or old
+    if STRENGTH[new.verb] <= STRENGTH[old.verb]:
+        return old
+    return replace(new, at_s=old.at_s, elapsed_s=old.elapsed_s, phase=old.phase, step=old.step)
+
+
+def _is_better(old: ToolResult, new: ToolResult) -> bool:
+    return old.outcome == "effect_unknown" and new.outcome == "completed_after_interrupt"

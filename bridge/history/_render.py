@@ -1,0 +1,320 @@
+"""How a language model is told of a conversation: as it was heard, and with every call answered.
+
+Each turn of an agent stands in one piece, where it began: its text up to a tool call, the calls of
+that step together, then their results, and so on.  What neither side said stands on the user's
+side, in a fence that names a random word; look-alikes of the fence in what people and tools say are
+made harmless, so nobody can forge one.  The system prompt is the only system message: templates of
+open models (Qwen's from 3.5 on) refuse a chat with another one further down.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._entries import (
+    AgentEntry,
+    Entry,
+    InterruptionRecord,
+    JobEntry,
+    NoteEntry,
+    ToolEntry,
+    UserEntry,
+)
+from ._prompt_texts import OUTCOME_WORDS, marker_text, pending_words
+
+ChatMessage = dict[str, Any]
+
+_GAP = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]*"
+_LOOKS_LIKE_A_FENCE = (
+    rf"(?i)[<\uff1c\ufe64]{_GAP}[/\uff0f]?{_GAP}[n\uff4e]{_GAP}[o\uff4f]{_GAP}[t\uff54]"
+    rf"{_GAP}[e\uff45]"
+    rf"{_GAP}[-_\u2010-\u2015\u2212\uff0d]"
+)
+"""The beginning of a fence, also in full-width characters and with invisible ones between.  It is
+text, which `re` compiles when it first needs it: that takes 8 ms, too much of an import."""
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""What both kinds of API take as the id of a call: Anthropic's characters, OpenAI's length."""
+_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message on the user's side: the user's words, or a note of ours in its fence."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call with its result."""
+
+    id: str
+    name: str
+    arguments: str
+    """A JSON object."""
+    result: str
+    """Never empty."""
+    error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A message of an agent: text, calls, or both."""
+
+    text: str
+    calls: tuple[Called, ...] = ()
+
+
+def as_chat(
+    entries: Iterable[Entry], system_prompt: str = "", *, fence: str, turn: int = 0
+) -> list[ChatMessage]:
+    """Return a conversation as messages for a chat model, in the style of OpenAI's API.
+
+    Args:
+        entries: What was said and done.
+        system_prompt: What the model is told first; empty for nothing.
+        fence: The word in the fence of notes, ``History.fence``.
+        turn: The turn that is being answered: its text stands as it was generated; 0 for none.
+
+    Returns:
+        Messages that are valid whatever the entries are: every call has one result right behind.
+    """
+    chat: list[ChatMessage] = []
+    if system_prompt:
+        chat.append({"role": "system", "content": system_prompt})
+    for piece in _Rendering(entries, fence, turn).pieces():
+        if isinstance(piece, Said):
+            chat.append({"role": "user", "content": piece.text})
+        else:
+            chat.extend(_step_as_chat(piece))
+    return chat
+
+
+def _step_as_chat(step: Step) -> Iterator[ChatMessage]:
+    message: ChatMessage = {"role": "assistant", "content": step.text or None}
+    if step.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in step.calls
+        ]
+    yield message
+    for call in step.calls:
+        yield {"role": "tool", "tool_call_id": call.id, "content": call.result}
+
+
+def as_anthropic(
+    entries: Iterable[Entry], system_prompt: str = "", *, fence: str, turn: int = 0
+) -> tuple[str, list[ChatMessage]]:
+    """Return a conversation as Anthropic's messages API takes it.
+
+    Args:
+        entries: What was said and done.
+        system_prompt: What the model is told first.
+        fence: The word in the fence of notes, ``History.fence``.
+        turn: The turn that is being answered, as in ``as_chat``.
+
+    Returns:
+        The system prompt, and messages of alternating roles, the user's first.
+    """
+    messages: list[ChatMessage] = []
+    for piece in _Rendering(entries, fence, turn).pieces():
+        if isinstance(piece, Said):
+            _append(messages, "user", [_text_block(piece.text)])
+            continue
+        if not messages:
+            _append(messages, "user", [_text_block(fenced("The conversation begins.", fence))])
+        said = [_text_block(piece.text)] if piece.text else []
+        _append(messages, "assistant", said + [_use_block(call) for call in piece.calls])
+        _append(messages, "user", [_result_block(call) for call in piece.calls])
+    return system_prompt, messages
+
+
+def _append(messages: list[ChatMessage], role: str, blocks: list[dict[str, Any]]) -> None:
+    if not blocks:
+        return
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"].extend(blocks)
+    else:
+        messages.append({"role": role, "content": blocks})
+
+
+def _text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _use_block(call: Called) -> dict[str, Any]:
+    arguments = json.loads(call.arguments)
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+
+
+def _result_block(call: Called) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": call.id, "content": call.result}
+    return {**block, "is_error": True} if call.error else block
+
+
+def last_messages(chat: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
+    """Return at most the last messages of a chat without parting a result from its call.
+
+    Args:
+        chat: Messages as ``as_chat`` returns them.
+        count: How many at most, at least 1.
+    """
+    kept = list(chat[-count:])
+    while kept and kept[0]["role"] == "tool":
+        kept.pop(0)
+    return kept
+
+
+def fenced(text: str, fence: str) -> str:
+    """Return a note of ours, set off from what people say; `text` is harmless already."""
+    return f"<note-{fence}>\n{text}\n</note-{fence}>"
+
+
+def harmless(text: str, fence: str) -> str:
+    """Return a text of others' in which nothing can be taken for a fence.
+
+    What cannot be sent as UTF-8 becomes a question mark.
+    """
+    text = text.encode("utf-8", "replace").decode()
+    text = re.sub(_LOOKS_LIKE_A_FENCE, "(note ", text)
+    return re.sub(re.escape(fence), "...", text, flags=re.IGNORECASE)
+
+
+class _Rendering:
+    """Makes the messages of one conversation."""
+
+    def __init__(self, entries: Iterable[Entry], fence: str, turn: int) -> None:
+        self._entries = tuple(
+            e for e in entries if not (isinstance(e, UserEntry) and e.is_returned)
+        )
+        self._fence = fence
+        self._turn = turn
+        self._ids: set[str] = set()
+        self._by_turn: dict[int, list[int]] = {}
+        for index, entry in enumerate(self._entries):
+            if isinstance(entry, (AgentEntry, ToolEntry)) and entry.turn:
+                self._by_turn.setdefault(entry.turn, []).append(index)
+
+    def pieces(self) -> Iterator[Said | Step]:
+        done: set[int] = set()
+        for index, entry in enumerate(self._entries):
+            if index in done:
+                continue
+            match entry:
+                case UserEntry(content=text) if text.strip():
+                    yield Said(self._clean(text))
+                case NoteEntry(content=text) if text.strip():
+                    yield self._note(self._clean(text))
+                case UserEntry() | NoteEntry():
+                    pass  # providers refuse an empty text
+                case JobEntry():
+                    yield self._job(entry)
+                case _:
+                    mine = self._by_turn.get(entry.turn) or self._called_together(index)
+                    done.update(mine)
+                    yield from self._answer(mine)
+
+    def _clean(self, text: str) -> str:
+        return harmless(text, self._fence)
+
+    def _note(self, text: str) -> Said:
+        return Said(fenced(text, self._fence))
+
+    def _job(self, entry: JobEntry) -> Said:
+        job = entry.job
+        text = self._clean(job.content).strip() or OUTCOME_WORDS[job.outcome]
+        about = f"Result of {self._clean(job.name)}, which went on in the background"
+        return self._note(f"{about} ({job.outcome}):\n{text}")
+
+    def _called_together(self, index: int) -> list[int]:
+        """Return the calls of one step of a turn that nobody knows."""
+        found = [index]
+        for later in range(index + 1, len(self._entries)):
+            entry = self._entries[later]
+            if not (isinstance(entry, ToolEntry) and entry.together and not entry.turn):
+                break
+            found.append(later)
+        return found
+
+    def _answer(self, mine: list[int]) -> Iterator[Said | Step]:
+        """Yield what one turn said and called, then that it was cut."""
+        entries = [self._entries[index] for index in mine]
+        agents = [entry for entry in entries if isinstance(entry, AgentEntry)]
+        text = "".join(self._text_of(entry) for entry in agents)
+        offset = 0
+        for step in _steps(entry for entry in entries if isinstance(entry, ToolEntry)):
+            until = max(offset, step[0].said_chars)
+            said, offset = self._clean(text[offset:until]).strip(), until
+            yield Step(said, tuple(self._called(entry) for entry in step))
+        rest = self._clean(text[offset:]).strip()
+        if rest:
+            yield Step(rest)
+        for index in mine:
+            entry = self._entries[index]
+            if isinstance(entry, AgentEntry) and entry.interruption is not None:
+                yield from self._marker(index, entry.interruption)
+
+    def _text_of(self, entry: AgentEntry) -> str:
+        return entry.generated if entry.turn == self._turn else entry.heard
+
+    def _called(self, entry: ToolEntry) -> Called:
+        call, result = entry.call, entry.result
+        id, count = call.id if _ID.fullmatch(call.id) else "past_1", 1
+        while id in self._ids:
+            count += 1
+            id = f"past_{count}"
+        self._ids.add(id)
+        name = _NAME.sub("_", call.name)[:64] or "tool"
+        if result is None:
+            return Called(id, name, _json_object(call.arguments), pending_words(entry), False)
+        words = self._clean(result.content)
+        if not words.strip():
+            words = OUTCOME_WORDS[result.outcome]
+        return Called(id, name, _json_object(call.arguments), words, result.error)
+
+    def _marker(self, index: int, record: InterruptionRecord) -> Iterator[Said]:
+        was, now = self._words_before(index), self._words_after(index)
+        text = marker_text(record, was, now)
+        if text:
+            yield self._note(self._clean(text))
+
+    def _words_before(self, index: int) -> str:
+        """Return what the user had said when a turn began."""
+        words: list[str] = []
+        for entry in reversed(self._entries[:index]):
+            if isinstance(entry, UserEntry):
+                words.insert(0, entry.content.strip())
+            elif isinstance(entry, AgentEntry) and words:
+                break
+        return " ".join(words)
+
+    def _words_after(self, index: int) -> str:
+        after = (e.content for e in self._entries[index + 1 :] if isinstance(e, UserEntry))
+        return next(after, "").strip()
+
+
+def _steps(tools: Iterable[ToolEntry]) -> list[list[ToolEntry]]:
+    steps: list[list[ToolEntry]] = []
+    for entry in tools:
+        if entry.together and steps:
+            steps[-1].append(entry)
+        else:
+            steps.append([entry])
+    return steps
+
+
+def _json_object(arguments: Mapping[str, Any]) -> str:
+    """Return arguments as strict JSON; what JSON has no words for stands as Python writes it."""
+    try:
+        return json.dumps(arguments, allow_nan=False, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps({"arguments": repr(arguments)})

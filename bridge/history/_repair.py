@@ -1,0 +1,130 @@
+"""Repair: what was written by a process that died is made a valid history.
+
+Rules, each of which leaves a sound history as it is, so that repairing twice is repairing once:
+1. A call without a result gets one: ``effect_unknown`` if its body had begun, else ``not_started``.
+2. A call that went to the background and never came back gets the result of a job that was lost.
+3. What was heard is a prefix of what was generated, in the entry and in its record.
+4. No two calls have one id; a result has the id and the name of its call.
+5. A turn has one record, on its first entry that has one, of the strongest verb; it belongs to that
+   turn and lists the turn's tools.
+Entries are never dropped and never change places; lost jobs are added at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from .._verbs import ToolOutcome
+from ..events import JobFinished, ToolResult
+from ._entries import AgentEntry, Entry, InterruptionRecord, JobEntry, ToolEntry
+from ._history import merged_records, tool_record
+from ._prompt_texts import OUTCOME_WORDS
+
+
+def repair(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of a history that no process is writing, made valid; idempotent.
+
+    Args:
+        entries: What was read, in order.
+    """
+    repaired = list(entries)
+    _repair_tools(repaired)
+    _repair_turns(repaired)
+    repaired.extend(_lost_jobs(repaired))
+    return tuple(repaired)
+
+
+def _repair_tools(entries: list[Entry]) -> None:
+    taken: set[str] = set()
+    for index, entry in enumerate(entries):
+        if isinstance(entry, ToolEntry):
+            entries[index] = _sound_tool(entry, taken)
+            taken.add(entries[index].call.id)  # type: ignore[union-attr]  # it is a ToolEntry still
+
+
+def _sound_tool(entry: ToolEntry, taken: set[str]) -> ToolEntry:
+    call = entry.call
+    base = call.id or f"call_{call.name}"
+    unique, count = base, 1
+    while unique in taken:
+        count += 1
+        unique = f"{base}_{count}"
+    if unique != call.id:
+        call = call.model_copy(update={"id": unique})
+    result = entry.result or _lost_result(entry)
+    if (result.id, result.name) != (call.id, call.name):
+        result = result.model_copy(update={"id": call.id, "name": call.name})
+    if call is entry.call and result is entry.result:
+        return entry
+    return replace(entry, call=call, result=result)
+
+
+def _lost_result(entry: ToolEntry) -> ToolResult:
+    outcome: ToolOutcome = "not_started" if entry.mark == "called" else "effect_unknown"
+    return ToolResult(
+        name=entry.call.name,
+        id=entry.call.id,
+        content=OUTCOME_WORDS[outcome],
+        error=True,
+        outcome=outcome,
+    )
+
+
+def _repair_turns(entries: list[Entry]) -> None:
+    records: dict[int, InterruptionRecord] = {}
+    for entry in entries:
+        if isinstance(entry, AgentEntry) and entry.interruption is not None:
+            merged = merged_records(records.get(entry.turn), entry.interruption)
+            assert merged is not None
+            records[entry.turn] = merged
+    for index, entry in enumerate(entries):
+        if isinstance(entry, AgentEntry):
+            mine = None if entry.interruption is None else records.pop(entry.turn, None)
+            entries[index] = _sound_turn(entry, mine, entries)
+
+
+def _sound_turn(
+    entry: AgentEntry, record: InterruptionRecord | None, entries: list[Entry]
+) -> AgentEntry:
+    heard = _common_prefix(entry.heard, entry.generated)
+    if record is not None:
+        mine = (e for e in entries if isinstance(e, ToolEntry) and e.turn == entry.turn)
+        tools = tuple(tool_record(tool) for tool in mine)
+        record = replace(
+            record, turn=entry.turn, generated=entry.generated, heard=heard, tools=tools
+        )
+    return replace(entry, heard=heard, interruption=record)
+
+
+def _common_prefix(one: str, other: str) -> str:
+    same = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        same += 1
+    return one[:same]
+
+
+def _lost_jobs(entries: list[Entry]) -> list[Entry]:
+    known = {entry.job.id for entry in entries if isinstance(entry, JobEntry)}
+    found: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, ToolEntry) and _is_away(entry, known):
+            found.append(_lost_job(entry, entries[-1].at_s))
+    return found
+
+
+def _is_away(entry: ToolEntry, back: set[str]) -> bool:
+    return entry.outcome == "backgrounded" and entry.call.id not in back
+
+
+def _lost_job(entry: ToolEntry, at_s: float) -> JobEntry:
+    job = JobFinished(
+        id=entry.call.id,
+        name=entry.call.name,
+        content=OUTCOME_WORDS["effect_unknown"],
+        error=True,
+        outcome="effect_unknown",
+    )
+    return JobEntry(at_s, job)

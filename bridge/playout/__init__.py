@@ -1,0 +1,1 @@
+"""Playout: what was sent to the caller's loudspeaker, how far it was heard, holds and resends."""

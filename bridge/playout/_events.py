@@ -1,0 +1,82 @@
+"""Tells a call what the caller hears of its agents."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import trio
+
+from ..events import (
+    AgentError,
+    AgentSpeechCut,
+    AgentSpeechSent,
+    AgentStartedSpeaking,
+    AgentStoppedSpeaking,
+    AgentUtteranceQueued,
+)
+from ._echo_text import LINGERS_S
+from ._utterance import Utterance
+
+if TYPE_CHECKING:
+    from .._call import Call
+    from ..answers._speaking import Speaking
+
+
+class Telling:
+    """Makes events and memory of what the playout tells; its listener."""
+
+    def __init__(self, call: Call, speaking: Speaking) -> None:
+        self._call = call
+        self._speaking = speaking
+        self._last = ("", -math.inf)
+
+    def said_before(self, now_s: float) -> str:
+        """Return what was heard of the last utterance that is over, while that is not long ago."""
+        text, over_at_s = self._last
+        return text if now_s - over_at_s <= LINGERS_S else ""
+
+    def utterance_started(self, utterance: Utterance) -> None:
+        """Tell that the agent has begun to speak."""
+        self._tell(utterance, AgentStartedSpeaking(utterance=utterance.number))
+
+    def words_heard(self, utterance: Utterance, text: str) -> None:
+        """Remember and tell what was heard."""
+        self._speaking.texts.remember(utterance.turn)  # a word that is told is written down
+        self._tell(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
+
+    def utterance_queued(self, utterance: Utterance) -> None:
+        """Tell that the transport has all audio of it."""
+        self._tell(utterance, AgentUtteranceQueued(utterance=utterance.number))
+
+    def voice_failed(self, utterance: Utterance) -> None:
+        """Tell that the rest of an utterance will not be said."""
+        text = f"the voice gave no audio for utterance {utterance.number}; its rest is left out"
+        self._tell(utterance, AgentError(message=text))
+
+    def utterance_finished(self, utterance: Utterance) -> None:
+        """Let the run go that said it, and tell that the agent has fallen silent."""
+        self._speaking.texts.let_go(utterance)
+        if utterance.started:
+            self._last = (utterance.heard, trio.current_time())
+            cut = utterance.is_cut or not utterance.is_heard_whole
+            self._tell(utterance, AgentStoppedSpeaking(utterance=utterance.number, cut=cut))
+
+    def utterance_settled(self, utterance: Utterance) -> None:
+        """Tell what of a cut utterance was heard, now that it is known."""
+        self._speaking.texts.note(utterance.turn)
+        if utterance.is_cut:
+            cut = AgentSpeechCut(
+                utterance=utterance.number,
+                heard=utterance.heard,
+                unheard=utterance.generated[utterance.heard_chars :],
+                at_ms=utterance.cut_at_ms or 0.0,
+                basis=utterance.basis,
+            )
+            self._tell(utterance, cut)
+        self._speaking.close_if_over(utterance.turn)
+        self._call.touch_state()
+
+    def _tell(self, utterance: Utterance, event: object) -> None:
+        # These are facts about the caller's ear: they stand whether the run was cut or not.
+        self._call.router.publish_detached(event, utterance.turn.agent)

@@ -1,0 +1,85 @@
+"""Who holds the agent's voice, and why: it goes on when nobody does any more.
+
+Rules:
+1. A hold stops the voice alone: what is generated goes on, and waits.
+2. Several may hold at once, each by a reason of its own; the last to let go lets it go on.
+3. A hold is over with what it holds.  When nothing is said or generated any more, because it was
+   cut, the next answer is audible.  Only a reason in ``LASTING`` holds that, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from ..events import AgentSpeechHeld, AgentSpeechReleased
+from ._playout import Playout
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+log = structlog.get_logger()
+
+LASTING = frozenset({"pause", "connection"})
+"""The reasons that hold until they are released, whatever is cut meanwhile: the verb pause holds
+the call and not one answer, and without a connection nothing can be heard."""
+
+
+class Holding:
+    """Holds the voice of one call's agents."""
+
+    def __init__(self, call: Call, playout: Playout) -> None:
+        self._call = call
+        self._playout = playout
+        self._since_s: dict[str, float] = {}
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Who holds the voice, in order; empty while it is free."""
+        return tuple(self._since_s)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether somebody holds the voice by one of the reasons in ``LASTING``."""
+        return not LASTING.isdisjoint(self._since_s)
+
+    def hold(self, reason: str) -> None:
+        """Hold the voice, now."""
+        if reason in self._since_s:
+            return
+        now_s = trio.current_time()
+        self._playout.advance(now_s)
+        if reason not in LASTING and not self._has_something():
+            return
+        self._since_s[reason] = now_s
+        self._playout.hold()
+        log.debug("speech_held", reason=reason)
+        self._call.router.publish_detached(AgentSpeechHeld(reason=reason), "call")
+
+    def release(self, reason: str) -> None:
+        """Take one reason back; the voice goes on if it was the last."""
+        since_s = self._since_s.pop(reason, None)
+        if since_s is None:
+            return
+        respoken = not self._since_s and self._playout.release()
+        held_s = trio.current_time() - since_s
+        log.debug("speech_released", reason=reason, held_s=held_s, respoken=respoken)
+        released = AgentSpeechReleased(reason=reason, held_s=held_s, respoken=respoken)
+        self._call.router.publish_detached(released, "call")
+
+    def look(self) -> None:
+        """Take back what holds nothing any more."""
+        if self._since_s and not self._has_something():
+            for reason in self._since_s.keys() - LASTING:
+                self.release(reason)
+
+    def close(self) -> None:
+        """Take everything back: the call is over."""
+        for reason in self.reasons:
+            self.release(reason)
+
+    def _has_something(self) -> bool:
+        speaking = self._call.speaking
+        return speaking.is_pending or speaking.is_generating

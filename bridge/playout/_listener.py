@@ -1,0 +1,29 @@
+"""Who is told how the playing goes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ._utterance import Utterance
+
+
+class PlayoutListener(Protocol):
+    """What a playout tells of its utterances, in the step in which it happens."""
+
+    def utterance_started(self, utterance: Utterance) -> None:
+        """Its first sound was heard."""
+
+    def words_heard(self, utterance: Utterance, text: str) -> None:
+        """Some more of its words were heard."""
+
+    def utterance_queued(self, utterance: Utterance) -> None:
+        """All its audio was handed to the transport; told again when some was given again."""
+
+    def voice_failed(self, utterance: Utterance) -> None:
+        """Its voice gives no audio any more; it is over with what was played."""
+
+    def utterance_finished(self, utterance: Utterance) -> None:
+        """It was heard to its end, or cut."""
+
+    def utterance_settled(self, utterance: Utterance) -> None:
+        """What was heard of it will not change any more."""

@@ -1,0 +1,493 @@
+"""Hands the agent's audio to the transport at the pace of hearing, and knows how far it got.
+
+Rules:
+1. At most ``LEAD_S`` of audio is ahead of what was played, so that a cut never has much to recall.
+2. Audio of an utterance is not sent before the one in front of it has been heard, unless both are
+   of one run: so a fence never takes away what may not be cut.
+3. A cut takes effect in the step in which it happens: what is queued is gone, and the transport
+   was told, before ``cut()`` returns.  So does a hold.
+4. A player that cannot stand still is cleared at a hold, and gets what it has not played anew: from
+   the start of the last heard word, under a fresh number, as its own is fenced off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import structlog
+import trio
+
+from .._transport import Transport
+from ..events import AgentAudio
+from ._listener import PlayoutListener
+from ._resend import GivenAudio
+from ._timing import (
+    CLOSE_S,
+    TICK_S,
+    VOICE_S,
+    has_started,
+    is_heard,
+    looks_at_s,
+    next_to_send,
+    next_word_s,
+    voice_until_s,
+)
+from ._utterance import Utterance
+
+log = structlog.get_logger()
+
+LEAD_S = 0.4
+"""How much audio may be ahead of what was played.  A player needs some to bridge the jitter of a
+network (150 ms is plenty on most); what is sent too early has to be recalled at a barge-in."""
+
+CHUNK_S = 0.08
+"""How much audio is handed over at a time: four frames of 20 ms.  Each time costs a look, a message
+and a write; half as much costs twice, and the player has at least ``LEAD_S - CHUNK_S`` either
+way."""
+
+STALLS_S = 0.04
+"""How long the next audio of a steady voice may take before it is looked for words without it."""
+
+_ROOM_S = LEAD_S - CHUNK_S + CLOSE_S
+"""With so much ahead, or less, there is room for a chunk."""
+
+STALL_GRID_S = 0.02
+"""At multiples of this it is looked whether a steady voice has stalled.  With each word of each
+call that moves on, and trio's deadline only moves when nobody is left to look at it."""
+
+DRIFT_S = 0.02
+"""By how much the player may be off what was foreseen before the next look is planned anew: less
+than it takes to hear."""
+
+FLUSH_REPORT_S = 0.15
+"""How long a player may take to say where a cut stopped it, before the clock is believed."""
+
+
+CallAt = Callable[[object, float, Callable[[], None]], None]
+"""Calls a function at a time, in the place of what was to be called for the same key."""
+
+
+class Playout:
+    """The queue between synthesised audio and the caller's ear."""
+
+    __slots__ = (
+        "_call_at", "_chunk_bytes", "_drift_s", "_given", "_goes_on", "_held", "_holds_player",
+        "_is_woken", "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play",
+        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling", "_steady",
+        "_transport", "_utterances", "_words_at_s",
+    )  # fmt: skip
+
+    def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
+        self._transport = transport
+        self._listener = listener
+        self._call_at = call_at
+        self._utterances: list[Utterance] = []
+        self._settling: dict[Utterance, float] = {}
+        # The voice whose next audio can go to the player at once; whatever else happens empties it.
+        self._steady: Utterance | None = None
+        self._plays_until_s = 0.0
+        self._player_reports = False
+        self._goes_on = False
+        self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
+        self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
+        self._is_woken = False
+        self._drift_s = 0.0
+        self._looks_at_s = math.inf
+        self._words_at_s = math.inf
+        self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
+        self._play = transport.play
+        self._given = GivenAudio(transport, LEAD_S)
+        self._kept_bytes = self._given.kept_bytes
+        self._held = False
+        self._numbers = 0
+
+    @property
+    def utterances(self) -> tuple[Utterance, ...]:
+        """The utterances that are not heard to their end, in order."""
+        return tuple(self._utterances)
+
+    def utterance(self, number: int) -> Utterance | None:
+        """Return the utterance with this number, if it is not over."""
+        for utterance in self._utterances:
+            if utterance.number == number:
+                return utterance
+        return None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing plays, waits, or has still to settle."""
+        return not self._utterances and not self._settling
+
+    @property
+    def is_audible(self) -> bool:
+        """Whether something is being heard; one utterance goes over into the next without a gap."""
+        return self._goes_on or any(u.started for u in self._utterances)
+
+    @property
+    def last_number(self) -> int:
+        """The highest number that was given so far; 0 before the first."""
+        return self._numbers
+
+    def new_number(self) -> int:
+        """Return a number for an utterance, higher than all before."""
+        self._numbers += 1
+        return self._numbers
+
+    def add(self, utterance: Utterance) -> None:
+        """Queue an utterance; its audio comes with ``add_audio()``."""
+        self._numbers = max(self._numbers, utterance.number)
+        self._utterances.append(utterance)
+
+    def text_complete(self, utterance: Utterance) -> None:
+        """Take note that an utterance gets no more text: now its voice has a deadline."""
+        utterance.text_complete = True
+        utterance.waits_since_s = max(utterance.waits_since_s, trio.current_time())
+        self.wake()
+
+    def look_by(self, at_s: float) -> None:
+        """Look for heard words by a time, as more is known of them than what was foreseen from.
+
+        Args:
+            at_s: When, in seconds of trio's clock; with what comes next of a steady voice, or
+                ``STALLS_S`` later if nothing does.
+        """
+        if not at_s < self._words_at_s < math.inf:
+            return  # looked for by then, or nothing is heard yet
+        self._words_at_s = at_s
+        if not self._is_woken and at_s + STALLS_S < self._looks_at_s:
+            self._looks_at_s = at_s + STALLS_S
+            self._call_at(self, self._looks_at_s, self._look_now)
+
+    def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
+        """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
+        pcm = audio.pcm
+        plays_until_s = self._plays_until_s
+        if (  # the usual case, and so a quick one
+            utterance is self._steady
+            and now_s < plays_until_s <= now_s + _ROOM_S
+            and 0 < len(pcm) <= self._chunk_bytes
+            and not (audio.last or audio.text or audio.words)
+        ):
+            duration_s = len(pcm) * self._seconds_per_byte
+            self._plays_until_s = plays_until_s + duration_s
+            utterance.flow(pcm, duration_s * 1000, self._kept_bytes)
+            self._play(utterance.play_number, pcm)
+            # Words are looked for now, not a little later: that costs no step of its own.
+            if now_s >= self._words_at_s:
+                self._look_for_words(utterance, now_s)
+            return
+        self._add_unsteady(utterance, audio, now_s)
+
+    def _add_unsteady(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
+        """Queue audio that tells more, or that may have to wait."""
+        pcm = audio.pcm
+        size = self._chunk_bytes
+        tells_more = utterance.add_audio(audio)
+        utterance.waits_since_s = now_s
+        is_steady = (
+            0 < len(pcm) <= size
+            and utterance.started
+            and utterance is self._utterances[0]
+            and not self._held
+            and not utterance.waiting
+            and not utterance.audio_complete
+            and not self._settling
+            and self._plays_until_s - now_s <= _ROOM_S
+        )
+        if is_steady:
+            self._send_one(utterance, pcm, now_s)
+            if now_s >= self._words_at_s or tells_more:
+                self._look_for_words(utterance, now_s)
+            self._steady = None if audio.last else utterance
+            return
+        looks = tells_more or not utterance.sent_ms or now_s >= self._words_at_s
+        if len(pcm) > size:
+            utterance.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
+        elif pcm:
+            utterance.waiting.append(pcm)
+        if looks or self._send_due(now_s) < self._looks_at_s:
+            self._look(now_s)
+
+    def _look_for_words(self, utterance: Utterance, now_s: float) -> None:
+        """Follow what is heard of a steady voice: nothing but its words can be due."""
+        if self._hear(utterance, utterance.sure_position_ms(now_s)):
+            self._given.forget_heard(utterance, now_s)
+        if not self._is_woken:
+            self._words_at_s = next_word_s(utterance, now_s)
+            # Only for a voice that has stalled by then: else the next audio comes before.
+            self._looks_at_s = (
+                math.ceil((self._words_at_s + STALLS_S) / STALL_GRID_S) * STALL_GRID_S
+            )
+            self._call_at(self, self._looks_at_s, self._look_now)
+
+    def wake(self) -> None:
+        """Have another look in the next scheduler step: something has changed."""
+        self._steady = None
+        if not self.is_idle:
+            self._is_woken = True
+            self._call_at(self, trio.current_time(), self._look_now)
+
+    def _look_now(self) -> None:
+        self._look(trio.current_time())
+
+    def _look(self, now_s: float) -> None:
+        """Send what is due, follow what is heard, and come back when something can happen next."""
+        self._is_woken = False  # first, as those who are told below may wake it
+        self._steady = None
+        self._drift_s = 0.0
+        next_s = now_s + TICK_S  # if the transport raises: what follows is played all the same
+        try:
+            self.advance(now_s)
+            next_s = self._send_due(now_s)
+            next_s = min(next_s, self._next_look_s(now_s))
+        finally:
+            self._looks_at_s = next_s
+            if not self._is_woken:
+                self._call_at(self, next_s, self._look_now)
+
+    def hold(self) -> None:
+        """Hold the audio at the very sample that is being heard; nothing of it is lost.
+
+        The player of a transport without a method ``hold()`` is cleared.
+        """
+        now_s = trio.current_time()
+        self.advance(now_s)
+        if self._held:
+            return
+        self._held = True
+        for utterance in self._utterances:
+            utterance.stand(now_s)
+        if self._holds_player is not None:
+            self._holds_player(True)
+        else:
+            self._given.recall(self._utterances, "held", now_s)
+        self.wake()
+
+    def release(self) -> bool:
+        """Let the audio go on with the sample at which it was held.
+
+        Returns:
+            Whether it goes on from the last heard word instead, as the player was cleared.
+        """
+        if not self._held:
+            return False
+        now_s = trio.current_time()
+        self._held = False
+        given_again = self._give_again(now_s)
+        for utterance in self._utterances:
+            utterance.waits_since_s = now_s
+            if not given_again:
+                utterance.go_on(now_s)
+        if self._holds_player is not None:
+            self._holds_player(False)
+        self._line_up(now_s)
+        self.wake()
+        return given_again
+
+    def resend(self) -> None:
+        """Give the player again what it has not played: its connection was lost, and its buffer.
+
+        Its last report counts as all that it has played, as long as the audio from there is kept.
+        """
+        now_s = trio.current_time()
+        self._given.lose(self._utterances, now_s)
+        if not self._held and self._give_again(now_s):
+            self._line_up(now_s)
+            self.wake()
+
+    def _give_again(self, now_s: float) -> bool:
+        return self._given.give_again(self._utterances, self.new_number, now_s)
+
+    def report(self, number: int, kind: str, played_ms: float) -> None:
+        """Take in what the player reports; positions of utterances that are over are ignored."""
+        if not played_ms >= 0:
+            return  # negative, or no number at all
+        now_s = trio.current_time()
+        for index, utterance in enumerate(self._utterances):
+            if utterance.sent_ms and utterance.play_number == number:
+                self._reported(index, kind, utterance.place_of(number, played_ms), now_s)
+                return
+        for utterance in (*self._utterances, *self._settling):
+            if utterance.went_by(number):
+                self._reported_late(utterance, kind, utterance.place_of(number, played_ms))
+                return
+
+    def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
+        self._player_reports = True
+        if self._given.is_recalled and kind != "flushed":
+            return  # sent before the player was cleared; where that stopped it, it still says
+        utterance = self._utterances[index]
+        goes_on = kind == "position" and utterance.started and not (index or self._held)
+        utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
+        if kind == "done" and utterance.is_all_sent:
+            utterance.done_reported = True
+        for earlier in self._utterances[:index]:
+            earlier.done_reported = earlier.is_all_sent  # players play in order
+        if self._held and utterance.started:
+            self._hear(utterance, utterance.played_ms)
+        foreseen_s = self._plays_until_s
+        self._line_up(now_s)
+        self._drift_s += self._plays_until_s - foreseen_s
+        self.advance(now_s)
+        if not goes_on or abs(self._drift_s) > DRIFT_S:
+            self.wake()
+
+    def _reported_late(self, utterance: Utterance, kind: str, place_ms: float) -> None:
+        """Take in where a player was in what it was cleared of."""
+        if utterance.finished and kind == "flushed":
+            self._settle(utterance, utterance.possible_ms(place_ms))
+        elif not utterance.finished:
+            utterance.played_once_ms = max(utterance.played_once_ms, place_ms)
+            self._hear(utterance, place_ms)
+
+    def _line_up(self, now_s: float) -> None:
+        """Let everything that was sent begin where what is in front of it ends."""
+        at_s = now_s
+        for utterance in self._utterances:
+            if utterance.sent_ms:
+                utterance.begins_at(at_s)
+                at_s = max(at_s, utterance.ends_at_s)
+        self._plays_until_s = at_s
+
+    def cut(self, utterance: Utterance, reason: str) -> None:
+        """Silence an utterance, now; one that is over stays as it is."""
+        if utterance.finished:
+            return
+        now_s = trio.current_time()
+        position_ms = utterance.position_ms(now_s)
+        sure_ms = utterance.sure_position_ms(now_s)
+        utterance.cut_at_ms = position_ms
+        utterance.finished = True
+        utterance.waiting.clear()
+        utterance.kept.clear()
+        self._utterances.remove(utterance)
+        self._goes_on = False
+        if utterance.sent_ms and not self._given.is_recalled:
+            self._transport.clear(utterance.play_number, reason)
+        self._line_up(now_s)
+        self._hear(utterance, sure_ms)
+        settles_s = min(now_s, self._given.recalled_at_s) + FLUSH_REPORT_S
+        waits = utterance.is_reported and settles_s > now_s
+        if waits:
+            self._settling[utterance] = settles_s
+        self._listener.utterance_finished(utterance)
+        if not waits:
+            self._settle(utterance, position_ms)
+        self._front_waits(now_s)
+        self.wake()
+
+    def close(self, reason: str) -> None:
+        """Silence everything and settle what was heard, now."""
+        for utterance in self.utterances:
+            self.cut(utterance, reason)
+        for utterance in list(self._settling):
+            self._settle(utterance, utterance.position_ms(trio.current_time()))
+
+    def _settle(self, utterance: Utterance, played_ms: float) -> None:
+        self._settling.pop(utterance, None)
+        if utterance.settled:
+            return
+        utterance.settled = True
+        utterance.cut_at_ms = max(played_ms, utterance.played_once_ms)
+        self._hear(utterance, utterance.cut_at_ms)
+        self._listener.utterance_settled(utterance)
+
+    def _front_waits(self, now_s: float) -> None:
+        """Let the time that a voice may take begin when nothing is in front any more."""
+        if self._utterances:
+            front = self._utterances[0]
+            front.waits_since_s = max(front.waits_since_s, now_s)
+
+    def advance(self, now_s: float) -> None:
+        """Take note of what was heard by now."""
+        for utterance in () if self._held else self.utterances:
+            self._advance_one(utterance, now_s)
+        for utterance, deadline_s in list(self._settling.items()):
+            if now_s >= deadline_s:
+                self._settle(utterance, utterance.position_ms(now_s))
+
+    def _advance_one(self, utterance: Utterance, now_s: float) -> None:
+        if self._held or utterance.finished or utterance is not self._utterances[0]:
+            return  # players play in order
+        self._give_up_voice(utterance, now_s)
+        if not utterance.started and has_started(utterance, now_s, reports=self._player_reports):
+            utterance.started = True
+            self._goes_on = False
+            self._listener.utterance_started(utterance)
+        if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
+            self._given.forget_heard(utterance, now_s)
+        if not utterance.finished and is_heard(utterance, now_s):
+            self._finish(utterance, now_s)
+
+    def _finish(self, utterance: Utterance, now_s: float) -> None:
+        utterance.finished = utterance.settled = True
+        utterance.kept.clear()
+        self._utterances.remove(utterance)
+        self._goes_on = bool(self._utterances) and self._has_audio(self._utterances[0])
+        self._hear(utterance, utterance.audio_ms)
+        self._listener.utterance_finished(utterance)
+        self._listener.utterance_settled(utterance)
+        self._front_waits(now_s)
+        self.wake()
+
+    @staticmethod
+    def _has_audio(utterance: Utterance) -> bool:
+        return bool(utterance.sent_ms or utterance.waiting)
+
+    def _give_up_voice(self, utterance: Utterance, now_s: float) -> None:
+        if now_s >= voice_until_s(utterance) - CLOSE_S:
+            log.error("voice_gave_no_audio", utterance=utterance.number, waited_s=VOICE_S)
+            utterance.audio_complete = True
+            self._listener.voice_failed(utterance)
+
+    def _hear(self, utterance: Utterance, played_ms: float) -> bool:
+        words = utterance.hear(played_ms)
+        if not words.strip():
+            return False
+        self._listener.words_heard(utterance, words)
+        return True
+
+    def _next_look_s(self, now_s: float) -> float:
+        looks = list(self._settling.values())
+        self._words_at_s = math.inf
+        for index, utterance in enumerate(() if self._held else self._utterances):
+            looks += looks_at_s(utterance)
+            if not index:
+                looks.append(voice_until_s(utterance))
+                self._words_at_s = next_word_s(utterance, now_s)
+        looks.append(self._words_at_s + STALLS_S)  # a steady voice has looked by then
+        return min((look for look in looks if look > now_s), default=math.inf)
+
+    def _send_due(self, now_s: float) -> float:
+        """Send the audio whose time has come, and return when the next is due."""
+        while not self._held and (utterance := next_to_send(self._utterances)) is not None:
+            waiting = utterance.waiting
+            while waiting:
+                over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
+                if over_s > CLOSE_S:
+                    self._tell_queued()
+                    return now_s + over_s
+                self._send_one(utterance, waiting.pop(0), now_s)
+            if not utterance.audio_complete:
+                break  # its voice is not ready with it, and nothing may overtake it
+        self._tell_queued()
+        return math.inf
+
+    def _send_one(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
+        duration_s = len(pcm) * self._seconds_per_byte
+        plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
+        utterance.sent(duration_s * 1000, now_s, plays_at_s)
+        self._plays_until_s = plays_at_s + duration_s
+        utterance.kept.add(pcm, self._kept_bytes)
+        self._play(utterance.play_number, pcm)
+        if not utterance.started:
+            self._advance_one(utterance, now_s)
+
+    def _tell_queued(self) -> None:
+        if not (self._utterances and self._utterances[0].audio_complete):
+            return  # audio goes out in order
+        for utterance in self.utterances:
+            if not utterance.queued_told and utterance.is_all_sent:
+                utterance.queued_told = True
+                self._listener.utterance_queued(utterance)

@@ -1,0 +1,91 @@
+"""Audio that the player was given and may not have played: it is taken back, and given again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from .._transport import Transport
+from ._utterance import Utterance
+
+LONGEST_WORD_S = 2.0
+"""How long a word may be that is said again whole: 30 letters, at 15 a second."""
+
+
+class GivenAudio:
+    """What the player has, or had before it was cleared or its connection was lost.
+
+    Attributes:
+        recalled_at_s: When the player was cleared of what it is to get again; infinite if it was
+            not.
+        kept_bytes: How much audio of an utterance is given again at most.
+    """
+
+    __slots__ = ("_bytes_per_ms", "_is_lost", "_transport", "kept_bytes", "recalled_at_s")
+
+    def __init__(self, transport: Transport, lead_s: float) -> None:
+        """Begin with a player that has nothing.
+
+        Args:
+            transport: Leads to the player.
+            lead_s: How much audio may be ahead of what was played.
+        """
+        self.recalled_at_s = math.inf
+        self.kept_bytes = 2 * int(transport.sample_rate_hz * (lead_s + LONGEST_WORD_S))
+        self._transport = transport
+        self._bytes_per_ms = 2 * transport.sample_rate_hz / 1000
+        self._is_lost = False
+
+    @property
+    def is_recalled(self) -> bool:
+        """Whether the player has nothing any more of what it was given."""
+        return self.recalled_at_s < math.inf
+
+    def recall(self, utterances: Sequence[Utterance], reason: str, now_s: float) -> None:
+        """Clear the player; where that stopped it, it still says."""
+        given = [utterance.play_number for utterance in utterances if utterance.sent_ms]
+        if given:
+            self._transport.clear(max(given), reason)
+            self.recalled_at_s = min(self.recalled_at_s, now_s)
+
+    def lose(self, utterances: Sequence[Utterance], now_s: float) -> None:
+        """Take note that the player has lost all: its last report is what it has played."""
+        self.recall(utterances, "sent again", now_s)
+        self._is_lost = self.is_recalled
+
+    def give_again(
+        self, utterances: Sequence[Utterance], new_number: Callable[[], int], now_s: float
+    ) -> bool:
+        """Queue once more what was taken back, from the start of the last heard word.
+
+        Returns:
+            Whether there was anything.
+        """
+        if not self.is_recalled:
+            return False
+        lost, self._is_lost = self._is_lost, False
+        self.recalled_at_s = math.inf
+        if not any(utterance.sent_ms for utterance in utterances):
+            return False  # what the player had was cut meanwhile
+        for utterance in utterances:
+            played_ms = utterance.known_position_ms(now_s, lost=lost)
+            again_from_ms = utterance.again_from_ms(played_ms)
+            utterance.kept.forget_all_but(self.kept_bytes)
+            begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
+            utterance.waiting[:0] = audio
+            from_ms = begins / self._bytes_per_ms
+            utterance.give_again(new_number(), from_ms, played_ms, now_s)
+        return True
+
+    def forget_heard(self, utterance: Utterance, now_s: float) -> None:
+        """Forget what is not given again, whatever happens; it is most of a call's memory.
+
+        Called as soon as words were heard.
+        """
+        played_ms = utterance.known_position_ms(now_s, lost=True)
+        # What a player has reported may lie behind what is taken for heard by now.
+        chars = None if utterance.is_reported else utterance.heard_chars
+        utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms, chars)))
+
+    def _byte_of(self, position_ms: float) -> int:
+        return 2 * round(position_ms * self._bytes_per_ms / 2)

@@ -1,0 +1,88 @@
+"""A piece of what is said: its text, and the audio that says it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from ..events import WordTiming
+from ._resume_point import last_word_start_s
+from ._word_timing import heard_length, quiet_until_s, word_ends
+
+CHARS_PER_S = 15.0
+"""Speaking rate assumed where the length of a piece is not known yet: 150 words a minute at 6
+characters a word, the usual rate of English narration."""
+
+CLOSE_S = 0.001
+"""What positions are off by."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """A piece of text and where in the utterance its audio lies."""
+
+    text: str
+    start_ms: float
+    duration_ms: float = 0.0
+    """So far; final once `complete`.  Its utterance keeps it, and for the last when it is asked."""
+    words: tuple[WordTiming, ...] = ()
+    complete: bool = False
+    ends: list[int] | None = None
+    """Where its words end, once that was asked for."""
+
+    def heard_length(self, inside_s: float, span_s: float) -> int:
+        """Return how many of its characters were heard.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+            span_s: Seconds of its audio, as far as is known.
+        """
+        if self.ends is None and not self.words:
+            self.ends = word_ends(self.text)
+        return heard_length(self.text, self.words, inside_s, span_s, self.ends)
+
+    def span_s(self, inside_s: float) -> float:
+        """Return how long its audio is, or will be if it still grows.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+        """
+        duration_s = self.duration_ms / 1000
+        return duration_s if self.complete else _expected_s(self, inside_s)
+
+    def quiet_until_s(self, inside_s: float, heard: int) -> float:
+        """Return until where in its audio no further word is heard, as long as it only grows.
+
+        Args:
+            inside_s: Seconds of its audio that were played.
+            heard: What ``heard_length()`` says of it.
+
+        Returns:
+            At most where the next word ends; 0 where that is not known, infinite where it ends with
+            audio that still grows.
+        """
+        if self.words:
+            return quiet_until_s(self.words, inside_s, self.duration_ms / 1000) - CLOSE_S
+        following = bisect_right(self.ends or (), heard)
+        if not self.ends or following == len(self.ends):
+            return 0.0
+        if not self.complete and self.ends[following] == len(self.text):
+            return math.inf
+        # What still grows may become longer than is expected, but no shorter.
+        return self.span_s(0.0) * self.ends[following] / len(self.text) - CLOSE_S
+
+    def word_start_s(self, end: int, inside_s: float) -> float:
+        """Return where in its audio the word begins that ends at an offset.
+
+        Args:
+            end: The offset in its text.
+            inside_s: Seconds of its audio that were played.
+        """
+        return last_word_start_s(self.text, self.words, end, self.span_s(inside_s), self.ends)
+
+
+def _expected_s(segment: Segment, inside_s: float) -> float:
+    """How long a piece will be whose audio is still growing; it is never heard to its end yet."""
+    spoken_s = len(segment.text) / CHARS_PER_S
+    return max(segment.duration_ms / 1000, spoken_s, inside_s + 0.001)

@@ -1,0 +1,104 @@
+"""A voice without sound: it only takes its time.
+
+Text becomes silent audio of the length that a person would take to say it, with the exact place of
+each word, so that everything downstream works as on a real call, in virtual time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bargein.routes import Message
+
+from ..events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentResponse,
+    AgentSpeechCut,
+    AgentTextComplete,
+    WordTiming,
+)
+
+if TYPE_CHECKING:
+    from .._call import Call
+
+SAMPLE_RATE_HZ = 1000
+"""One sample a millisecond: the audio is silence, and only its length matters."""
+
+
+class SimulatedVoice:
+    """Speaks at a constant rate, at once, and with no sound."""
+
+    def __init__(self, chars_per_s: float) -> None:
+        """Make a voice.
+
+        Args:
+            chars_per_s: How many characters it says in a second, spaces included; above 0.
+        """
+        self.ms_per_char = 1000 / chars_per_s
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Load nothing."""
+        yield
+
+    def attach(self, call: Call) -> None:
+        """Say what the agents of a call want to say."""
+        mouth = _Mouth(call, self.ms_per_char)
+        bridge = call.bridge(name="voice", is_agent=False)
+        bridge.on(AgentResponse).map(mouth.take).broadcast()
+        bridge.on(AgentTextComplete).map(mouth.finish).map(_one_by_one).broadcast()
+        bridge.on(AgentSpeechCut).map(mouth.forget)
+
+
+class _Mouth:
+    """Says whole words: a word whose end is not known yet waits."""
+
+    def __init__(self, call: Call, ms_per_char: float) -> None:
+        self._call = call
+        self._ms_per_char = ms_per_char
+        self._waiting: dict[int, str] = {}
+        self._said_ms: dict[int, float] = {}
+
+    def take(self, message: Message) -> AgentAudio | None:
+        utterance = self._call.speaking.utterance_of(message)
+        if utterance is None:
+            return None
+        text = self._waiting.pop(utterance.number, "") + message.event.content
+        known = max((match.end() for match in re.finditer(r"\s+", text)), default=0)
+        if known < len(text):
+            self._waiting[utterance.number] = text[known:]
+        return self._say(utterance.number, text[:known]) if known else None
+
+    def finish(self, message: Message) -> list[AgentAudio | AgentAudioComplete]:
+        number = message.event.utterance
+        rest = self._waiting.pop(number, "")
+        said = [self._say(number, rest)] if rest else []
+        self._said_ms.pop(number, None)
+        return [*said, AgentAudioComplete(utterance=number)]
+
+    def forget(self, message: Message) -> None:
+        self._waiting.pop(message.event.utterance, None)
+        self._said_ms.pop(message.event.utterance, None)
+
+    def _say(self, number: int, text: str) -> AgentAudio:
+        # Lengths are rounded over the whole utterance, so that errors do not add up.
+        before_ms = self._said_ms.get(number, 0.0)
+        after_ms = before_ms + len(text) * self._ms_per_char
+        self._said_ms[number] = after_ms
+        samples = round(after_ms) - round(before_ms)
+        words = tuple(
+            WordTiming(m.group(), self._at_s(m.start()), self._at_s(m.end()))
+            for m in re.finditer(r"\S+", text)
+        )
+        return AgentAudio(bytes(2 * samples), SAMPLE_RATE_HZ, text, words, utterance=number)
+
+    def _at_s(self, chars: int) -> float:
+        return chars * self._ms_per_char / 1000
+
+
+def _one_by_one(events: list[object]) -> object:
+    return iter(events)

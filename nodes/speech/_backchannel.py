@@ -1,0 +1,146 @@
+"""Knows "mhm" and "okay" by their sound, before they are over.
+
+A small network looks at 12 bands of the spectrum in 7 stretches of the last 0.35 s: a hum has all
+its strength below 800 Hz, and a breath in its middle; "okay", "yeah" and "right" begin like few
+sentences do.  It looks early, 0.26 s after the first sound, when a hum is known, and another one
+late, after 0.32 s, when most short words are over.  They were trained on synthetic voices alone:
+`tests/training/assent.py` makes them, trains and writes `_backchannel_weights.py`;
+docs/speech.md tells how well they do.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b85decode
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from . import _backchannel_weights
+from ._errors import need
+from ._features import samples_of
+from ._packed_weights import Packed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SAMPLE_RATE_HZ = 16_000
+LOOKED_AT = 5632
+"""Samples that count: 0.352 s."""
+
+AFTER_S = {"early": 0.192, "late": 0.256}
+"""When each look is due, after the onset: 6 and 8 windows of 0.032 s."""
+
+STRETCHES = 7
+BANDS = 12
+HIDDEN = 96
+_WINDOW = 512
+_HOP = 256
+_LOW_HZ, _HIGH_HZ = 120.0, 3700.0
+"""What a telephone lets through."""
+
+_DEPTH = 4.5
+"""Everything that is 45 dB weaker than the strongest band counts as silence."""
+
+
+class SoundOfAssent:
+    """A `SoundOfVoice`: what people say to show that they listen, such as "mhm" and "okay"."""
+
+    kind: Literal["acknowledgement"] = "acknowledgement"
+
+    def __init__(self, look: Literal["early", "late"] = "early") -> None:
+        """Read the weights.
+
+        Args:
+            look: Which of the two networks; the late one knows more, and less is left to gain.
+
+        Raises:
+            SpeechExtraError: numpy is not installed.
+        """
+        need("SoundOfAssent", "numpy", "local")
+        self.after_s = AFTER_S[look]
+        self._weights = _weights(getattr(_backchannel_weights, look.upper()))
+
+    def probability(self, pcm: bytes) -> float:
+        """Return how likely it is that the voice which has just begun is assent.
+
+        Args:
+            pcm: The last 0.352 s at `after_s`, PCM16 little-endian mono, 16 kHz; what is shorter is
+                taken to begin with silence.
+
+        Returns:
+            0 to 1; docs/speech.md tells how many beginnings of sentences reach 0.5.
+        """
+        import numpy as np
+
+        inner, offsets, outer, offset = self._weights
+        hidden = np.tanh(features(samples_of(pcm)[None]) @ inner + offsets)
+        return 1 / (1 + math.exp(-float((hidden @ outer)[0] + offset)))
+
+
+def features(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what the network sees of sounds.
+
+    Args:
+        samples: Shape (sounds, n), float32, -1 to below 1; the last `LOOKED_AT` of each count.
+
+    Returns:
+        Shape (sounds, 84), float32: bels below the strongest band, 0 to -4.5.
+    """
+    return summary(levels(samples))
+
+
+def levels(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the course of the spectrum, finer than the network sees it.
+
+    Args:
+        samples: As for `features`.
+
+    Returns:
+        Shape (sounds, 21, 24), float32: bels in each window and band.
+    """
+    import numpy as np
+
+    recent = samples[:, -LOOKED_AT:]
+    recent = np.pad(recent, ((0, 0), (LOOKED_AT - recent.shape[1], 0)))
+    frames = np.lib.stride_tricks.sliding_window_view(recent, _WINDOW, axis=-1)[:, ::_HOP]
+    spectrum = np.fft.rfft(frames * np.hanning(_WINDOW).astype(np.float32), axis=-1)
+    power = spectrum.real**2 + spectrum.imag**2
+    return np.asarray(np.log10(np.maximum(power @ _filters(), 1e-12)), np.float32)
+
+
+def summary(level: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the features of what `levels` gave."""
+    import numpy as np
+
+    bands = level.reshape(*level.shape[:2], BANDS, 2).max(-1)
+    bands = np.maximum(bands - bands.max((1, 2), keepdims=True), -_DEPTH)
+    stretches = bands.reshape(len(bands), STRETCHES, -1, BANDS).mean(2)
+    return np.asarray(stretches.reshape(len(bands), -1), np.float32)
+
+
+@cache
+def _filters() -> NDArray[np.float32]:
+    """Return twice as many mel bands as are looked at: shape (257, 24), each of area 1."""
+    import numpy as np
+
+    low, high = (2595 * math.log10(1 + hertz / 700) for hertz in (_LOW_HZ, _HIGH_HZ))
+    edges = 700 * (10 ** (np.linspace(low, high, 2 * BANDS + 2) / 2595) - 1)
+    bins = np.fft.rfftfreq(_WINDOW, 1 / SAMPLE_RATE_HZ)[:, None]
+    rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
+    triangles = np.maximum(0, np.minimum(rising, falling))
+    return np.asarray(triangles / np.maximum(triangles.sum(0), 1e-9), np.float32)
+
+
+def _weights(
+    packed: Packed,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], float]:
+    """Return a network: inner weights and offsets, outer weights and offset."""
+    import numpy as np
+
+    eighths = np.frombuffer(b85decode("".join(packed.values.split())), np.int8)
+    values = eighths.astype(np.float32)
+    inner = values[: -2 * HIDDEN].reshape(-1, HIDDEN) * packed.inner_step
+    offsets, outer = values[-2 * HIDDEN :].reshape(2, HIDDEN)
+    return inner, offsets * packed.offset_step, outer * packed.outer_step, packed.offset

@@ -1,0 +1,43 @@
+"""Decides when the caller's turn begins and ends, and what interrupts the agent.
+
+``TurnTaking().attach(call)`` makes turns out of what the ears of a call hear; see docs/turns.md.
+"""
+
+from ._barge_in import BargeIn, HoldThenDecide
+from ._endpointing import (
+    DynamicEndpointing,
+    Endpointing,
+    FixedEndpointing,
+    ModelEndpointing,
+    Pause,
+)
+from ._language_packs import LanguagePack
+from ._node import TurnTaking
+from ._overlays import ChangeTurns, Overlay, when
+from ._settings import TurnSettings
+from ._sound import Hint, Sound, Verdict
+from ._start import StartOnVoice, StartOnWords, TurnStart
+from ._view import AgentView
+
+__all__ = [
+    "AgentView",
+    "BargeIn",
+    "ChangeTurns",
+    "DynamicEndpointing",
+    "Endpointing",
+    "FixedEndpointing",
+    "Hint",
+    "HoldThenDecide",
+    "LanguagePack",
+    "ModelEndpointing",
+    "Overlay",
+    "Pause",
+    "Sound",
+    "StartOnVoice",
+    "StartOnWords",
+    "TurnSettings",
+    "TurnStart",
+    "TurnTaking",
+    "Verdict",
+    "when",
+]

@@ -1,0 +1,173 @@
+"""When a turn of the caller ends: strategies that say how long a silence has to last.
+
+A strategy is asked at every pause, and again when more is known of it.  The turn ends when the
+silence has lasted that long and the words are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from ._validation import check_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What is known of a silence in a turn."""
+
+    score: float | None = None
+    """How complete the turn sounds to an end-of-turn model, 0 to 1; None if none has told."""
+    text: str = ""
+    """What was said so far; may be empty, and may still change."""
+    turn_s: float = 0.0
+    """For how long the turn lasts, in seconds."""
+    earlier_s: tuple[float, ...] = ()
+    """The silences of this caller that turned out not to be an end, in seconds, oldest first."""
+    earlier_in_turn_s: tuple[float, ...] = ()
+    """Those of this turn."""
+    unfinished: bool = False
+    """Whether the words end where no sentence does: "I would like a"."""
+
+
+@runtime_checkable
+class Endpointing(Protocol):
+    """Decides which silence ends a turn."""
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return how long the silence has to last, in seconds; 0 ends the turn at once.
+
+        Args:
+            pause: What is known of it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedEndpointing:
+    """Every silence of a certain length ends the turn."""
+
+    silence_s: float = 0.7
+    """In seconds, from 0.  Between the 0.2 s after which people usually answer one another and the
+    second at which they ask whether somebody is there."""
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        check_seconds("FixedEndpointing(silence_s=)", self.silence_s)
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return `silence_s`.
+
+        Args:
+            pause: Not looked at.
+        """
+        return self.silence_s
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicEndpointing:
+    """Learns how long this caller pauses, and waits a little longer than that."""
+
+    min_s: float = 0.4
+    """The shortest wait, in seconds; what callers without pauses get."""
+    max_s: float = 1.2
+    """The longest wait, in seconds."""
+    margin: float = 1.3
+    """How many times the caller's usual pause is waited for."""
+    weight: float = 0.4
+    """How much the newest pause counts against all before it, above 0 and up to 1."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ValueError: One is out of its bounds.
+        """
+        check_seconds("DynamicEndpointing(min_s=)", self.min_s)
+        check_seconds("DynamicEndpointing(max_s=)", self.max_s)
+        if self.min_s > self.max_s:
+            raise ValueError(
+                f"DynamicEndpointing(min_s={self.min_s!r}) is above max_s={self.max_s!r}"
+            )
+        if not 0 < self.weight <= 1:
+            raise ValueError(f"DynamicEndpointing(weight=) is above 0, at most 1: {self.weight!r}")
+        _check_margin("DynamicEndpointing", self.margin)
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return the caller's usual pause and the margin, within the bounds.
+
+        Args:
+            pause: Its `earlier_s` are learned from; in mid-sentence the longest wait is right.
+        """
+        if pause.unfinished:
+            return self.max_s
+        usual_s = 0.0
+        for number, earlier_s in enumerate(pause.earlier_s):
+            weight = self.weight if number else 1.0
+            usual_s += weight * (earlier_s - usual_s)
+        return min(max(self.margin * usual_s, self.min_s), self.max_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpointing:
+    """Asks an end-of-turn model whether the turn sounds complete, and looks at its words.
+
+    The model hears the melody; it is wrong most often about the first words of a sentence.  Words
+    that no sentence ends with ("I would like a") outweigh it, and so does a caller who has stopped
+    to think in this turn before: who does so once does it again.
+    """
+
+    longest_pause_s: float = 1.0
+    """Silence in seconds that ends a turn which the model is sure is not complete, or says nothing
+    about; what the speech stack has waited so far, and where silence begins to feel like a lost
+    line."""
+    complete_above: float = 0.5
+    """A turn is complete from this probability on: it ends as soon as its words are known.  The
+    threshold of Smart Turn's authors."""
+    shortest_pause_s: float = 0.2
+    """Silence in seconds that ends a turn which just fails to sound complete."""
+    unfinished_pause_s: float = 1.5
+    """Silence in seconds that ends a turn in mid-sentence.  People who look for a word mostly find
+    it within a second and a half; a caller who gave up waits no longer than that."""
+    margin: float = 1.3
+    """How many times the longest pause of this turn is waited for, up to `unfinished_pause_s`."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ValueError: One is out of its bounds.
+        """
+        check_seconds("ModelEndpointing(longest_pause_s=)", self.longest_pause_s)
+        check_seconds("ModelEndpointing(shortest_pause_s=)", self.shortest_pause_s)
+        check_seconds("ModelEndpointing(unfinished_pause_s=)", self.unfinished_pause_s)
+        _check_margin("ModelEndpointing", self.margin)
+        if not 0 < self.complete_above <= 1:
+            raise ValueError(
+                f"ModelEndpointing(complete_above=) is above 0, at most 1: {self.complete_above!r}"
+            )
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return 0 for a complete turn, else the longer a wait the less complete it seems.
+
+        Args:
+            pause: Its `score`, `unfinished` and `earlier_in_turn_s` are looked at.
+        """
+        by_sound_s = self._by_sound_s(pause.score)
+        if pause.unfinished:
+            return max(by_sound_s, self.unfinished_pause_s)
+        usual_s = self.margin * max(pause.earlier_in_turn_s, default=0.0)
+        return max(by_sound_s, min(usual_s, self.unfinished_pause_s))
+
+    def _by_sound_s(self, score: float | None) -> float:
+        if score is None:
+            return self.longest_pause_s
+        if score >= self.complete_above:
+            return 0.0
+        missing = 1 - score / self.complete_above
+        return self.shortest_pause_s + (self.longest_pause_s - self.shortest_pause_s) * missing
+
+
+def _check_margin(strategy: str, margin: float) -> None:
+    if not 1 <= margin <= 10:
+        raise ValueError(f"{strategy}(margin=) is 1 to 10, not {margin!r}")

@@ -1,0 +1,228 @@
+"""Finds out whether words are an acknowledgement alone, ask for silence, are no words, or just are
+words.
+
+Rules:
+1. Text is compared without letter case, accents and punctuation, as whole words.
+2. A script that is written without spaces has no words to compare: there a phrase counts wherever
+   its characters stand.
+3. Text is acknowledgement alone if acknowledgements cover all of it, in any order and number.
+4. Text is a noise if words for laughs and coughs, letters that break off, or what repeats a letter
+   or a syllable three times cover all of it, but for acknowledgements.
+5. A sentence is unfinished if it ends with a phrase with which none ends, or as recognisers write
+   what breaks off: with an ellipsis, a dash or a comma.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+
+from ._language_packs import LanguagePack
+
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+"""Thai, Lao, Burmese, Khmer, kana and Han (Unicode blocks): written without spaces."""
+
+_MARKS_KEPT = "\u3099\u309a"
+"""The voicing marks of kana are no accents: without them these are other sounds."""
+
+_NO_WORD = re.compile(r"[^\W\d]*([^\W\d])\1\1[^\W\d]*|([^\W\d]{2,3})\2\2+[^\W\d]?")
+"""A letter or a syllable three times in a row: "ssss", "ehhh", "hahaha"; no language we know writes
+a word so."""
+
+_STUTTER = re.compile(r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)", re.IGNORECASE)
+"""Letters that break off, as Whisper writes a cough: "C-", "T-T-T-"."""
+
+_BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c")
+"""How a transcript ends of a sentence that breaks off: three points, dashes, commas."""
+
+
+def normalized(text: str) -> str:
+    """Return text in lower case, without accents and punctuation, with single spaces.
+
+    Characters of scripts without spaces stand apart, so that each counts as a word.
+
+    Args:
+        text: Any text.
+    """
+    # An apostrophe joins what it stands in: "that's" is one word.
+    text = text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    kept = "".join(c for c in parts if c in _MARKS_KEPT or not unicodedata.combining(c))
+    kept = unicodedata.normalize("NFC", kept)
+    spaced = _UNSPACED.sub(r" \g<0> ", kept)
+    return " ".join("".join(c if _is_letter(c) else " " for c in spaced).split())
+
+
+def _is_letter(char: str) -> bool:
+    # The vowel signs of Thai and its neighbours are marks, and so is the long vowel of kana.
+    return char.isalnum() or unicodedata.category(char) in ("Mc", "Mn", "Lm")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, normalised; a character each where there are no spaces.
+
+    Args:
+        text: Any text.
+    """
+    return normalized(text).split()
+
+
+class Phrases:
+    """What counts as an acknowledgement, as an interruption, and as an unfinished sentence."""
+
+    def __init__(
+        self,
+        acknowledgements: Iterable[str],
+        interruptions: Iterable[str],
+        unfinished: Iterable[str] = (),
+        unfinished_statements: Iterable[str] = (),
+        question_words: Iterable[str] = (),
+        short_answers: Iterable[str] = (),
+        noises: Iterable[str] = (),
+    ) -> None:
+        """Take the phrases.
+
+        Args:
+            acknowledgements: Words that never interrupt.
+            interruptions: Words that always do.
+            unfinished: Words with which no sentence ends.
+            unfinished_statements: Words with which none ends that has no question word.
+            question_words: The question words.
+            short_answers: Short words that callers say alone and mean.
+            noises: What recognisers write for sounds that are no words.
+        """
+        self._acknowledgements = _by_length(acknowledgements)
+        self._interruptions = _by_length(interruptions)
+        self._unfinished = _by_length(unfinished)
+        self._unfinished_statements = _by_length(unfinished_statements)
+        self._question_words = _by_length(question_words)
+        self._short_answers = _by_length(short_answers)
+        self._noises = _by_length(noises)
+
+    @classmethod
+    def of(
+        cls,
+        packs: Iterable[LanguagePack],
+        acknowledgements: Iterable[str] = (),
+        interruptions: Iterable[str] = (),
+        unfinished: Iterable[str] = (),
+    ) -> Phrases:
+        """Return the phrases of packs, and further ones.
+
+        Args:
+            packs: Language packs.
+            acknowledgements: Further acknowledgements.
+            interruptions: Further interruption phrases.
+            unfinished: Further words with which no sentence ends.
+        """
+        packs = tuple(packs)
+        return cls(
+            [*acknowledgements, *(p for pack in packs for p in pack.acknowledgements)],
+            [*interruptions, *(p for pack in packs for p in pack.interruptions)],
+            [*unfinished, *(p for pack in packs for p in pack.unfinished)],
+            [p for pack in packs for p in pack.unfinished_statements],
+            [p for pack in packs for p in pack.question_words],
+            [p for pack in packs for p in pack.short_answers],
+            [p for pack in packs for p in pack.noises],
+        )
+
+    def is_acknowledgement(self, text: str) -> bool:
+        """Whether acknowledgements are all that a text says; no words are none.
+
+        Args:
+            text: What was heard.
+        """
+        words = words_of(text)
+        return bool(words) and _covered(words, self._acknowledgements)[-1]
+
+    def may_become_acknowledgement(self, text: str) -> bool:
+        """Whether a text that goes on may turn out an acknowledgement alone ("I" of "I see").
+
+        Args:
+            text: What was heard so far.
+        """
+        words = words_of(text)
+        return any(
+            phrase[: len(words) - at] == tuple(words[at:])
+            for at, is_covered in enumerate(_covered(words, self._acknowledgements))
+            if is_covered
+            for phrase in self._acknowledgements
+        )
+
+    def is_short_answer(self, text: str) -> bool:
+        """Whether a text is nothing but numbers, "no", and other words that are said alone.
+
+        Args:
+            text: What was heard.
+        """
+        words = [word for word in words_of(text) if not word.isdigit()]
+        return bool(words_of(text)) and _covered(words, self._short_answers)[-1]
+
+    def is_noise(self, text: str) -> bool:
+        """Whether a text is what recognisers write for a laugh, a cough or a sneeze.
+
+        Args:
+            text: What was heard.
+        """
+        if _STUTTER.fullmatch(text.strip()):
+            return True
+        heard = words_of(text)
+        words = [word for word in heard if not _NO_WORD.fullmatch(word)]
+        known = (*self._noises, *self._acknowledgements)
+        return bool(heard) and _covered(words, known)[-1] and not self.is_acknowledgement(text)
+
+    def asks_to_stop(self, text: str) -> bool:
+        """Whether an interruption phrase stands anywhere in a text.
+
+        Args:
+            text: What was heard.
+        """
+        return _has(words_of(text), self._interruptions)
+
+    def is_unfinished(self, text: str) -> bool:
+        """Whether a text ends where no sentence does, so that more is to come.
+
+        Args:
+            text: What was heard so far.
+        """
+        words = words_of(text)
+        if not words:
+            return False
+        if text.rstrip().endswith(_BREAKS_OFF) or _ends_with(words, self._unfinished):
+            return True
+        return _ends_with(words, self._unfinished_statements) and not _has(
+            words, self._question_words
+        )
+
+
+def _covered(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[bool]:
+    """Return for each n whether whole phrases cover the first n words."""
+    covered = [True] + [False] * len(words)
+    for end in range(1, len(words) + 1):
+        covered[end] = any(
+            covered[end - len(phrase)] and tuple(words[end - len(phrase) : end]) == phrase
+            for phrase in phrases
+            if len(phrase) <= end
+        )
+    return covered
+
+
+def _has(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+    return any(
+        tuple(words[at : at + len(phrase)]) == phrase
+        for at in range(len(words))
+        for phrase in phrases
+    )
+
+
+def _ends_with(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+    return any(tuple(words[-len(phrase) :]) == phrase for phrase in phrases)
+
+
+def _by_length(phrases: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    found = {tuple(words_of(phrase)) for phrase in phrases}
+    return tuple(sorted(found - {()}, key=lambda phrase: (-len(phrase), phrase)))

@@ -1,0 +1,84 @@
+"""When a turn of the caller begins, while the agent neither says nor does anything.
+
+(While it does, the strategy in ``_barge_in.py`` decides.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from ._phrases import words_of
+from ._sound import Sound
+from ._validation import check_count, check_seconds
+
+
+@runtime_checkable
+class TurnStart(Protocol):
+    """Decides whether a sound begins a turn."""
+
+    def begins(self, sound: Sound) -> bool:
+        """Whether the caller's turn has begun.
+
+        Asked whenever something new is known of a sound.
+
+        Args:
+            sound: What was heard so far.
+        """
+        ...
+
+    @property
+    def look_after_s(self) -> float | None:
+        """Seconds into a sound at which to ask again though nothing is new; None for never."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StartOnVoice:
+    """A turn begins with the voice, before any word is known."""
+
+    after_s: float = 0.0
+    """For how long the voice has to last, in seconds; 0 for at once, which gives the agent the
+    most time to prepare.  More keeps clicks and coughs from being turns."""
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        check_seconds("StartOnVoice(after_s=)", self.after_s)
+
+    @property
+    def look_after_s(self) -> float | None:
+        """Seconds into a sound at which it is long enough."""
+        return self.after_s
+
+    def begins(self, sound: Sound) -> bool:
+        """Whether the voice has lasted long enough, or words are known.
+
+        Args:
+            sound: What was heard so far.
+        """
+        return sound.lasts(self.after_s) or bool(sound.text)
+
+
+@dataclass(frozen=True, slots=True)
+class StartOnWords:
+    """A turn begins with the first words: for lines on which noise sounds like speech."""
+
+    min_words: int = 1
+    """How many words begin a turn; characters where a script has no spaces."""
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        check_count("StartOnWords(min_words=)", self.min_words)
+
+    @property
+    def look_after_s(self) -> float | None:
+        """None: time tells nothing."""
+        return None
+
+    def begins(self, sound: Sound) -> bool:
+        """Whether enough words are known.
+
+        Args:
+            sound: What was heard so far.
+        """
+        return len(words_of(sound.text)) >= self.min_words

@@ -1,0 +1,491 @@
+"""What becomes of a sound while the agent speaks or works, without a call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bargein.events import (
+    TurnDecided,
+    UserStartedSpeaking,
+    VoiceHint,
+    VoiceSettled,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+from bargein.nodes.user_turns._types import Hold, Release
+from bargein.user_turns import TurnSettings
+
+from .conftest import says
+
+# --- a speaking agent -----------------------------------------------------------------------------
+
+
+def test_a_voice_holds_the_speech_at_once(bench, speaking):
+    """The agent's speech stands still in the step in which the voice begins; nothing else does."""
+    b = bench(speaking).take(VoiceStarted())
+    assert b.is_held
+    assert b.turns == []
+    assert b.decisions == ["held: voice"]
+
+
+def test_a_voice_that_lasts_interrupts(bench, speaking):
+    """After min_duration_s the caller's turn begins, and then the hold is dropped."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.49)
+    assert b.turns == []
+    b.wait(0.01)
+    assert b.turns == ["start"]
+    assert b.at(UserStartedSpeaking) == b.at(Release) == 0.5
+    kinds = [type(getattr(act, "event", act)) for _, act in b.acts]
+    assert kinds.index(UserStartedSpeaking) < kinds.index(Release)
+    [decided] = [e for e in b.events(TurnDecided) if e.decision == "interruption"]
+    assert (decided.about, decided.rule) == ("barge_in", "min_duration_s")
+    assert decided.values == {"voiced_s": 0.5, "min_duration_s": 0.5}
+
+
+def test_an_acknowledgement_changes_nothing(bench, speaking):
+    """A short sound lets go after the time-out; its words then say that it was nothing."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.1).take(VoiceStopped()).wait(0.1)
+    assert b.at(Release) == 0.2
+    b.wait(0.3).take(says("Mm-hmm.")).rest()
+    assert b.turns == []
+    assert b.decisions == [
+        "held: voice",
+        "silence: false_interruption_timeout_s",
+        "acknowledgement: acknowledgements",
+    ]
+    assert len(b.events(VoiceSettled)) == 1
+
+
+def test_a_sound_that_held_for_long_lets_go_when_it_stops(bench, speaking):
+    """After `longest_hold_s` there is no more to wait for: the gap of a short word stays short."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.27).take(VoiceStopped())
+    assert b.at(Release) == 0.27
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
+    assert b.at(Release) == 0.25
+    assert b.decisions == ["held: voice", "silence: longest_hold_s"]
+
+
+def test_a_breath_in_a_sentence_does_not_let_go(bench, speaking):
+    """What has lasted for long and stops may go on at once: the time-out is waited for."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.08)
+    assert b.is_held
+    b.take(VoiceStarted()).wait(0.1)
+    assert b.turns == ["start"]
+    assert b.at(Release) >= 0.5
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.7)
+    assert b.at(Release) == pytest.approx(1.05)
+    assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
+
+
+@pytest.mark.parametrize("hint", [None, VoiceHint(kind="speech", probability=0.95)])
+@pytest.mark.parametrize("pause_s", [0.37, 0.43, 0.5])
+def test_a_breath_of_04_s_is_no_end(bench, speaking, hint, pause_s):
+    """Who says "No wait, …" and breathes is not talked over, whatever a detector makes of 0.4 s."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    if hint is not None:
+        b.take(hint)
+    b.wait(0.24).take(VoiceStopped()).wait(pause_s).take(VoiceStarted()).wait(0.1)
+    assert b.turns == ["start"]
+    assert b.decisions == ["held: voice", "interruption: min_duration_s"]
+
+
+@pytest.mark.parametrize("kind", ["acknowledgement", "noise", "echo"])
+def test_a_longer_sound_that_seems_no_speech_is_not_waited_for(bench, speaking, kind):
+    """A long "mm-hmm", a noise and an echo let the agent go on as soon as shorter ones."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind=kind, probability=0.6)).wait(0.24).take(VoiceStopped()).wait(1)
+    assert b.at(Release) <= 0.55
+
+
+def test_words_end_the_wait(bench, speaking):
+    """Once a cough of some length turns out to be one, the agent goes on."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.35)
+    b.take(says(""))
+    assert b.at(Release) == pytest.approx(0.8)
+
+
+def test_words_after_the_release_interrupt_after_all(bench, speaking):
+    """The decision stays open until the words are known."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.5)
+    assert not b.is_held
+    b.take(says("stop it"))
+    assert b.turns[0] == "start"
+    b.wait(2.0)
+    assert b.turns == ["start", "stop it", "stop"]
+    assert "interruption: interruption_phrases" in b.decisions
+
+
+def test_a_cough_changes_nothing(bench, speaking):
+    """A sound without words is no turn."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.4).take(says(""))
+    assert b.turns == []
+    assert b.decisions[-1] == "noise: words"
+    assert b.core.is_quiet
+
+
+def test_a_cough_of_which_nobody_tells_the_words(bench, speaking):
+    """A recogniser that says nothing leaves the sound without a decision for a bounded time.
+
+    No turn comes of it; that words may be lost is told.
+    """
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).rest()
+    assert b.now_s == pytest.approx(5.3)
+    assert b.turns == ["timed_out"]
+
+
+def test_a_hint_lets_go_at_once(bench, speaking):
+    """A sound that seems to be an acknowledgement lets the agent go on while it lasts."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.25)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9))
+    assert not b.is_held
+    b.wait(0.45).take(VoiceStopped()).wait(0.3).take(says("mm-hmm")).rest()
+    assert b.turns == []
+
+
+def test_a_hinted_acknowledgement_that_lasts_longer_still(bench, speaking):
+    """It is an interruption when it lasts for acknowledgement_lasts_s."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.25)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.64)
+    assert b.turns == []
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 0.9
+
+
+def test_an_unsure_hint_bounds_the_hold(bench, speaking):
+    """A sound that is more likely an acknowledgement than not holds for longest_hold_s at most."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.1)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.6))
+    assert b.is_held
+    b.wait(0.2)
+    assert b.at(Release) == 0.25
+    assert b.decisions[-1] == "acknowledgement: longest_hold_s"
+
+
+def test_a_hint_at_speech_takes_an_earlier_hint_back(bench, speaking):
+    """The newest hint counts."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1)
+    b.take(VoiceHint(kind="speech", probability=0.9)).wait(0.2)
+    assert b.at(UserStartedSpeaking) == 0.5
+
+
+def test_a_hint_at_speech_holds_again(bench, speaking):
+    """What let the agent go on was a mistake, and the caller goes on."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9))
+    assert not b.is_held
+    b.wait(0.1).take(VoiceHint(kind="speech", probability=0.9))
+    assert b.is_held
+
+
+def test_assent_says_nothing_of_what_follows(bench, speaking):
+    """What goes on behind a word that sounds like assent interrupts as soon as any voice does."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1).take(VoiceStopped())
+    b.wait(0.3).take(VoiceStarted()).wait(0.49)
+    assert b.turns == []
+    assert not b.is_held, "it may be another word of assent"
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 1.1
+
+
+@pytest.mark.parametrize("kind", ["noise", "echo"])
+def test_noise_does_not_interrupt_by_lasting(bench, speaking, kind):
+    """A sound that seems to be no voice needs words to interrupt."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind=kind, probability=0.9)).wait(5.0)
+    assert not b.is_held
+    assert b.turns == []
+    b.take(says("could you turn that down", final=False))
+    assert b.turns == ["start"]
+
+
+def test_words_count_over_transcripts(bench, speaking):
+    """min_words is reached by transcripts that follow one another."""
+    b = bench(speaking, TurnSettings(min_words=3, min_duration_s=None))
+    b.take(VoiceStarted()).wait(0.2).take(says("could you", final=False))
+    assert b.turns == []
+    b.take(says("repeat that", final=False, segment=1))
+    assert b.turns == ["start"]
+    assert "interruption: min_words" in b.decisions
+
+
+def test_too_few_words_are_answered_later(bench, speaking, idle):
+    """Words that are too few to interrupt are a turn once the agent is done."""
+    b = bench(speaking, TurnSettings(min_words=3)).take(VoiceStarted()).wait(0.3)
+    b.take(VoiceStopped()).take(says("with milk")).rest()
+    assert b.turns == []
+    assert b.decisions[-1] == "kept: min_words"
+    b.wait(3.0).agent(idle)
+    assert b.turns == ["start", "with milk", "stop"]
+    assert b.decisions[-1] == "kept_words: min_words"
+
+
+def test_words_alone_interrupt_where_sound_does_not(bench, speaking):
+    """min_duration_s=None: a voice that lasts holds for a moment, and only words interrupt."""
+    b = bench(speaking, TurnSettings(min_duration_s=None)).take(VoiceStarted()).wait(3.0)
+    assert b.at(Release) == 0.25
+    assert b.turns == []
+    b.take(says("excuse me"))
+    assert b.turns == ["start"]
+
+
+def test_an_acknowledgement_that_comes_word_by_word(bench, speaking):
+    """The "I" of "I see" is not taken for a word; that of "I want" is, when the next one comes."""
+    b = bench(speaking).take(VoiceStarted()).take(says("I", final=False))
+    b.take(says("I see", final=False)).wait(0.3).take(VoiceStopped()).take(says("I see.")).rest()
+    assert b.turns == []
+    b.take(VoiceStarted()).take(says("I", final=False))
+    assert b.turns == []
+    b.take(says("I want", final=False))
+    assert b.turns == ["start"]
+
+
+def test_an_echo_is_no_turn(bench, speaking):
+    """Words that the agent is just saying are its own."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.2)
+    b.take(says("parcel left the ware house on monday")).rest()
+    assert b.turns == []
+    assert b.decisions[-1] == "echo: echo_similarity"
+
+
+def test_a_word_of_the_agents_is_no_echo(bench, speaking):
+    """Single words are repeated by callers; only a hint makes an echo of them."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says("monday?"))
+    assert b.turns == ["start"]
+    b = bench(speaking).take(VoiceStarted()).take(VoiceHint(kind="echo", probability=0.8))
+    b.wait(0.3).take(VoiceStopped()).take(says("monday")).rest()
+    assert b.turns == []
+
+
+def test_sound_alone_does_not_interrupt_at_first(bench, speaking):
+    """Within the warm-up of the echo canceller only words interrupt."""
+    b = bench(replace(speaking, first_sound_s=-0.2)).take(VoiceStarted()).wait(0.79)
+    assert b.at(Release) == 0.25
+    assert b.turns == []
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 0.8
+    b = bench(replace(speaking, first_sound_s=-0.2)).take(VoiceStarted()).wait(0.6)
+    b.take(VoiceStopped()).wait(3.0)
+    assert b.turns == [], "what was over by then is not counted later"
+    b = bench(replace(speaking, first_sound_s=0.0)).take(VoiceStarted()).take(says("wait"))
+    assert b.turns == ["start"]
+
+
+def test_two_sounds_are_two_decisions_with_one_settlement(bench, speaking):
+    """A second sound before the first is decided holds again; both are decided together."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    assert not b.is_held
+    b.take(VoiceStarted())
+    assert b.is_held
+    b.wait(0.2).take(says("mhm")).take(VoiceStopped()).wait(0.2).take(says("mhm", segment=1)).rest()
+    assert b.turns == []
+    assert len(b.events(VoiceSettled)) == 1
+
+
+def test_a_break_that_is_short_is_none(bench, speaking):
+    """A voice that goes on within the time-out counts from its beginning, and holds again."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.05)
+    assert b.at(Release) == 0.3
+    b.take(VoiceStarted())
+    assert b.is_held
+    b.wait(0.15)
+    assert b.at(UserStartedSpeaking) == 0.5
+
+
+def test_speech_is_waited_for_longer(bench, speaking):
+    """After "Wait, …" the agent stays silent until the words are known, or the caller goes on."""
+    surely = VoiceHint(kind="speech", probability=0.9)
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped())
+    b.wait(0.59)
+    assert b.is_held
+    b.take(VoiceStarted())
+    assert b.at(UserStartedSpeaking) == 0.89, "both together last longer than 0.5 s"
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped()).wait(1)
+    assert b.at(Release) == 0.9
+    assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
+
+
+def test_an_answer_at_the_end_of_a_question_is_a_turn(bench, speaking, idle):
+    """An "okay" that ends as the agent falls silent is an answer, however late its words come."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.3).agent(idle)
+    assert b.turns == []
+    b.wait(1.0).take(says("okay")).wait(1.0)
+    assert b.turns == ["start", "okay", "stop"]
+
+
+def test_an_answer_whose_words_come_first(bench, speaking, idle):
+    """The words of an acknowledgement are kept for a moment: the agent may be about to end."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.1)
+    b.take(says("okay")).wait(0.2)
+    assert b.turns == []
+    b.agent(idle).wait(2.0)
+    assert b.turns == ["start", "okay", "stop"]
+
+
+def test_an_acknowledgement_long_before_the_end_is_none(bench, speaking, idle):
+    """What was over long before the agent fell silent is no answer."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(1.0).agent(idle)
+    b.take(says("okay")).rest()
+    assert b.turns == []
+
+
+def test_the_agent_falls_silent_while_the_caller_speaks(bench, speaking, idle):
+    """A voice that outlasts the agent's speech begins a turn."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).agent(idle)
+    assert b.turns == ["start"]
+    b = bench(speaking).take(VoiceStarted()).take(VoiceHint(kind="echo", probability=0.9))
+    b.wait(0.2).agent(idle)
+    assert b.turns == [], "an echo has to show words first"
+
+
+# --- an agent at work -----------------------------------------------------------------------------
+
+
+def test_stop_while_the_agent_works(bench, working):
+    """There is nothing to hold; the word interrupts in the step in which it is known."""
+    b = bench(replace(working, state="tool")).take(VoiceStarted()).wait(0.35).take(VoiceStopped())
+    b.wait(0.4).take(says("stop"))
+    assert b.at(Hold) == float("inf")
+    assert b.at(UserStartedSpeaking) == 0.75
+
+
+def test_an_acknowledgement_while_the_agent_works(bench, working):
+    """It does nothing, and no model is called."""
+    b = bench(working).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says("okay")).rest()
+    assert b.turns == []
+
+
+@pytest.mark.parametrize("state", ["waiting_permission", "waiting_input"])
+def test_an_answer_to_an_agent_that_waits(bench, working, state):
+    """An agent that waits for the caller gets its "yes"."""
+    b = bench(replace(working, state=state)).take(VoiceStarted()).wait(0.3).take(VoiceStopped())
+    b.take(says("yes")).wait(1.0)
+    assert b.turns == ["start", "yes", "stop"]
+    assert "interruption: awaits_caller" in b.decisions
+
+
+def test_the_agent_begins_to_speak_into_a_voice(bench, working, speaking):
+    """Speech that begins while a voice is undecided is held at its first sound."""
+    b = bench(working).take(VoiceStarted()).wait(0.2)
+    assert not b.is_held
+    b.agent(speaking)
+    assert b.is_held
+
+
+# --- what must not interrupt ----------------------------------------------------------------------
+
+
+def test_speech_that_may_not_be_cut_is_heard_to_its_end(bench, speaking, idle):
+    """Nothing is held, and the caller's words are a turn after it."""
+    b = bench(replace(speaking, may_be_cut=False)).take(VoiceStarted()).wait(1.0)
+    b.take(VoiceStopped()).take(says("no, not that one")).wait(3.0)
+    assert b.at(Hold) == float("inf")
+    assert b.turns == []
+    assert b.decisions == ["muted: interruptible", "kept: interruptible"]
+    b.agent(idle)
+    assert b.turns == ["start", "no, not that one", "stop"]
+
+
+def test_what_follows_speech_that_may_not_be_cut(bench, speaking):
+    """The flag ends with the utterance: the words then cut what follows."""
+    b = bench(replace(speaking, may_be_cut=False)).take(VoiceStarted()).wait(0.4)
+    b.take(VoiceStopped()).take(says("stop")).wait(3.0).agent(speaking)
+    assert b.turns == ["start", "stop", "stop"]
+
+
+def test_a_voice_that_outlasts_what_it_may_not_cut(bench, speaking):
+    """A caller who is still speaking by then interrupts at once."""
+    b = bench(replace(speaking, may_be_cut=False)).take(VoiceStarted()).wait(2.0)
+    assert b.turns == []
+    b.agent(speaking)
+    assert b.turns == ["start"]
+
+
+def test_the_first_message_is_muted(bench, speaking, idle):
+    """mute=("first_message",): the caller's words are kept until the agent is done."""
+    b = bench(replace(speaking, first_message=True), TurnSettings(mute=("first_message",)))
+    b.take(VoiceStarted()).wait(0.6).take(VoiceStopped()).take(says("I have a question")).rest()
+    assert b.turns == []
+    b.agent(replace(speaking, first_message=False)).wait(1.0)
+    assert b.turns == []
+    b.agent(idle)
+    assert b.turns == ["start", "I have a question", "stop"]
+
+
+def test_a_tool_is_muted(bench, working, speaking, idle):
+    """mute=("tool",): not even "stop" interrupts, and it is answered after."""
+    b = bench(replace(working, state="tool"), TurnSettings(mute=("tool",)))
+    b.take(VoiceStarted()).wait(0.4).take(VoiceStopped()).wait(0.2).take(says("stop")).rest()
+    b.agent(speaking).wait(1.0).agent(idle)
+    assert b.turns == ["start", "stop", "stop"]
+    assert b.decisions[:2] == ["muted: mute tool", "kept: mute tool"]
+
+
+def test_words_without_a_voice_are_muted_too(bench, working, idle):
+    """A recogniser that is faster than the voice detector does not get around a mute."""
+    b = bench(replace(working, state="tool"), TurnSettings(mute=("tool",))).take(says("stop"))
+    assert b.turns == []
+    b.wait(0.05).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says("")).rest()
+    b.agent(idle)
+    assert b.turns == ["start", "stop", "stop"]
+
+
+def test_a_muted_acknowledgement_is_nothing(bench, speaking, idle):
+    """An acknowledgement is not answered later either."""
+    b = bench(replace(speaking, may_be_cut=False)).take(VoiceStarted()).wait(0.3)
+    b.take(VoiceStopped()).take(says("mhm")).wait(1.0).agent(idle)
+    assert b.turns == []
+
+
+def test_kept_words_are_part_of_the_interruption_that_follows(bench, working, speaking):
+    """Whoever interrupts later has said it all in one turn."""
+    b = bench(replace(working, state="tool"), TurnSettings(mute=("tool",)))
+    b.take(VoiceStarted()).wait(0.4).take(VoiceStopped()).take(says("not the red one")).rest()
+    b.agent(speaking).wait(1.0).take(VoiceStarted()).wait(0.3).take(VoiceStopped())
+    b.take(says("stop")).wait(2.0)
+    assert b.turns == ["start", "not the red one stop", "stop"]
+
+
+def test_a_mute_that_begins_in_mid_word_lets_go(bench, speaking):
+    """A hold does not outlast the moment from which on nothing may interrupt."""
+    b = bench(speaking, TurnSettings(mute=("tool",))).take(VoiceStarted())
+    assert b.is_held
+    b.wait(0.1).agent(replace(speaking, state="tool"))
+    assert not b.is_held
+
+
+# --- words of the recogniser's hint ---------------------------------------------------------------
+
+
+MOCHA = VoiceWords(content="Mocha, mocha,", confidence=0.541, unhinted_confidence=0.325)
+
+
+def test_a_hint_read_into_a_cough_leaves_the_agent_speaking(bench, speaking):
+    """The speech goes on where it stood; the decision says that the words were the hint's."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    b.take(MOCHA).rest()
+    assert b.turns == []
+    assert not b.is_held
+    [decided] = [e for e in b.events(TurnDecided) if e.rule == "hint_words"]
+    assert decided.decision == "noise"
+    assert decided.values["unhinted_confidence"] == 0.325
+
+
+def test_a_word_of_the_hint_is_a_turn_while_the_agent_is_silent(bench):
+    """ "Mocha." is an answer to what the agent asked, however unsure the recogniser is."""
+    b = bench().take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    b.take(MOCHA).rest()
+    assert b.turns == ["start", "Mocha, mocha,", "stop"]
+
+
+def test_other_words_beside_those_of_the_hint_count(bench, speaking):
+    """One segment with words that are not in the hint is enough."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
+    b.take(MOCHA)
+    assert b.turns == []
+    b.take(VoiceWords(content="please", segment=1, confidence=0.9)).rest()
+    assert b.turns[0] == "start"

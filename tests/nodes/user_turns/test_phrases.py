@@ -1,0 +1,252 @@
+"""What is an acknowledgement, and what asks for silence, in each language."""
+
+from __future__ import annotations
+
+import pytest
+
+from bargein.nodes.user_turns._languages import PACKS
+from bargein.nodes.user_turns._phrases import normalized, words_of
+from bargein.user_turns import LanguagePack, TurnSettings
+
+
+def phrases(*languages: str):
+    return TurnSettings(languages=languages or ("en",)).phrases
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Mm-hmm.", "mm hmm"),
+        ("  That's   IT! ", "thats it"),
+        ("Ça suffit", "ca suffit"),
+        ("Straße", "strasse"),
+        ("¡Alto!", "alto"),
+        ("等一下", "等 一 下"),
+        ("待ってください。", "待 っ て く だ さ い"),
+        ("ストップ", "ス ト ッ プ"),
+        ("ダメ", "ダ メ"),
+        ("ok、好的", "ok 好 的"),
+        ("…", ""),
+    ],
+)
+def test_text_is_compared_without_case_accents_and_punctuation(text, words):
+    """Comparison knows words only; characters stand apart where a script has no spaces."""
+    assert normalized(text) == words
+    assert words_of(text) == words.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mhm",
+        "Mm-hmm.",
+        "Okay, right.",
+        "Yeah. Yeah, yeah.",
+        "Uh-huh, I see.",
+        "All right, sounds good",
+        "OK",
+    ],
+)
+def test_acknowledgements_alone_combined_or_repeated(text):
+    """Nothing but acknowledgements is an acknowledgement, however many they are."""
+    assert phrases().is_acknowledgement(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "…", "okay stop", "right there", "I see a cat", "yeah but no", "okra", "seen"]
+)
+def test_anything_else_is_none(text):
+    """Another word, or no word, is no acknowledgement; parts of words do not count."""
+    assert not phrases().is_acknowledgement(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [("I", True), ("okay, got", True), ("of", True), ("", True), ("okay", True), ("a", False)],
+)
+def test_words_that_may_become_an_acknowledgement(text, may):
+    """The beginning of an acknowledgement is no other word yet."""
+    assert phrases().may_become_acknowledgement(text) is may
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["stop", "STOP!", "okay, stop it please", "could you hold on for me", "No, no.", "wait wait"],
+)
+def test_an_interruption_phrase_counts_wherever_it_stands(text):
+    """A phrase within longer words interrupts."""
+    assert phrases().asks_to_stop(text)
+
+
+@pytest.mark.parametrize("text", ["", "nonstop", "a stopover", "waiter", "hold the onions on"])
+def test_parts_of_words_do_not_interrupt(text):
+    """Only whole words count, and those of a phrase stand together."""
+    assert not phrases().asks_to_stop(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "assent", "halt", "neither"),
+    [
+        ("de", "Ja, genau so. Alles klar!", "Moment mal bitte", "einen großen Kaffee"),
+        ("de", "achso, ja", "HÖR AUF damit", "halte das fest"),
+        ("fr", "D’accord, très bien", "attendez, s'il vous plaît", "un grand café"),  # noqa: RUF001 - as recognisers write it
+        ("fr", "Ah bon? Oui oui.", "tais toi", "le monument"),
+        ("es", "Sí, sí, de acuerdo", "¡Espere! Un momento", "un café para mí"),
+        ("es", "ajá, claro que si", "callate ya", "la bastante grande"),
+        ("zh", "嗯，好的", "请等一下", "我要一杯咖啡"),  # noqa: RUF001 - as recognisers write it
+        ("zh", "對對，沒錯", "別說了", "我想要茶"),  # noqa: RUF001 - as recognisers write it
+        ("ja", "はい、なるほど", "ちょっと待ってください", "コーヒーをひとつ"),
+        ("ja", "うんうん、そうですね。", "もうストップ", "紅茶がいい"),
+    ],
+)
+def test_every_language(language, assent, halt, neither):
+    """Each pack knows its acknowledgements and interruption phrases, and leaves the rest alone."""
+    found = phrases(language)
+    assert found.is_acknowledgement(assent)
+    assert not found.asks_to_stop(assent)
+    assert found.asks_to_stop(halt)
+    assert not found.is_acknowledgement(halt)
+    assert not found.is_acknowledgement(neither)
+    assert not found.asks_to_stop(neither)
+
+
+@pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS)
+def test_no_phrase_is_both(pack):
+    """No acknowledgement of a pack asks for silence, and no interruption phrase is assent."""
+    found = phrases(pack.name)
+    assert len(pack.acknowledgements) >= 20
+    assert len(pack.interruptions) >= 15
+    assert not [p for p in pack.acknowledgements if found.asks_to_stop(p)]
+    assert not [p for p in pack.interruptions if found.is_acknowledgement(p)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noise"),
+    [
+        ("Ha, ha, ha,", True), ("Hahahahahaha", True), ("EH EH EHH", True), ("AHH! AHH!", True),
+        ("T-T-T-t-t-T-", True), ("S...", True), ("pfft", True), ("Oh. Ugh.", True),
+        ("Oh.", False), ("B", False), ("T.", False), ("Haha, stop", False), ("a mocha", False),
+        ("banana", False), ("777", False), ("two two two", False), ("", False),
+    ],
+)  # fmt: skip
+def test_noises_are_no_words(text, is_noise):
+    """Laughs, coughs and letters that break off; letters and numbers that were said are words."""
+    assert phrases("en").is_noise(text) is is_noise
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("en", "Two."), ("en", "No, no"), ("en", "4 9"), ("de", "Nein"), ("fr", "Deux"), ("es", "Sí"),
+     ("zh", "三"), ("ja", "いいえ")],
+)  # fmt: skip
+def test_short_answers_are_known_in_every_language(language, text):
+    """Numbers and "no", as words and as figures; a name is none."""
+    assert phrases(language).is_short_answer(text)
+    assert not phrases(language).is_short_answer("Emma")
+    assert not phrases(language).is_short_answer("")
+
+
+def test_several_languages_at_once():
+    """A caller may mix the languages that are named."""
+    assert phrases("en", "de").is_acknowledgement("ja, okay, I see")
+    assert not phrases("en").is_acknowledgement("ja, okay, I see")
+
+
+def test_a_pack_of_ones_own():
+    """A LanguagePack of the user's stands beside ours."""
+    klingon = LanguagePack("tlh", acknowledgements=("HIja'", "luq"), interruptions=("mev",))
+    found = TurnSettings(languages=("en", klingon)).phrases
+    assert found.is_acknowledgement("luq okay")
+    assert found.asks_to_stop("okay, mev!")
+
+
+def test_further_phrases():
+    """Settings add phrases to those of the packs."""
+    settings = TurnSettings(acknowledgements=("roger",), interruption_phrases=("red light",))
+    assert settings.phrases.is_acknowledgement("roger, okay")
+    assert settings.phrases.asks_to_stop("that is a red light")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "I would like a"),
+        ("en", "Can I get?"),
+        ("en", "Could you tell me what?"),
+        ("en", "We need..."),
+        ("en", "The thing is"),
+        ("en", "A large latte, um"),
+        ("en", "A large latte and"),
+        ("en", "I come from"),
+        ("en", "Hello, could you"),
+        ("en", "And what is"),
+        ("en", "Hello, this is"),
+        ("en", "Two croissants \N{EM DASH}"),
+        ("de", "Ich möchte gern"),
+        ("de", "Einen großen Kaffee und"),
+        ("fr", "Je voudrais un"),
+        ("es", "Quisiera un"),
+        ("zh", "请给我"),
+        ("zh", "我想要一杯咖啡,因为"),
+        ("ja", "コーヒーを"),
+        ("ja", "えっと"),
+    ],
+)
+def test_a_sentence_that_goes_on_is_unfinished(language, text):
+    """It ends with words that no sentence ends with, or breaks off."""
+    assert phrases(language).is_unfinished(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", ""),
+        ("en", "..."),
+        ("en", "A large latte, please."),
+        ("en", "Where are you from?"),
+        ("en", "What do you have?"),
+        ("en", "Yes, it is."),
+        ("en", "Two croissants to go."),
+        ("en", "No"),
+        ("en", "I do not know what it is."),
+        ("en", "How much?"),
+        ("en", "Yes, I can."),
+        ("en", "I want to change my order."),
+        ("de", "Ich rufe später an."),
+        ("de", "Was haben Sie?"),
+        ("fr", "Un café, s'il vous plaît."),
+        ("es", "¿Qué tienen?"),
+        ("zh", "一杯咖啡"),
+        ("ja", "コーヒーをください"),
+    ],
+)
+def test_a_sentence_that_may_be_over_is_not_unfinished(language, text):
+    """Questions end with what statements do not; a text without words says nothing."""
+    assert not phrases(language).is_unfinished(text)
+
+
+def test_further_unfinished_phrases():
+    """Settings add what only callers of one agent say."""
+    found = TurnSettings(unfinished_phrases=("my order number",)).phrases
+    assert found.is_unfinished("well, my order number")
+    assert not phrases().is_unfinished("well, my order number")
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: LanguagePack("", (), ()), "is empty"),
+        (lambda: LanguagePack("xx", ("...",), ()), "without a letter"),
+        (lambda: LanguagePack("xx", (), "stop"), "tuple of strings"),
+        (lambda: TurnSettings(languages=("xx",)), "knows en, de, fr, es, zh, ja, not 'xx'"),
+        (lambda: TurnSettings(languages="en"), "tuple of names and LanguagePacks"),
+        (lambda: TurnSettings(acknowledgements=("ok", "!")), "acknowledgements"),
+        (lambda: TurnSettings(interruption_phrases=["stop"]), "interruption_phrases"),
+        (lambda: TurnSettings(unfinished_phrases="um"), "unfinished_phrases"),
+        (lambda: LanguagePack("xx", (), (), unfinished=("!",)), "unfinished="),
+    ],
+)
+def test_wrong_phrases_fail_when_made(make, error):
+    """What cannot be a phrase or a language is an error that says so."""
+    with pytest.raises((TypeError, ValueError), match=error):
+        make()
