@@ -127,7 +127,7 @@ class Call:
         self.on_touch: list[Callable[[], None]] = []
         self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(self)
-        self.questions = Questions(self)
+        self.questions = Questions(self)  # before the memory of words: it notes what they answer
         self.delivery = Delivery(self)
         self.control = Control(self)
         self.actions = CallActions(router, transport, self.ended)

@@ -18,7 +18,13 @@ from ..control._arguments import (
 )
 from ..events import Button
 from ..playout._fades import Fade
-from ..server._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
+from ..server._handle_messages import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    DescribeVerb,
+    UseVerb,
+)
 from ..server._line_messages import Resume, Resumed
 from ..server._native import (
     AgentFrame,
@@ -217,6 +223,26 @@ class Caller:
         check_answer(permission, allow, remember)
         request = self._next_request()
         self._send(AnswerPermission(id=permission, allow=allow, remember=remember, request=request))
+        return request
+
+    def answer(self, question: str, text: str) -> int:
+        """Answer what a tool has asked.
+
+        Args:
+            question: The id of the question.
+            text: One of its choices, or any words; "never mind" withdraws it.
+
+        Returns:
+            The ``request`` of the error that comes if nobody waits for the answer any more.
+
+        Raises:
+            TypeError: One of them is no string.
+            pydantic.ValidationError: The text has no word.
+        """
+        check_string("answer", "question", question)
+        check_string("answer", "text", text)
+        request = self._next_request()
+        self._send(AnswerQuestion(id=question, text=text, request=request))
         return request
 
     def ask_description(self, verb: Verb) -> int:

@@ -22,7 +22,7 @@ from ._narrator import Narrator
 from ._screen import Live, Painter, Transcript, frame_of
 from ._session import Session, earlier_lines
 from ._signals import Signals
-from ._status import AT_REST, question_lines, queued_lines, status_line, tool_lines
+from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
 from ._stray import stray_output
 from ._terminal import Terminal
 
@@ -111,7 +111,7 @@ class Console:
         if self._call is not None and self._conversation is not None:
             now = self._call.snapshot()
             lines += tool_lines(now, self._narrator.tools)
-            lines += question_lines(now.permissions)
+            lines += question_lines(now.permissions) or asked_lines(now.question)
             lines += queued_lines(self._conversation.queued)
             status = status_line(now, self._hint(now.state))
         return Live(lines, self._editor.text, self._editor.cursor, status)

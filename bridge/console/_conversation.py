@@ -19,6 +19,7 @@ from bargein.routes import Run
 from ..control._receipt import Receipt
 from ..events import (
     PermissionRequested,
+    QuestionAsked,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -41,7 +42,7 @@ ANSWERS = {
 }
 """What answers a question: whether the tool may run, and whether that holds from now on."""
 
-_TAKES_INPUT = ("idle", "listening", "stopping", "waiting_input")
+_TAKES_INPUT = ("idle", "listening", "stopping")
 """The states in which what is typed is sent at once; what was cut may end meanwhile."""
 
 _AT_REST = ("idle", "listening")
@@ -136,6 +137,11 @@ class Conversation:
         return next(iter(self.questions), None)
 
     @property
+    def asked(self) -> QuestionAsked | None:
+        """What a tool has asked; None if none waits for an answer."""
+        return self._handle.snapshot().question
+
+    @property
     def is_at_work(self) -> bool:
         """Whether the agent does anything, or something waits to be sent."""
         return bool(self.queued) or self._call.current_state not in _AT_REST
@@ -179,8 +185,10 @@ class Conversation:
 
     def _answer(self, entry: str) -> bool:
         question = self.question
+        if question is None:
+            return self._tell(entry)
         answer = ANSWERS.get(entry.strip().lower())
-        if question is None or answer is None:
+        if answer is None:
             return False
         allow, remember = answer
         if self._handle.respond(question.id, allow, remember):
@@ -188,6 +196,15 @@ class Conversation:
             always = ", always in this conversation" if remember else ""
             self._display.show(Line(f"{one_line(question.name, 40)} {words}{always}", "user", "> "))
         return True
+
+    def _tell(self, entry: str) -> bool:
+        """Answer what a tool has asked; False if none has."""
+        asked = self.asked
+        if asked is None:
+            return False
+        text = as_message(entry)
+        self._display.show(Line(clean(text), "user", "> "))
+        return self._handle.answer(asked.id, text)
 
     def _obey(self, typed: Typed) -> None:
         match typed.command.name:
@@ -230,7 +247,7 @@ class Conversation:
         while self._is_ready():
             if self._by_pipe and self.queued and self._command(self.queued[0]):
                 self.queued.popleft()
-            elif self._by_pipe and self.question is not None:
+            elif self._by_pipe and (self.question or self.asked) is not None:
                 if not self._answer_by_pipe():
                     return
             elif self.queued and self._call.current_state in _TAKES_INPUT:
@@ -244,13 +261,17 @@ class Conversation:
             self.queued.popleft()
             return True
         if self._no_more:
-            question = self.question
-            assert question is not None  # it waits
             self.unanswerable += 1
-            name = one_line(question.name, 40)
-            self._display.show(Line(f"nobody answers whether {name} may run", "bad", "! "))
+            self._display.show(Line(self._unanswered(), "bad", "! "))
             return self.interrupt()
         return False
+
+    def _unanswered(self) -> str:
+        """Return what nobody is there to answer."""
+        if self.question is not None:
+            return f"nobody answers whether {one_line(self.question.name, 40)} may run"
+        assert self.asked is not None  # one of both waits
+        return f"nobody answers: {one_line(self.asked.text, 200)}"
 
     def _send(self, text: str) -> None:
         self._display.show(Line(clean(text), "user", "> "))

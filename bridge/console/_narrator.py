@@ -20,6 +20,7 @@ from ..events import (
     InputReturned,
     JobFinished,
     PermissionAnswered,
+    QuestionClosed,
     ToolCall,
     ToolOutput,
     ToolProgress,
@@ -163,6 +164,10 @@ def _line_of(event: Any) -> Line | None:
             text = f"{one_line(name, 40)} {words}, in the background"
             return Line(text, "warn" if bad else "good", "✗ " if bad else "✓ ")
         case PermissionAnswered(name=name, verdict="withdrawn"):
+            return Line(f"{one_line(name, 40)} no longer asks", "dim", "? ")
+        case QuestionClosed(outcome="timed_out"):
+            return Line("nobody has answered", "dim", "? ")
+        case QuestionClosed(name=name, outcome="interrupted" | "withdrawn"):
             return Line(f"{one_line(name, 40)} no longer asks", "dim", "? ")
         case TranscriptionFailed(reason=reason, error=error) if reason != "no_words":
             why = f"failed: {error}" if error else "gave no words in time"

@@ -23,7 +23,7 @@ from ._lines import Line, encodable
 from ._narrator import Narrator
 from ._session import Session, earlier_lines
 from ._signals import Signals
-from ._status import question_lines
+from ._status import asked_lines, question_lines
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -32,6 +32,7 @@ AGAIN_S = 2.0
 """Within this time a second Ctrl+C leaves."""
 
 PLAIN_HINT = "y, n or always, on a line of its own"
+ASKED_HINT = "the next line answers"
 
 MAX_LINE = 1 << 20
 """Bytes of the longest line that is taken as one."""
@@ -81,10 +82,14 @@ class PlainConsole:
 
     def _show_question(self) -> None:
         """Show the question that waits first, once."""
-        now = self._conversation.questions if self._conversation is not None else ()
-        asked = now[0].id if now else ""
+        if self._conversation is None:
+            return
+        permissions, question = self._conversation.questions, self._conversation.asked
+        first = permissions[0] if permissions else question
+        asked = "" if first is None else first.id
         if asked and asked != self._asked:
-            for line in question_lines(now, PLAIN_HINT):
+            lines = question_lines(permissions, PLAIN_HINT)
+            for line in lines or asked_lines(question, ASKED_HINT):
                 self.show(line)
         self._asked = asked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..control._feed import Snapshot
-from ..events import PermissionRequested
+from ..events import PermissionRequested, QuestionAsked
 from ._cells import one_line
 from ._lines import Line, seconds
 from ._narrator import ToolAtWork, arguments_text, cap_name
@@ -15,6 +15,7 @@ NEAR_ITS_END = 0.8
 
 MAX_TOOL_ROWS = 4
 MAX_QUEUED_ROWS = 3
+MAX_CHOICE_ROWS = 9
 MAX_QUESTION_CHARS = 4000
 """Of the arguments that a question shows; what is left out is counted there."""
 
@@ -68,6 +69,22 @@ def queued_lines(queued: Sequence[str]) -> list[Line]:
     lines = [Line(f"queued: {one_line(text, 200)}", "dim", "… ") for text in queued]
     more = len(lines) - MAX_QUEUED_ROWS
     return [*lines[:MAX_QUEUED_ROWS], Line(f"and {more} more", "dim", "… ")] if more > 0 else lines
+
+
+def asked_lines(
+    question: QuestionAsked | None, hint: str = "your next line answers; Esc interrupts"
+) -> list[Line]:
+    """Return what a tool asks the caller, with its choices, and how to answer."""
+    if question is None:
+        return []
+    choices = [
+        Line(f"{place} {one_line(choice, 200)}", "bold", "  ")
+        for place, choice in enumerate(question.choices[:MAX_CHOICE_ROWS], start=1)
+    ]
+    more = len(question.choices) - MAX_CHOICE_ROWS
+    left_out = [Line(f"and {more} more", "dim", "  ")] if more > 0 else []
+    asked = Line(one_line(question.text, 400), "bold", "? ")
+    return [asked, *choices, *left_out, Line(hint, "dim", "  ")]
 
 
 def question_lines(

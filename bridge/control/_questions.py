@@ -85,6 +85,7 @@ class _Question:
     keys: str = ""
     skips_turn: bool = False
     """Whether the caller was speaking already when it was asked."""
+    is_noted: bool = False
     silent_since_s: float | None = None
 
     @property
@@ -324,11 +325,19 @@ class Questions:
                 if self._call.speaking.may_be_cut_by(UserStartedSpeaking):
                     self._fall_silent(question)
             case UserTranscriptionReceived(content=text, final=True) if text.strip():
+                self._note(question)
                 question.words.append((message.id, text.strip()))
             case UserStoppedSpeaking():
                 self._take_words(question)
             case DTMFInput(button=button):
                 self._take_key(question, button)
+
+    def _note(self, question: _Question) -> None:
+        """Put down what the caller answers, in front of their words: no model sees tools ask."""
+        if not question.is_noted:
+            question.is_noted = True
+            note = f"The tool {question.name} has asked the user: {question.text}"
+            self._call.history.add_note(note)
 
     def _take_words(self, question: _Question) -> None:
         if not question.words:

@@ -34,6 +34,8 @@ _WORDLESS: dict[type, frozenset[str]] = {
     e.LogMetric: frozenset({"name", "unit"}),
     e.PermissionAnswered: frozenset({"id", "name"}),
     e.PermissionRequested: frozenset({"id", "name"}),
+    e.QuestionAsked: frozenset({"id", "call", "name"}),
+    e.QuestionClosed: frozenset({"id", "name"}),
     e.ToolCall: frozenset({"id", "name"}),
     e.ToolOutput: frozenset({"id", "name"}),
     e.ToolProgress: frozenset({"id", "name"}),

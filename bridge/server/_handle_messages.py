@@ -50,6 +50,27 @@ class AnswerPermission(Wire):
     request: Request | None = None
 
 
+class AnswerQuestion(Wire):
+    """Answers what a tool has asked the caller, as if they had said it.
+
+    The event ``agent.question_closed`` tells that it was taken, an error with the code
+    ``bad_message`` that nobody waits for it any more.
+    """
+
+    type: Literal["answer"] = "answer"
+    id: Annotated[str, Field(max_length=256)]
+    """The id of the question."""
+    text: Annotated[str, Field(max_length=10_000)]
+    """One of its choices, or any words; "never mind" withdraws it."""
+    request: Request | None = None
+
+    @model_validator(mode="after")
+    def _check_text(self) -> AnswerQuestion:
+        if not self.text.strip():
+            raise ValueError("answer needs a text")
+        return self
+
+
 class DescribeVerb(Wire):
     """Asks what a verb would do now."""
 
@@ -68,7 +89,7 @@ class AskSnapshot(Wire):
     the text, and less than a twentieth of a cap.  The latest request holds, also one without it."""
 
 
-HandleMessage = UseVerb | AnswerPermission | DescribeVerb | AskSnapshot
+HandleMessage = UseVerb | AnswerPermission | AnswerQuestion | DescribeVerb | AskSnapshot
 
 
 # --- server to client ---------------------------------------------------------------------------
@@ -167,6 +188,17 @@ class OpenQuestion(Wire):
     arguments: JsonObject
 
 
+class AskedQuestion(Wire):
+    """What a tool has asked the caller."""
+
+    id: str
+    name: str
+    """The tool."""
+    text: str
+    choices: tuple[str, ...] = Field(default=(), strict=False)
+    """What the caller may choose from; empty for a free answer."""
+
+
 class CapUse(Wire):
     """How much of a cap a turn has used."""
 
@@ -203,6 +235,8 @@ class SnapshotMessage(Wire):
     backgrounded: int
     """How many jobs go on in the background."""
     permissions: tuple[OpenQuestion, ...] = Field(default=(), strict=False)
+    question: AskedQuestion | None = None
+    """Absent if no tool waits for the caller's answer."""
     verbs: dict[Verb, VerbNow]
     """What each verb would do; ``shutdown`` is not among them."""
     listening_error: str = ""

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from ..events import Button, CallState
 from ._handle_messages import (
     AnswerPermission,
+    AnswerQuestion,
     AskSnapshot,
     DescribeVerb,
     Description,
@@ -336,6 +337,7 @@ _CLIENT_MODELS = _by_type(
     Ping,
     UseVerb,
     AnswerPermission,
+    AnswerQuestion,
     DescribeVerb,
     AskSnapshot,
     Watch,

@@ -14,6 +14,8 @@ from ..control._describe import describe
 from ..control._receipt import Receipt
 from ._handle_messages import (
     AnswerPermission,
+    AnswerQuestion,
+    AskedQuestion,
     AskSnapshot,
     CapUse,
     DescribeVerb,
@@ -90,6 +92,8 @@ class RemoteHandle:
             case UseVerb():
                 self._use(message, call)
             case AnswerPermission():
+                self._permit(message, call)
+            case AnswerQuestion():
                 self._answer(message, call)
             case DescribeVerb(verb=verb, request=request):
                 now = _verb_now(call, verb, self._verbs)
@@ -154,7 +158,7 @@ class RemoteHandle:
             self._tell(message)
 
     @staticmethod
-    def _answer(message: AnswerPermission, call: Call) -> None:
+    def _permit(message: AnswerPermission, call: Call) -> None:
         question = call.permissions.question(message.id)
         if question is not None and question.by == "operator":
             raise ProtocolViolation(
@@ -164,6 +168,15 @@ class RemoteHandle:
             raise ProtocolViolation(
                 "bad_message",
                 f"permission: nobody waits for an answer to {message.id!r} any more",
+                message.request,
+            )
+
+    @staticmethod
+    def _answer(message: AnswerQuestion, call: Call) -> None:
+        if not call.questions.answer(message.id, message.text):
+            raise ProtocolViolation(
+                "bad_message",
+                f"answer: nobody waits for an answer to {message.id!r} any more",
                 message.request,
             )
 
@@ -241,6 +254,14 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
             OpenQuestion(id=one.id, name=one.name, arguments=one.arguments)
             for one in now.permissions
             if one.by == "caller"
+        ),
+        question=None
+        if now.question is None
+        else AskedQuestion(
+            id=now.question.id,
+            name=now.question.name,
+            text=now.question.text,
+            choices=now.question.choices,
         ),
         verbs={verb: _verb_now(call, verb, verbs) for verb in SHOWN},
         listening_error=now.listening_error,

@@ -35,7 +35,13 @@ from ..events import (
     VoiceWords,
 )
 from ._backlog import Backlog
-from ._handle_messages import AnswerPermission, AskSnapshot, DescribeVerb, UseVerb
+from ._handle_messages import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    DescribeVerb,
+    UseVerb,
+)
 from ._metrics import Metrics
 from ._native import (
     OUTPUT_RATE_HZ,
@@ -286,7 +292,7 @@ class NativeTransport:
                 if received is not None:
                     self._on_received(received)
                 self.tell(Pong(t=t))
-            case UseVerb() | AnswerPermission() | DescribeVerb() | AskSnapshot():
+            case UseVerb() | AnswerPermission() | AnswerQuestion() | DescribeVerb() | AskSnapshot():
                 self._remote.receive(message, call)
             case Watch():
                 self.tell(self._watcher.watch(message))

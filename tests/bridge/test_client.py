@@ -10,6 +10,7 @@ import trio.testing
 
 from bargein.bridge.server._handle_messages import (
     AnswerPermission,
+    AnswerQuestion,
     AskSnapshot,
     DescribeVerb,
     UseVerb,
@@ -157,14 +158,16 @@ async def test_the_handle_is_held_by_messages(autojump_clock):
             caller.respond("q1", True, remember=True),
             caller.ask_description("cancel"),
             caller.ask_snapshot(),
+            caller.answer("question_1", "Savings"),
         ]
         await trio.sleep(1)
-        assert requests == [1, 2, 3, 4]
+        assert requests == [1, 2, 3, 4, 5]
         assert [m for _, m in script.got] == [
             UseVerb(verb="redirect", text="only EU", request=1),
             AnswerPermission(id="q1", allow=True, remember=True, request=2),
             DescribeVerb(verb="cancel", request=3),
             AskSnapshot(request=4),
+            AnswerQuestion(id="question_1", text="Savings", request=5),
         ]
 
 

@@ -9,15 +9,21 @@ from dataclasses import replace
 import pytest
 import trio
 
-from bargein import App, Call, ChatNode, UserEntry
+from bargein import App, Call, ChatNode, ToolEntry, UserEntry
 from bargein.bridge.console._conversation import Conversation
 from bargein.bridge.console._lines import Line
 from bargein.bridge.console._narrator import Narrator
 from bargein.bridge.console._session import Session, earlier_lines
-from bargein.bridge.console._status import question_lines, queued_lines, status_line, tool_lines
+from bargein.bridge.console._status import (
+    asked_lines,
+    question_lines,
+    queued_lines,
+    status_line,
+    tool_lines,
+)
 from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.tools import finish, tool
+from bargein.tools import ToolContext, finish, tool
 
 
 class Shown:
@@ -56,13 +62,20 @@ async def delete(name: str) -> str:
     return "deleted"
 
 
+@tool
+async def seat(name: str, context: ToolContext) -> str:
+    """Ask where to sit."""
+    answer = await context.ask("Where to sit?", choices=["window", "aisle"])
+    return f"{answer.choice or answer.outcome} seat"
+
+
 class Obedient:
     """A model that calls the tool that is named, and else repeats."""
 
     async def stream(self, messages, *, tools=()):
         last = messages[-1]
         words = str(last["content"]).split()
-        if last["role"] == "user" and words[0] in ("save", "delete"):
+        if last["role"] == "user" and words[0] in ("save", "delete", "seat"):
             arguments = {"name": words[-1]}
             yield ToolCallRequest(id="", name=words[0], arguments=arguments, raw="")
         else:
@@ -72,7 +85,7 @@ class Obedient:
 
 async def answer(call: Call) -> None:
     """Answer."""
-    node = ChatNode(Obedient(), tools=[save, delete])
+    node = ChatNode(Obedient(), tools=[save, delete, seat])
     route = call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
     route.stream(node.generate).broadcast()
 
@@ -154,6 +167,52 @@ async def test_a_question_is_answered_by_its_words_alone(autojump_clock):
         assert not conversation.queued
     assert "> delete may run" in shown.lines
     assert shown.lines[-4:] == ["> yes", "so: yes", "> perhaps", "so: perhaps"]
+
+
+async def test_a_tools_question_is_answered_by_the_next_entry(autojump_clock):
+    """What was queued before the question waits on; what is entered after it is the answer."""
+    async with opened() as (call, conversation, shown):
+        conversation.enter("save it")
+        await trio.sleep(0.5)
+        conversation.enter("seat me")
+        conversation.enter("window cleaning")
+        await trio.sleep(10)
+        assert call.state == "waiting_input"
+        assert list(conversation.queued) == ["window cleaning"]
+        lines = [line.prefix + line.text for line in asked_lines(conversation.asked)]
+        assert lines[:3] == ["? Where to sit?", "  1 window", "  2 aisle"]
+        conversation.enter("2")
+        await trio.sleep(10)
+        assert not conversation.queued
+        assert conversation.asked is None
+        [saved, seated] = [e.result.content for e in call.history if isinstance(e, ToolEntry)]
+        assert (saved, seated) == ("saved", "aisle seat")
+    assert [line for line in shown.lines if line.startswith("> ")][-2:] == [
+        "> 2",
+        "> window cleaning",
+    ]
+
+
+async def test_a_tools_question_is_answered_by_the_pipe(autojump_clock):
+    """The next line of a pipe is the answer."""
+    async with opened(by_pipe=True) as (call, conversation, shown):
+        for line in ("seat me", "the aisle", "hello"):
+            conversation.enter(line)
+        conversation.no_more()
+        await conversation.is_over.wait()
+        [seated] = [e.result.content for e in call.history if isinstance(e, ToolEntry)]
+        assert seated == "aisle seat"
+    assert shown.lines[-1] == "so: hello"
+
+
+async def test_a_pipe_that_ended_answers_no_question(autojump_clock):
+    """Nobody is there to answer: that is told, and the work is cancelled."""
+    async with opened(by_pipe=True) as (_, conversation, shown):
+        conversation.enter("seat me")
+        conversation.no_more()
+        await conversation.is_over.wait()
+        assert conversation.unanswerable == 1
+    assert "! nobody answers: Where to sit?" in shown.lines
 
 
 async def test_a_refusal(autojump_clock):

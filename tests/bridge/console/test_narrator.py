@@ -19,6 +19,7 @@ from bargein.events import (
     InputReturned,
     JobFinished,
     PermissionAnswered,
+    QuestionClosed,
     StateChanged,
     ToolCall,
     ToolOutput,
@@ -116,6 +117,9 @@ def test_without_a_status_a_tool_is_told_at_its_start():
         ),
         (PermissionAnswered(id="1", name="pay", verdict="withdrawn"), ["? pay no longer asks"]),
         (PermissionAnswered(id="1", name="pay", verdict="allowed"), []),
+        (QuestionClosed(id="1", name="pay", outcome="withdrawn"), ["? pay no longer asks"]),
+        (QuestionClosed(id="1", name="pay", outcome="timed_out"), ["? nobody has answered"]),
+        (QuestionClosed(id="1", name="pay", outcome="answered"), []),
         (TurnEnded(turn=1, agent="a", outcome="completed"), ["."]),
         (
             TurnEnded(turn=1, agent="a", outcome="capped", capped="wall_s"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bargein.bridge.server._handle_messages import (
     AnswerPermission,
+    AnswerQuestion,
     AskSnapshot,
     CapUse,
     DescribeVerb,
@@ -67,6 +68,7 @@ FROM_CLIENT = [
     Ping(t=1.5),
     UseVerb(verb="redirect", text="only EU", request="r"),
     AnswerPermission(id="q1", allow=False, remember=True),
+    AnswerQuestion(id="question_1", text="Savings", request=1),
     DescribeVerb(verb="cancel", request=3),
     AskSnapshot(request=4),
     Resume(token="c1.s", received=3, utterance=2, audio_bytes=640, playing=1, played_ms=1.5),

@@ -25,6 +25,7 @@ from bargein.client import (
     SnapshotMessage,
     Spoken,
     State,
+    Transcript,
     UtteranceEnd,
     VerbReceipt,
     VerbSettled,
@@ -34,6 +35,7 @@ from bargein.events import (
     AgentResponse,
     PermissionAnswered,
     UserStartedSpeaking,
+    UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
 from bargein.llm import TextDelta, ToolCallRequest, Usage
@@ -274,6 +276,47 @@ async def test_a_question_is_answered_once(serving, autojump_clock):
         error = (await soon(caller, ErrorMessage)).message
         assert (error.code, error.request) == ("bad_message", request)
         assert "'q1'" in error.message
+
+
+async def test_a_tools_question_is_answered_once(serving, autojump_clock):
+    """The snapshot shows what a tool asks; the first answer reaches it, the next is an error."""
+
+    async def answer(call: Call) -> None:
+        agent = call.bridge(name="asker")
+
+        async def ask(message):
+            given = await call.questions.ask(
+                "c1",
+                "pay",
+                "From which account?",
+                ["Checking", "Savings"],
+                60,
+                current_run(),
+                "asker",
+            )
+            yield AgentResponse(content=f"From {given.choice}.")
+
+        agent.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking).stream(ask).broadcast()
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        caller.write("pay it")
+        await soon(caller, State, lambda m: m.state == "waiting_input")
+        caller.ask_snapshot()
+        asked = (await soon(caller, SnapshotMessage)).message.question
+        assert (asked.name, asked.text) == ("pay", "From which account?")
+        assert asked.choices == ("Checking", "Savings")
+        caller.answer(asked.id, "savings")
+        await soon(caller, Spoken, lambda m: m.text == "From Savings.")
+        words = [m.text for m in of(caller, Transcript) if m.role == "user"]
+        assert words == ["pay it", "savings"]
+        closed = [m.data for m in of(caller, OtherEvent) if m.name == "agent.question_closed"]
+        assert [data["outcome"] for data in closed] == ["answered"]
+        request = caller.answer(asked.id, "checking")
+        error = (await soon(caller, ErrorMessage)).message
+        assert (error.code, error.request) == ("bad_message", request)
+        caller.ask_snapshot()
+        await trio.sleep(1)
+        assert of(caller, SnapshotMessage)[-1].question is None
 
 
 async def test_an_answer_after_the_interruption_is_stale(serving, autojump_clock):

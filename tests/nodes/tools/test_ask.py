@@ -116,8 +116,10 @@ async def test_the_callers_next_turn_is_the_answer(autojump_clock, audio):
         assert ends(caller) == ["completed"]
         assert caller.call.snapshot().question is None
         assert caller.heard == "Which account? Five euros."
-        told = [(m["role"], m["content"]) for m in model.asked[-1][-2:]]
-        assert told == [("tool", "Savings"), ("user", "The savings one, please.")]
+        result, note, words = model.asked[-1][-3:]
+        assert (result["role"], result["content"]) == ("tool", "Savings")
+        assert "\nThe tool balance has asked the user: Which account?\n" in note["content"]
+        assert (words["role"], words["content"]) == ("user", "The savings one, please.")
     kinds = [type(entry) for entry in caller.call.history]
     assert (kinds.count(UserEntry), kinds.count(ToolEntry), kinds.count(AgentEntry)) == (2, 1, 1)
     states = [event.state for event in caller.events(StateChanged)]
