@@ -18,6 +18,7 @@ import { keepCall, takeKeptCall } from "./kept-call.js";
 import { Keyboard } from "./keyboard.js";
 import { Permissions } from "./permissions.js";
 import { INSECURE, NO_WORKLET } from "./problems.js";
+import { Questions } from "./questions.js";
 import { RedirectComposer } from "./redirect.js";
 import { TalkKey } from "./talk-key.js";
 import { Transcript } from "./transcript.js";
@@ -32,7 +33,7 @@ let call = null;
 let agentHears = true; // until the server says otherwise
 
 function start(options = {}) {
-  call = new Call({ ui, transcript, journal, permissions, settings, view }, {
+  call = new Call({ ui, transcript, journal, permissions, questions, settings, view }, {
     textOnly: textOnly || !canPlay(),
     token: fragment.get("token"),
     thread: query.get("thread"),
@@ -62,6 +63,10 @@ const transcript = new Transcript(ui.transcriptList);
 new Keep(transcript, () => document.title);
 const permissions = new Permissions({
   answer: (id, allow, remember) => call.answer(id, allow, remember),
+  note: (text) => transcript.note(text),
+});
+const questions = new Questions({
+  answer: (id, text) => call.tell(id, text),
   note: (text) => transcript.note(text),
 });
 const settings = new Settings({

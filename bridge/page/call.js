@@ -25,6 +25,7 @@ export class Call {
   #transcript;
   #journal;
   #permissions;
+  #questions;
   #settings;
   #handle;
   #options;
@@ -40,7 +41,8 @@ export class Call {
   #isHeard = true; // the agent's ears work
 
   /**
-   * `parts` has ui, transcript, journal, permissions, settings and view, which shows the handle.
+   * `parts` has ui, transcript, journal, permissions, questions, settings and view, which shows the
+   * handle.
    * `options`: {textOnly, token, thread, raw, tap, agentHears, kept}; `kept` is what `keepsake()`
    * gave before the page was loaded anew.
    */
@@ -49,6 +51,7 @@ export class Call {
     this.#transcript = parts.transcript;
     this.#journal = parts.journal;
     this.#permissions = parts.permissions;
+    this.#questions = parts.questions;
     this.#settings = parts.settings;
     this.#options = options;
     this.#handle = new Handle({
@@ -58,6 +61,7 @@ export class Call {
       show: (view) => parts.view.show(view),
       note: (text) => this.#transcript.note(text),
       questions: (list) => this.#permissions.sync(list),
+      asked: (question) => this.#questions.sync(question),
       now: () => performance.now(),
     });
   }
@@ -126,7 +130,7 @@ export class Call {
   /** Sends typed words; false if there is no line to send them on. */
   say(text) {
     if (!this.#socket?.isOpen) return false;
-    this.#send("text", { text });
+    if (!this.#questions.take(text)) this.#send("text", { text });
     return true;
   }
 
@@ -146,6 +150,11 @@ export class Call {
   /** Answers the question whether a tool may run. */
   answer(id, allow, remember) {
     this.#send("permission", { id, allow, remember, request: `question-${id}`.slice(0, 64) });
+  }
+
+  /** Answers what a tool has asked. */
+  tell(id, text) {
+    this.#send("answer", { id, text, request: `answer-${id}`.slice(0, 64) });
   }
 
   resume() {
@@ -374,6 +383,8 @@ export class Call {
     if (name === "call.input_returned") this.#ui.giveBack(data.content);
     if (name === "agent.tool_result") this.#handle.toolEnded(data);
     if (name === "agent.permission_requested") this.#permissions.ask(data);
+    if (name === "agent.question_asked") this.#questions.ask(data);
+    if (name === "agent.question_closed") this.#questions.closed(data);
     if (name === "agent.permission_answered") this.#permissions.answered(data);
     const words = eventWords(name, data);
     if (words) this.#transcript.note(words);
@@ -423,6 +434,7 @@ export class Call {
     this.#transcript.close();
     this.#handle.close();
     this.#permissions.close();
+    this.#questions.sync(null);
     this.#ui.setLevel(0);
     this.#ui.setReconnecting(false);
     this.#ui.setPhase("ended");

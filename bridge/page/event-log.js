@@ -20,7 +20,7 @@ const CATEGORIES = [
   ["Turns", ["user.", "voice.", "turn."]],
   ["Speech", ["agent.response", "agent.speech", "agent.started", "agent.stopped", "agent.text", "agent.audio", "agent.utterance", "agent.generation", "agent.handoff"]],
   ["Routes", ["route."]],
-  ["Tools", ["agent.tool", "agent.permission", "agent.job", "handle."]],
+  ["Tools", ["agent.tool", "agent.permission", "agent.question", "agent.job", "handle."]],
   ["State", ["call."]],
   ["Metrics", ["call.metric"]],
   ["Errors", ["agent.error", "page.refused", "page.lost", "page.microphone_refused", "page.no_sound"]],

@@ -28,7 +28,7 @@ const ALWAYS = {
   settled: ({ type, ...fields }) => ["handle.settled", fields],
 };
 /** What the page sends because a person does something. */
-const DONE = new Set(["control", "stop", "text", "dtmf", "mute", "permission", "hangup"]);
+const DONE = new Set(["control", "stop", "text", "dtmf", "mute", "permission", "answer", "hangup"]);
 const TOO_MUCH = new Set(["player_position", "mic_hot", "mic_silent", "out_hot", "out_silent", "message"]);
 
 export class Feed {

@@ -52,8 +52,8 @@ export class Handle {
   #over = false;
 
   /**
-   * `on` has send(type, fields), silence(), hold(on), show(view), note(text), questions(list) and
-   * now(), which is the time in ms.
+   * `on` has send(type, fields), silence(), hold(on), show(view), note(text), questions(list),
+   * asked(question) and now(), which is the time in ms.
    */
   constructor(on) {
     this.#on = on;
@@ -130,6 +130,7 @@ export class Handle {
     this.#nowAt = this.#on.now();
     if (message.turn !== undefined) this.#steps = message.step_list;
     this.#on.questions(message.permissions);
+    this.#on.asked(message.question ?? null);
     this.#show();
   }
 

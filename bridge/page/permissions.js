@@ -1,9 +1,10 @@
 /**
  * Questions whether a tool may run.
  *
- * One is shown at a time.  The focus goes to the question, not to a key of it, so that nobody allows
- * something by a key that was meant for another thing; and it stays where it is for who types.
+ * One is shown at a time.
  */
+
+import { Card } from "./card.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -12,7 +13,7 @@ export class Permissions {
   #open = new Map(); // id -> {id, name, arguments}, in the order in which they were asked
   #shown = null; // the id of the question that is shown
   #answering = new Set(); // answered here; the server has not said so yet
-  #before = null; // where the focus was
+  #card = new Card(byId("question"));
 
   /** `on` has answer(id, allow, remember) and note(text). */
   constructor(on) {
@@ -73,21 +74,12 @@ export class Permissions {
     byId("question-with").replaceChildren(...Object.entries(given).flatMap(argument));
     byId("question-with").hidden = Object.keys(given).length === 0;
     byId("remember").checked = false;
-    const box = byId("question");
-    const wasHidden = box.hidden;
-    box.hidden = false;
-    if (wasHidden) this.#before = document.activeElement;
-    if (!isTyping(document.activeElement)) box.focus({ preventScroll: true });
+    this.#card.show();
   }
 
   #hide() {
-    const box = byId("question");
-    const held = box.contains(document.activeElement);
     this.#shown = null;
-    box.hidden = true;
-    if (!held) return;
-    const before = this.#before?.isConnected && this.#before.checkVisibility() ? this.#before : null;
-    (before && before !== document.body ? before : byId("transcript")).focus({ preventScroll: true });
+    this.#card.hide();
   }
 }
 
@@ -103,8 +95,4 @@ function argument([name, value]) {
   const shown = document.createElement("dd");
   shown.textContent = typeof value === "string" && value ? value : JSON.stringify(value);
   return [term, shown];
-}
-
-function isTyping(element) {
-  return element?.matches?.("input[type=text], textarea") && element.value !== "";
 }

@@ -4,9 +4,9 @@ Run as a program it prints its port, then serves until it is killed; given the w
 app asks for the whole handle at all times.  What the caller types names
 the scene: a text with "story" has the agent talk for long, "ponder" think for long, "archive" use a
 tool that takes a while, "close" use two tools of which one may finish, "deposit" ask for
-permission, "table" do several steps, and anything else is answered in a few words; "go deaf" lets
-its ears fail until "hear again".  The voice is a tone, as loud as a person and with a length by the
-text.
+permission, "choose" ask which table, "table" do several steps, and anything else is answered in a
+few words; "go deaf" lets its ears fail until "hear again".  The voice is a tone, as loud as a
+person and with a length by the text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bargein.events import (
 )
 from bargein.llm import TextDelta, ToolCallRequest, Usage
 from bargein.server import open_server
-from bargein.tools import finish, tool
+from bargein.tools import ToolContext, finish, tool
 
 RATE_HZ = 24_000
 MS_PER_CHAR = 60
@@ -49,6 +49,7 @@ SCENES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "archive": [("search_archive", {"query": "tables by the window"})],
     "close": [("search_archive", {"query": "open bills"}), ("send_invoice", {"number": 1042})],
     "deposit": [("pay_deposit", {"amount": "20.00 EUR", "to": "Restaurant Lumen", "note": ""})],
+    "choose": [("pick_table", {})],
     "two deposits": [
         ("pay_deposit", {"amount": "20.00 EUR", "to": "Restaurant Lumen", "note": "table 4"}),
         ("send_invoice", {"number": 7}),
@@ -90,6 +91,13 @@ async def pay_deposit(amount: str, to: str, note: str = "") -> str:
     """Pay a deposit."""
     await trio.sleep(0.2)
     return f"{amount} paid to {to}"
+
+
+@tool
+async def pick_table(context: ToolContext) -> str:
+    """Ask which table it is to be."""
+    answer = await context.ask("Which table would you like?", choices=["By the window", "Outside"])
+    return f"{answer.outcome}: {answer.choice or answer.text}"
 
 
 class Model:
@@ -177,7 +185,7 @@ async def answer(call: Call) -> None:
     """Answers a call."""
     node = ChatNode(
         Model(),
-        tools=[search_archive, find_table, book_table, send_invoice, pay_deposit],
+        tools=[search_archive, find_table, book_table, send_invoice, pay_deposit, pick_table],
         caps=Caps(steps=12, wall_s=120, tool_calls=8),
     )
     call.bridge(name="ears", is_agent=False).on(UserTranscriptionReceived).map(ears).broadcast()

@@ -31,6 +31,7 @@ async (steps) => {
     show: (shown) => (view = shown),
     note: (text) => did.push(["note", text]),
     questions: () => {},
+    asked: () => {},
     now: () => now,
   });
   for (const [name, ...what] of steps) {

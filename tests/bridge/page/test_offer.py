@@ -23,7 +23,7 @@ async (steps) => {
   const handle = new Handle({
     send: (type, fields) => type === "control" && used.push(fields.verb),
     silence: () => {}, hold: () => {}, show: (shown) => (view = shown),
-    note: () => {}, questions: () => {}, now: () => now,
+    note: () => {}, questions: () => {}, asked: () => {}, now: () => now,
   });
   for (const [name, ...what] of steps) {
     if (name === "wait") now += what[0];

@@ -1,0 +1,33 @@
+/**
+ * A card that asks something.
+ *
+ * The focus goes to the card, not to a key of it, so that nobody answers by a key that was meant for
+ * another thing; it stays where it is for who types, and goes back where it was.
+ */
+export class Card {
+  #box;
+  #before = null; // where the focus was
+
+  constructor(box) {
+    this.#box = box;
+  }
+
+  show() {
+    if (this.#box.hidden) this.#before = document.activeElement;
+    this.#box.hidden = false;
+    if (!isTyping(document.activeElement)) this.#box.focus({ preventScroll: true });
+  }
+
+  hide() {
+    const held = this.#box.contains(document.activeElement);
+    this.#box.hidden = true;
+    if (!held) return;
+    const before = this.#before?.isConnected && this.#before.checkVisibility() ? this.#before : null;
+    const place = before && before !== document.body ? before : document.getElementById("transcript");
+    place.focus({ preventScroll: true });
+  }
+}
+
+function isTyping(element) {
+  return element?.matches?.("input[type=text], textarea") && element.value !== "";
+}

@@ -1,0 +1,68 @@
+/**
+ * What a tool asks the person in the midst of its work.
+ *
+ * One question is open at a time.  It is answered by a key of its choices, by what is typed, or by
+ * voice; the server alone says that it is closed.
+ */
+
+import { Card } from "./card.js";
+import { h } from "./dom.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class Questions {
+  #on;
+  #open = null; // {id, text, choices}
+  #answered = null; // the id of the question that was answered here
+  #card = new Card(byId("ask"));
+
+  /** `on` has answer(id, text) and note(text). */
+  constructor(on) {
+    this.#on = on;
+    byId("ask-nevermind").addEventListener("click", () => this.take("Never mind"));
+  }
+
+  /** A tool asks. */
+  ask(question) {
+    this.sync(question);
+  }
+
+  /** A question is closed, by whatever. */
+  closed({ id, outcome }) {
+    if (OUTCOMES[outcome]) this.#on.note(OUTCOMES[outcome]);
+    if (this.#open?.id === id) this.sync(null);
+  }
+
+  /** Only this question is open, or none; what was missed meanwhile is mended. */
+  sync(question) {
+    if (question?.id === this.#open?.id) return;
+    this.#open = question;
+    if (question) this.#draw(question);
+    else this.#card.hide();
+  }
+
+  /** Answers the open question with a text; false if there is none. */
+  take(text) {
+    const id = this.#open?.id;
+    if (id === undefined || id === this.#answered) return false;
+    this.#answered = id;
+    this.#on.answer(id, text);
+    this.#card.hide();
+    return true;
+  }
+
+  #draw({ text, choices = [] }) {
+    byId("ask-text").textContent = text;
+    const keys = choices.map((choice) =>
+      h("button", { type: "button", onclick: () => this.take(choice) }, choice),
+    );
+    byId("ask-choices").replaceChildren(...keys);
+    this.#card.show();
+  }
+}
+
+const OUTCOMES = {
+  timed_out: "The question was not answered in time.",
+  interrupted: "The question was withdrawn.",
+  withdrawn: "The question was withdrawn.",
+};
