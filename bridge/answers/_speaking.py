@@ -287,7 +287,7 @@ class Speaking:
     def _told_moved(self) -> None:
         moved, self._moving = self._moving, []
         for turn in moved:
-            self._call.history.add_note(f"turn {turn.number} was moved to the background")
+            self._call.history.add_moved(turn.number)
             self._tell_ended(turn)
             self.close_if_over(turn)
 

@@ -104,6 +104,11 @@ class NoteEntry:
     """``control``: a verb left it, and it may quote the user."""
 
 
+def moved_note(turn: int) -> str:
+    """Return the note, of the kind ``control``, that a turn goes on in the background."""
+    return f"turn {turn} was moved to the background"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
     """A tool that was called, and what it returned."""

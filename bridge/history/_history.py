@@ -18,7 +18,7 @@ from ._entries import InterruptionRecord as InterruptionRecord
 from ._entries import JobEntry as JobEntry
 from ._entries import NoteEntry as NoteEntry
 from ._entries import ToolEntry as ToolEntry
-from ._entries import ToolMark, as_plain
+from ._entries import ToolMark, as_plain, moved_note
 from ._entries import ToolRecord as ToolRecord
 from ._entries import UserEntry as UserEntry
 from ._entries import directive_of as directive_of
@@ -127,6 +127,10 @@ class History:
     def add_note(self, content: str) -> None:
         """Add a line of the developer's for the model; neither side said it."""
         self._add(NoteEntry(trio.current_time(), content))
+
+    def add_moved(self, turn: int) -> None:
+        """Add that a turn goes on in the background; its result comes as that of a job."""
+        self._add(NoteEntry(trio.current_time(), moved_note(turn), kind="control"))
 
     def add_resumed(self, step: int, note: str) -> None:
         """Add that a turn that was paused goes on.

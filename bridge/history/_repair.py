@@ -2,7 +2,8 @@
 
 Rules, each of which leaves a sound history as it is, so that repairing twice is repairing once:
 1. A call without a result gets one: ``effect_unknown`` if its body had begun, else ``not_started``.
-2. A call that went to the background and never came back gets the result of a job that was lost.
+2. A call or a turn that went to the background and never came back gets the result of a job that
+   was lost: it ended with the process that worked on it.
 3. What was heard is a prefix of what was generated, in the entry and in its record.
 4. No two calls have one id; a result has the id and the name of its call.
 5. A turn has one record, on its first entry that has one, of the strongest verb; it belongs to that
@@ -12,14 +13,30 @@ Entries are never dropped and never change places; lost jobs are added at the en
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from .._verbs import ToolOutcome
 from ..events import JobFinished, ToolResult
-from ._entries import AgentEntry, Entry, InterruptionRecord, JobEntry, ToolEntry
+from ._entries import (
+    AgentEntry,
+    Entry,
+    InterruptionRecord,
+    JobEntry,
+    NoteEntry,
+    ToolEntry,
+)
 from ._history import merged_records, tool_record
 from ._prompt_texts import OUTCOME_WORDS
+
+_MOVED = re.compile(r"turn [0-9]{1,9} was moved to the background")
+
+_LOST_TURN = (
+    "The work ended with the process that did it, and no result will come. It may have partially "
+    "executed; verify before retrying."
+)
+"""What a model is told of a turn in the background that was lost."""
 
 
 def repair(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -112,11 +129,29 @@ def _lost_jobs(entries: list[Entry]) -> list[Entry]:
     for entry in entries:
         if isinstance(entry, ToolEntry) and _is_away(entry, known):
             found.append(_lost_job(entry, entries[-1].at_s))
+    for turn, agent in _turns_moved(entries).items():
+        if f"turn_{turn}" not in known:
+            found.append(_lost_turn(turn, agent, entries[-1].at_s))
     return found
+
+
+def _turns_moved(entries: list[Entry]) -> dict[int, str]:
+    """Return the turns that went to the background, and the agent of each."""
+    notes = {e.content for e in entries if isinstance(e, NoteEntry) and e.kind == "control"}
+    agents = {e.turn: e.agent for e in entries if isinstance(e, AgentEntry)}
+    turns = sorted(int(note.split()[1]) for note in notes if _MOVED.fullmatch(note))
+    return {turn: agents.get(turn, "agent") for turn in turns}
 
 
 def _is_away(entry: ToolEntry, back: set[str]) -> bool:
     return entry.outcome == "backgrounded" and entry.call.id not in back
+
+
+def _lost_turn(turn: int, agent: str, at_s: float) -> JobEntry:
+    job = JobFinished(
+        id=f"turn_{turn}", name=agent, content=_LOST_TURN, error=True, outcome="effect_unknown"
+    )
+    return JobEntry(at_s, job)
 
 
 def _lost_job(entry: ToolEntry, at_s: float) -> JobEntry:
