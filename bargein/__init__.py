@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .bridge import CallRequest as CallRequest
     from .bridge import CanSendDTMF as CanSendDTMF
     from .bridge import CanTransfer as CanTransfer
-    from .bridge import Capped as Capped
+    from .bridge import CapReachedError as CapReachedError
     from .bridge import Caps as Caps
     from .bridge import Handle as Handle
     from .bridge import History as History
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .nodes.llm import OpenAIChat as OpenAIChat
     from .nodes.speech import LocalSpeech as LocalSpeech
     from .nodes.tools import tool as tool
+    from .routes import BargeinError as BargeinError
     from .routes import Event as Event
     from .routes import Interrupted as Interrupted
     from .routes import Outcome as Outcome
@@ -65,13 +66,14 @@ __all__ = [
     "AgentEntry",
     "AnswerHandle",
     "App",
+    "BargeinError",
     "Bridge",
     "Call",
     "CallActionError",
     "CallRequest",
     "CanSendDTMF",
     "CanTransfer",
-    "Capped",
+    "CapReachedError",
     "Caps",
     "ChatNode",
     "ConversationContext",

@@ -24,7 +24,7 @@ from ._transport import CanTransfer as CanTransfer
 from ._transport import Speech as Speech
 from ._transport import Transport as Transport
 from .answers._handle import AnswerHandle as AnswerHandle
-from .control._caps import Capped as Capped
+from .control._caps import CapReachedError as CapReachedError
 from .control._caps import Caps as Caps
 from .control._caps import Meter as Meter
 from .control._caps import current_meter as current_meter
@@ -51,7 +51,7 @@ __all__ = [
     "CallRequest",
     "CanSendDTMF",
     "CanTransfer",
-    "Capped",
+    "CapReachedError",
     "Caps",
     "Handle",
     "History",

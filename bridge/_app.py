@@ -74,7 +74,8 @@ class App:
         speech: Ears and voice for calls with audio; ``None`` for an app that only reads and
             writes.
         threads: Where conversations are kept; ``None`` for an app that forgets each with its call.
-        callers_name_threads: Whether callers may name the thread of their call, or who says so.
+        callers_name_conversations: Whether callers may name the thread of their call, or who
+            says so.
         name: Shown to callers.
         not_understood: Said when no words are known of what a caller has said; empty for nothing.
         handle: Which verbs the page offers while the agent merely thinks or speaks.
@@ -89,7 +90,7 @@ class App:
         *,
         speech: Speech | None = None,
         threads: Threads | None = None,
-        callers_name_threads: bool | MayName = False,
+        callers_name_conversations: bool | MayName = False,
         name: str | None = None,
         not_understood: str | None = NOT_UNDERSTOOD,
         handle: HandleOffer = "auto",
@@ -102,9 +103,10 @@ class App:
             answer: An async function that takes the call.  It declares routes and may speak; the
                 call goes on after it returns.
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
-            threads: Where conversations are kept, such as ``SqliteThreads("calls.db")``.
-            callers_name_threads: Whether a caller of the server may go on with a conversation by
-                its name, as in ``/ws?thread=ada``.  A name is no secret: ``True`` lets everybody
+            threads: Where conversations are kept, such as ``SqliteConversations("calls.db")``.
+            callers_name_conversations: Whether a caller of the server may go on with a
+                conversation by its name, as in ``/ws?thread=ada``.  A name is no secret: ``True``
+                lets everybody
                 who can reach the server, and has its token if it asks for one, open every
                 conversation.  A function, plain or async, takes the ``CallRequest`` and says
                 whether this caller may open this thread.
@@ -132,8 +134,10 @@ class App:
         if handle not in get_args(HandleOffer):
             offers = " or ".join(map(repr, get_args(HandleOffer)))
             raise ValueError(f"App(handle=...) is {offers}, not {handle!r}")
-        if callers_name_threads and threads is None:
-            raise ValueError("App(callers_name_threads=...) needs threads=, where they are kept")
+        if callers_name_conversations and threads is None:
+            raise ValueError(
+                "App(callers_name_conversations=...) needs threads=, where they are kept"
+            )
         if not callable(answer) or isinstance(answer, type):
             raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
         try:
@@ -143,7 +147,7 @@ class App:
         self.answer = answer
         self.speech = speech
         self.threads = threads
-        self.callers_name_threads = callers_name_threads
+        self.callers_name_conversations = callers_name_conversations
         self.name = name or _name_of(answer)
         self.not_understood = not_understood or ""
         self.handle = handle
@@ -188,8 +192,8 @@ class App:
             request: How a client of the server asked for the call; ``call.request``.
 
         Raises:
-            ThreadBusyError: The conversation is going on in another call.
-            ThreadError: It was saved by a newer version.
+            ConversationBusyError: The conversation is going on in another call.
+            ConversationError: It was saved by a newer version.
             ValueError: The name is empty or too long.
         """
         call_id = call_id or secrets.token_hex(8)
@@ -208,13 +212,13 @@ class App:
             memory.follow(call)
             yield call
 
-    async def lets_name_thread(self, request: CallRequest) -> bool:
+    async def lets_name_conversation(self, request: CallRequest) -> bool:
         """Whether a caller may open the thread that it names.
 
         Args:
             request: How it asked for its call.
         """
-        rule = self.callers_name_threads
+        rule = self.callers_name_conversations
         if not callable(rule):
             return rule
         with CONTAINED:
@@ -306,7 +310,7 @@ class App:
 
 @asynccontextmanager
 async def _open_saved(threads: Threads, name: str) -> AsyncIterator[_Memory]:
-    async with threads.open_thread(name) as opened:
+    async with threads.open_conversation(name) as opened:
         history = History(opened.entries)
         writer = SafeWriter(opened)
         history.on_change = writer.write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bargein.routes import Message
+from bargein.routes import BargeinError, Message
 
 from .events import Button
 
@@ -60,7 +60,7 @@ class Transport(Protocol):
         """
 
 
-class CallActionError(Exception):
+class CallActionError(BargeinError):
     """A transport could not do what an agent asked for.
 
     Its text is told to the agent's model and to the caller's side: "the number is busy".

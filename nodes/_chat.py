@@ -157,7 +157,8 @@ class ChatNode(ReasoningNode):
 
         Raises:
             ChatModelError: The model failed; what was said before stays said.
-            Capped: A cap is reached by an answer that is no turn, as in a tool.  A turn just ends.
+            CapReachedError: A cap is reached by an answer that is no turn, as in a tool.  A turn
+                just ends.
         """
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch

@@ -22,7 +22,7 @@ import trio
 
 from bargein.bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
 from bargein.bridge.control import StepState, TurnPhase
-from bargein.bridge.control._caps import ActiveClock, Capped, Caps, Meter, current_meter
+from bargein.bridge.control._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
 from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.history._render import as_chat
 from bargein.routes._closing import closing
@@ -123,7 +123,7 @@ class ToolLoop:
 
         Raises:
             ChatModelError: The model failed; what was said before stays said.
-            Capped: An answer that is no turn has reached a cap.  A turn just ends.
+            CapReachedError: An answer that is no turn has reached a cap.  A turn just ends.
         """
         try:
             await self._let_cut_tools_end()
@@ -135,7 +135,7 @@ class ToolLoop:
                         yield piece
                 if not self._requests or not await self._call_tools():
                     return
-        except Capped as capped:
+        except CapReachedError as capped:
             self._end_capped(capped)
         except trio.Cancelled:
             if self._outer is not None or self._run is None:
@@ -218,13 +218,13 @@ class ToolLoop:
         if self._turn is not None and self._call is not None:
             # What was said before the tools is whole: no voice waits for the rest of a clause.
             self._call.speaking.complete_text(self._turn)
-        refused: Capped | None = None
+        refused: CapReachedError | None = None
         for request in requests:
             if not await self._may_go_on():
                 return False
             try:
                 self._start(runner, request)
-            except Capped as capped:
+            except CapReachedError as capped:
                 refused = capped  # what fits below the cap still runs to its end
                 break
             if not self._plan.parallel:
@@ -270,7 +270,7 @@ class ToolLoop:
 
     # --- what is shown ----------------------------------------------------------------------------
 
-    def _end_capped(self, capped: Capped) -> None:
+    def _end_capped(self, capped: CapReachedError) -> None:
         self._cancel_tools()
         log.info("capped", cap=capped.which, used=capped.used, limit=capped.limit)
         if self._turn is None:

@@ -3,13 +3,14 @@
 if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
-from ._errors import CodeExit as CodeExit
+from ._errors import BargeinError as BargeinError
+from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
-from ._errors import PublishLoop as PublishLoop
+from ._errors import PublishLoopError as PublishLoopError
 from ._errors import RouteDefinitionError as RouteDefinitionError
 from ._errors import RouteError as RouteError
-from ._errors import ScopeLeak as ScopeLeak
-from ._errors import StageTimeout as StageTimeout
+from ._errors import ScopeLeakError as ScopeLeakError
+from ._errors import StageTimeoutError as StageTimeoutError
 from ._events import Event as Event
 from ._events import alias_of as alias_of
 from ._events import class_of as class_of
@@ -29,7 +30,8 @@ from ._runtime import RouteStatistics as RouteStatistics
 from ._token import InterruptToken as InterruptToken
 
 __all__ = [
-    "CodeExit",
+    "BargeinError",
+    "CodeExitError",
     "Decision",
     "Event",
     "InterruptToken",
@@ -37,7 +39,7 @@ __all__ = [
     "Interruption",
     "Message",
     "Outcome",
-    "PublishLoop",
+    "PublishLoopError",
     "Route",
     "RouteDefinitionError",
     "RouteError",
@@ -46,8 +48,8 @@ __all__ = [
     "Router",
     "RouterStatistics",
     "Run",
-    "ScopeLeak",
-    "StageTimeout",
+    "ScopeLeakError",
+    "StageTimeoutError",
     "alias_of",
     "class_of",
     "current_run",

@@ -12,7 +12,7 @@ from typing import Any
 
 import trio
 
-from ._errors import ScopeLeak
+from ._errors import ScopeLeakError
 
 CLOSE_S = 1.0
 """How long the clean-up of an iterator that was left early may take, in seconds."""
@@ -74,9 +74,9 @@ async def _close(one: Any) -> None:
 
 
 def explained(error: Exception) -> Exception:
-    """Return an error, or the `ScopeLeak` that trio's own error about scopes comes of."""
+    """Return an error, or the `ScopeLeakError` that trio's own error about scopes comes of."""
     if isinstance(error, RuntimeError) and str(error).startswith("Cancel scope stack corrupted"):
-        leak = ScopeLeak()
+        leak = ScopeLeakError()
         leak.__cause__ = error
         return leak
     return error

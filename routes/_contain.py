@@ -3,8 +3,8 @@
 Rules:
 1. trio's own cancellation passes, and so does Ctrl+C: they are nobody's error.
 2. An ``Exception`` is told as it is.
-3. Any other ``BaseException`` becomes a ``CodeExit``: argparse and click raise ``SystemExit`` on
-   arguments that a model chose, and one caller's bad argument must not end the server.
+3. Any other ``BaseException`` becomes a ``CodeExitError``: argparse and click raise ``SystemExit``
+   on    arguments that a model chose, and one caller's bad argument must not end the server.
 4. No thread ever gets a Ctrl+C, so a ``KeyboardInterrupt`` that comes out of one is code's.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import trio
 
-from ._errors import CodeExit, ScopeLeak
+from ._errors import CodeExitError, ScopeLeakError
 
 _TO_THREAD = inspect.unwrap(trio.to_thread.run_sync).__code__
 
@@ -112,7 +112,7 @@ def _told(error: BaseException) -> Exception:
         return error
     if isinstance(error, BaseExceptionGroup):
         return _told_group(error)
-    told = CodeExit(error)
+    told = CodeExitError(error)
     told.__cause__ = error
     return told
 
@@ -123,8 +123,8 @@ def _without_leaks(group: BaseExceptionGroup[BaseException]) -> Exception:
     return _told_group(others) if others is not None else _leak(leaked)
 
 
-def _leak(cause: BaseException | None) -> ScopeLeak:
-    leak = ScopeLeak()
+def _leak(cause: BaseException | None) -> ScopeLeakError:
+    leak = ScopeLeakError()
     leak.__cause__ = cause
     return leak
 

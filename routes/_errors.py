@@ -2,11 +2,11 @@
 
 RouteDefinitionError      a mistake in a chain, raised when the chain is built
 RouteError                something went wrong while routes ran
- +-- StageTimeout         a stage did not give its next value in time
- +-- PublishLoop          a route feeds itself
- +-- ScopeLeak            a generator's cancel scope or nursery reached code outside of it
- +-- NotAnEvent           something that is no event was to be published
- +-- CodeExit             code raised SystemExit, or another BaseException that is no Exception
+ +-- StageTimeoutError         a stage did not give its next value in time
+ +-- PublishLoopError          a route feeds itself
+ +-- ScopeLeakError            a generator's cancel scope or nursery reached code outside of it
+ +-- NotAnEventError           something that is no event was to be published
+ +-- CodeExitError             code raised SystemExit, or another BaseException that is no Exception
 Interrupted               raised by InterruptToken.throw_if_requested
 """
 
@@ -22,15 +22,19 @@ class SafeText:
         return str(self)
 
 
-class RouteDefinitionError(SafeText, TypeError):
+class BargeinError(Exception):
+    """The root of the errors that bargein raises for its users."""
+
+
+class RouteDefinitionError(SafeText, BargeinError, TypeError):
     """A chain was declared wrong; raised by the very call that is wrong."""
 
 
-class RouteError(Exception):
+class RouteError(BargeinError):
     """Something went wrong while routes ran."""
 
 
-class StageTimeout(SafeText, RouteError, TimeoutError):
+class StageTimeoutError(SafeText, RouteError, TimeoutError):
     """The stages before a ``.timeout(s)`` did not give their next value in time."""
 
     def __init__(self, route: str, limit_s: float) -> None:
@@ -42,7 +46,7 @@ class StageTimeout(SafeText, RouteError, TimeoutError):
         return f"no value within {self.limit_s} s before .timeout() in {self.route}"
 
 
-class PublishLoop(SafeText, RouteError):
+class PublishLoopError(SafeText, RouteError):
     """Sync routes published to one another without end."""
 
     def __init__(self, event: str, depth: int) -> None:
@@ -57,7 +61,7 @@ class PublishLoop(SafeText, RouteError):
         )
 
 
-class ScopeLeak(SafeText, RouteError):
+class ScopeLeakError(SafeText, RouteError):
     """A cancel scope or nursery that a generator held across a ``yield`` reached others' code."""
 
     def __str__(self) -> str:
@@ -69,7 +73,7 @@ class ScopeLeak(SafeText, RouteError):
         )
 
 
-class NotAnEvent(SafeText, RouteError, TypeError):
+class NotAnEventError(SafeText, RouteError, TypeError):
     """Something that is no event was to be published."""
 
     def __init__(self, value: object, fix: str) -> None:
@@ -86,7 +90,7 @@ class NotAnEvent(SafeText, RouteError, TypeError):
         return f"{self.safe_text}; it was given {self.value!r:.80}"
 
 
-class CodeExit(RouteError):
+class CodeExitError(RouteError):
     """Code of the application raised a ``BaseException`` that is no ``Exception``.
 
     The classic is ``SystemExit``, which argparse and click raise on bad arguments.  It ends the

@@ -20,7 +20,7 @@ from typing import Any
 import trio
 
 from ._contain import as_error
-from ._errors import StageTimeout
+from ._errors import BargeinError, StageTimeoutError
 from ._pump import Pump
 from ._run import Run
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
@@ -33,7 +33,7 @@ UNMOVED = object()
 """A mark on a task, which trio wipes off whenever it reschedules the task."""
 
 
-class StageError(Exception):
+class StageError(BargeinError):
     """Carries an error of a stage to the edge of its run."""
 
     def __init__(self, stage: str, error: Exception) -> None:
@@ -336,7 +336,7 @@ async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGe
                 if deadline.scope.cancel_called:
                     break
                 yield value
-    raise StageTimeout(route, stage.limit_s)
+    raise StageTimeoutError(route, stage.limit_s)
 
 
 async def _published(pipeline: Pipeline, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:

@@ -23,7 +23,7 @@ import trio
 from ._alarms import Alarms
 from ._calls import is_async_function, name_of, needs_function, needs_plain_function
 from ._contain import as_error
-from ._errors import NotAnEvent, PublishLoop, RouteDefinitionError
+from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
 from ._failures import KINDS_KEPT, Failures
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
@@ -252,7 +252,7 @@ class Router:
             The message that carried it.
 
         Raises:
-            PublishLoop: Sync stages published to one another without end; only within a stage,
+            PublishLoopError: Sync stages published to one another without end; only within a stage,
                 which fails by it.
         """
         self._messages += 1
@@ -282,7 +282,7 @@ class Router:
         if type(event) not in publishable:  # the usual case is known to be one
             event = value.event if type(value) is Message else value
             if type(event) not in publishable and not is_event(event):
-                raise NotAnEvent(event, _as_event(event))
+                raise NotAnEventError(event, _as_event(event))
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
 
@@ -358,7 +358,7 @@ class Router:
         # that trigger each other twice would go on for 2 ** 32 publications.
         self._depth_limit = 0
         self._after.insert(0, self._allow_depth)
-        raise PublishLoop(message.alias, DEPTH_LIMIT)
+        raise PublishLoopError(message.alias, DEPTH_LIMIT)
 
     def _allow_depth(self) -> None:
         self._depth_limit = DEPTH_LIMIT

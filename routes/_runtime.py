@@ -11,7 +11,7 @@ import structlog
 import trio
 
 from ._contain import as_error, contain
-from ._errors import Interrupted, PublishLoop, ScopeLeak
+from ._errors import Interrupted, PublishLoopError, ScopeLeakError
 from ._events import alias_of
 from ._failures import Failures
 from ._flow import NOT_YET, carry_out, causes
@@ -236,7 +236,7 @@ class RouteRuntime:
                 reached_end = True
         except BaseException as exc:  # noqa: ASYNC103, BLE001 - the edge of the run: see _ended()
             error, rest = contain(exc)
-            if isinstance(error, ScopeLeak) and run.scope.cancel_called:
+            if isinstance(error, ScopeLeakError) and run.scope.cancel_called:
                 error = None  # it comes of ending the run, and that is all
             if rest is not None:  # everything ends, not this run alone
                 self._cast_off(run, error)
@@ -344,7 +344,7 @@ class RouteRuntime:
                 if message.is_stale:
                     self._drop(message, pending, "what caused it was cut")
                 elif not turns:
-                    loop = PublishLoop(message.alias, REENTRY_LIMIT)
+                    loop = PublishLoopError(message.alias, REENTRY_LIMIT)
                     self._forget_waiting("the chain triggers itself")
                     self.router.failed(None, self, self.route.trigger.written, loop)
                 elif self.pipeline.head or pending is not None:

@@ -4,7 +4,7 @@
 wrong, over many connections, a few at a time.  The server may answer with errors and close
 connections.  It may log no failure of its own, callers in peace must get their answers, and
 in the end no task, no call and no memory is left.  The same JSON messages go to the codec of either
-side, which may raise ``ProtocolViolation`` and nothing else.
+side, which may raise ``ProtocolViolationError`` and nothing else.
 
 A run is as its seed, which is printed first: what is sent, not when it arrives.
 """
@@ -30,7 +30,7 @@ import structlog
 import trio
 
 from bargein import App, Call, Message
-from bargein.bridge.server._native import ProtocolViolation, decode_client, decode_server
+from bargein.bridge.server._native import ProtocolViolationError, decode_client, decode_server
 from bargein.client import Transcript, open_caller
 from bargein.events import (
     AgentAudio,
@@ -356,7 +356,7 @@ def fuzz_codec(dice: random.Random, count: int, texts: Sequence[str]) -> Counter
     """Give odd messages to the codec of either side.
 
     Raises:
-        Exception: What the codec raised besides ``ProtocolViolation``.
+        Exception: What the codec raised besides ``ProtocolViolationError``.
     """
     found: Counter[str] = Counter()
     theirs = [json.loads(text) for text in texts] or [{"type": "state", "state": "idle"}]
@@ -370,7 +370,7 @@ def fuzz_codec(dice: random.Random, count: int, texts: Sequence[str]) -> Counter
         try:
             decode(data)
             found["understood"] += 1
-        except ProtocolViolation as violation:
+        except ProtocolViolationError as violation:
             found[violation.code] += 1
     return found
 

@@ -165,6 +165,8 @@ def test_an_illegal_step_fails_its_test(run_pytest):
     code, said = run_pytest(ILLEGAL, settings="[pytest]\ntrio_mode = true\n")
     assert code == 1
     assert "3 failed, 1 passed" in said
-    raised = [line for line in said.splitlines() if line.startswith("E ") and "IllegalStep" in line]
+    raised = [
+        line for line in said.splitlines() if line.startswith("E ") and "IllegalStepError" in line
+    ]
     assert len(raised) == 3
     assert all("no step from state 'idle' to 'thinking'" in line for line in raised)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from bargein.bridge.server._native import ProtocolViolation
+from bargein.bridge.server._native import ProtocolViolationError
 
 from . import fuzzing, soak
 from .soak import Sample, judge
@@ -73,7 +73,7 @@ def test_a_codec_that_raises_something_else_is_found(monkeypatch: pytest.MonkeyP
     def decode(data: str | bytes) -> None:
         if isinstance(data, str) and "\\ud800" in data:
             raise UnicodeEncodeError("utf-8", data, 0, 1, "surrogates not allowed")
-        raise ProtocolViolation("bad_json", "odd")
+        raise ProtocolViolationError("bad_json", "odd")
 
     monkeypatch.setattr(fuzzing, "decode_client", decode)
     with pytest.raises(UnicodeEncodeError):

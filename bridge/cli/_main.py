@@ -23,8 +23,8 @@ from urllib.parse import quote
 import structlog
 
 from .._error_text import where_in_app
-from ..console import ChatError, add_options, chat
-from ..conversations import ThreadError
+from ..console import ConsoleError, add_options, chat
+from ..conversations import ConversationError
 from ..server import Limits, Server, UnguardedError, run
 from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions
@@ -274,7 +274,7 @@ def _chat(options: argparse.Namespace) -> int:
     except TargetError as error:
         sys.stderr.write(error.details)
         return _fail(str(error))
-    except (ChatError, ImportError, ThreadError) as error:
+    except (ConsoleError, ImportError, ConversationError) as error:
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: told; the log has where
         return _fail(f"{_told(error)} (the log has all lines)")
@@ -301,8 +301,8 @@ def _run(
         return _fail(str(error))
     if thread is not None and app.threads is None:
         return _fail(f"--thread: {app!r} keeps no conversations; give it App(..., threads=...)")
-    if thread is not None and not app.callers_name_threads:
-        app.callers_name_threads = lambda request: request.thread == thread
+    if thread is not None and not app.callers_name_conversations:
+        app.callers_name_conversations = lambda request: request.thread == thread
     if app.speech is not None:
         _say("Loading ears and voice ...")
     try:

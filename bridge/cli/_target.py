@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from bargein.routes import BargeinError
+
 from .._app import App
 
 DEFAULT_ATTRIBUTE = "app"
 
 
-class TargetError(Exception):
+class TargetError(BargeinError):
     """A target that names no app; its text says what is wrong and what to do.
 
     Attributes:

@@ -4,8 +4,8 @@ from ._open_caller import FRAME_S as FRAME_S
 from ._open_caller import AgentFrame as AgentFrame
 from ._open_caller import Arrival as Arrival
 from ._open_caller import Caller as Caller
-from ._open_caller import CallOver as CallOver
-from ._open_caller import CallRefused as CallRefused
+from ._open_caller import CallOverError as CallOverError
+from ._open_caller import CallRefusedError as CallRefusedError
 from ._open_caller import Clear as Clear
 from ._open_caller import Cut as Cut
 from ._open_caller import Description as Description
@@ -36,8 +36,8 @@ from ._open_caller import open_caller as open_caller
 __all__ = [
     "AgentFrame",
     "Arrival",
-    "CallOver",
-    "CallRefused",
+    "CallOverError",
+    "CallRefusedError",
     "Caller",
     "Clear",
     "Cut",
@@ -57,8 +57,8 @@ __all__ = [
     "Seen",
     "ServerMessage",
     "SnapshotMessage",
-    "Spoken",
     "Spoke",
+    "Spoken",
     "State",
     "Transcript",
     "UtteranceEnd",

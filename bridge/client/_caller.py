@@ -49,11 +49,11 @@ from ..server._native import (
 )
 from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
-from ..websocket import ConnectionClosed, WebSocket
+from ..websocket import ConnectionClosedError, WebSocket
 from ._loudspeaker import Heard, Loudspeaker, Report
 from ._reconnect import CallerLine
 from ._records import Arrival as Arrival
-from ._records import CallOver as CallOver
+from ._records import CallOverError as CallOverError
 from ._records import M
 from ._records import Received as Received
 from ._records import Spoke as Spoke
@@ -127,7 +127,7 @@ class Caller:
                 silence.
 
         Raises:
-            CallOver: The call ended before all was said.
+            CallOverError: The call ended before all was said.
             RuntimeError: The call has no microphone or one of its own, or somebody is speaking
                 already.
         """
@@ -147,7 +147,7 @@ class Caller:
         finally:
             self._to_say.clear()
         if self.reason is not None:
-            raise CallOver(self.reason, "the end of what was said")
+            raise CallOverError(self.reason, "the end of what was said")
 
     def write(self, text: str) -> None:
         """Send typed words.
@@ -343,7 +343,7 @@ class Caller:
             after: Only messages behind this number count.
 
         Raises:
-            CallOver: The call ended and no such message came.
+            CallOverError: The call ended and no such message came.
         """
         seen = after + 1
         while True:
@@ -353,7 +353,7 @@ class Caller:
                     return received
             seen = max(seen, len(self.received))
             if self.reason is not None:
-                raise CallOver(self.reason, kind.__name__)
+                raise CallOverError(self.reason, kind.__name__)
             await self._news.wait()
 
     # --- the connection -------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class Caller:
                 self._take(message)
                 if isinstance(message, Ended):
                     self._ending = message.reason
-        except ConnectionClosed:
+        except ConnectionClosedError:
             if self._ending is not None:
                 self.end(self._ending)
 

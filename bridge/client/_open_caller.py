@@ -16,6 +16,8 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import trio
 
+from bargein.routes import BargeinError
+
 from ..playout._fades import Fade as Fade
 from ..server._handle_messages import Description as Description
 from ..server._handle_messages import SnapshotMessage as SnapshotMessage
@@ -40,12 +42,12 @@ from ..server._native import decode_server, encode
 from ..server._outbox import Outbox
 from ..server._watch_messages import Seen as Seen
 from ..server._watch_messages import Watching as Watching
-from ..server._wire import ProtocolViolation
-from ..websocket import ConnectionClosed, HandshakeRefused, WebSocket, open_websocket
+from ..server._wire import ProtocolViolationError
+from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import FRAME_S as FRAME_S
 from ._caller import Arrival as Arrival
 from ._caller import Caller as Caller
-from ._caller import CallOver as CallOver
+from ._caller import CallOverError as CallOverError
 from ._caller import Frames as Frames
 from ._caller import Received as Received
 from ._caller import Spoke as Spoke
@@ -55,8 +57,8 @@ from ._reconnect import CallerLine, pauses
 __all__ = [
     "AgentFrame",
     "Arrival",
-    "CallOver",
-    "CallRefused",
+    "CallOverError",
+    "CallRefusedError",
     "Caller",
     "Clear",
     "Cut",
@@ -76,8 +78,8 @@ __all__ = [
     "Seen",
     "ServerMessage",
     "SnapshotMessage",
-    "Spoken",
     "Spoke",
+    "Spoken",
     "State",
     "Transcript",
     "UtteranceEnd",
@@ -94,7 +96,7 @@ FINAL = ("unauthorized", "forbidden")
 """What a server answers that will not change its mind soon."""
 
 
-class CallRefused(ConnectionError):
+class CallRefusedError(BargeinError, ConnectionError):
     """The server refused the call.
 
     Attributes:
@@ -143,7 +145,7 @@ async def open_caller(
     Raises:
         ValueError: `url` is none of a call, or a microphone was given in text mode.
         OSError: The server cannot be reached.
-        CallRefused: It refused the call; a ConnectionError, with the server's reason.
+        CallRefusedError: It refused the call; a ConnectionError, with the server's reason.
         ConnectionError: What answers is no server of this protocol.
     """
     if microphone is not None and mode != "audio":
@@ -208,7 +210,7 @@ class _Way:
                 source=outbox,
             ) as websocket:
                 yield websocket
-        except HandshakeRefused as refused:
+        except HandshakeRefusedError as refused:
             raise _refusal(refused) from refused
 
 
@@ -284,7 +286,7 @@ async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
                 caller.go_on(outbox, answer)
                 await _carry(caller, websocket)
                 return True
-    except CallRefused as refused:
+    except CallRefusedError as refused:
         if refused.code in FINAL:
             caller.end(refused.code)
             return True
@@ -296,23 +298,25 @@ async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
 async def _greeting(websocket: WebSocket) -> Hello:
     try:
         message = decode_server(await websocket.receive())
-    except ConnectionClosed as closed:
+    except ConnectionClosedError as closed:
         raise ConnectionError("the server closed the call before its hello") from closed
     if isinstance(message, ErrorMessage):
-        raise CallRefused(message.code, message.message)
+        raise CallRefusedError(message.code, message.message)
     if not isinstance(message, Hello):
         raise ConnectionError(f"the server said {message!r} before its hello")
     return message
 
 
-def _refusal(refused: HandshakeRefused) -> CallRefused:
+def _refusal(refused: HandshakeRefusedError) -> CallRefusedError:
     body = refused.body.decode(errors="replace").strip()
     try:
         error = decode_server(body)
-    except ProtocolViolation:
+    except ProtocolViolationError:
         error = None
     code = error.code if isinstance(error, ErrorMessage) else None
-    return CallRefused(code, f"the server refused the call with status {refused.status}: {body}")
+    return CallRefusedError(
+        code, f"the server refused the call with status {refused.status}: {body}"
+    )
 
 
 def _call_url(url: str, query: Mapping[str, str | None]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from bargein.routes import BargeinError
+
 from ..server._native import ServerMessage
 
 M = TypeVar("M", bound=ServerMessage)
 
 
-class CallOver(Exception):
+class CallOverError(BargeinError):
     """The call ended while something of it was awaited.
 
     Attributes:

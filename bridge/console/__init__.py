@@ -2,8 +2,8 @@
 
 from ._command import add_options as add_options
 from ._command import chat as chat
-from ._errors import ChatError as ChatError
+from ._errors import ConsoleError as ConsoleError
 from ._errors import VoiceError as VoiceError
 from ._errors import VoiceExtraError as VoiceExtraError
 
-__all__ = ["ChatError", "VoiceError", "VoiceExtraError", "add_options", "chat"]
+__all__ = ["ConsoleError", "VoiceError", "VoiceExtraError", "add_options", "chat"]

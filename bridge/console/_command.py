@@ -14,9 +14,9 @@ import structlog
 import trio
 
 from ..cli._target import load_app
-from ..conversations import SqliteThreads
+from ..conversations import SqliteConversations
 from ._console import Console
-from ._errors import ChatError
+from ._errors import ConsoleError
 from ._plain import PlainConsole
 from ._session import Session, data_folder
 from ._stray import log_to, opened_log
@@ -65,7 +65,7 @@ def chat(options: argparse.Namespace) -> int:
 
     Raises:
         TargetError: The target names no app.
-        ChatError: The conversation cannot begin.
+        ConsoleError: The conversation cannot begin.
         Exception: What the app raised while it was opened.
     """
     app = load_app(options.target)
@@ -73,7 +73,9 @@ def chat(options: argparse.Namespace) -> int:
         try:
             log, where = stack.enter_context(opened_log(options.log))
         except OSError as error:
-            raise ChatError(f"--log {str(options.log)!r} cannot be written to: {error}") from error
+            raise ConsoleError(
+                f"--log {str(options.log)!r} cannot be written to: {error}"
+            ) from error
         try:
             return _chat(app, options, log)
         finally:
@@ -98,7 +100,7 @@ def _say_last(text: str) -> None:
 def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
     voice = MachineVoice() if options.voice else None
     if voice is not None and app.speech is None:
-        raise ChatError(
+        raise ConsoleError(
             f"{options.target!r} has no ears and no voice; --voice needs App(…, speech=…)"
         )
     threads = _threads(options, app)
@@ -126,15 +128,15 @@ def _draw(session: Session, options: argparse.Namespace, log: TextIO) -> int:
 
 def _threads(options: argparse.Namespace, app: App) -> Threads | None:
     if options.threads is not None:
-        return SqliteThreads(options.threads)
+        return SqliteConversations(options.threads)
     if app.threads is not None or options.thread is None:
         return app.threads
     folder = data_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise ChatError(f"{error}; say where to keep the conversation with --threads") from error
-    return SqliteThreads(folder / "chat.db")
+        raise ConsoleError(f"{error}; say where to keep the conversation with --threads") from error
+    return SqliteConversations(folder / "chat.db")
 
 
 def _is_tty(stream: TextIO | None) -> bool:

@@ -1,6 +1,6 @@
 """What keeps a conversation at the console from beginning.
 
-ChatError
+ConsoleError
 └── VoiceError
 ImportError
 └── VoiceExtraError
@@ -8,14 +8,16 @@ ImportError
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
 
-class ChatError(Exception):
+
+class ConsoleError(BargeinError):
     """The conversation cannot begin; its text says why and what to do."""
 
 
-class VoiceError(ChatError):
+class VoiceError(ConsoleError):
     """There is no microphone or no loudspeaker that can be used."""
 
 
-class VoiceExtraError(ImportError):
+class VoiceExtraError(BargeinError, ImportError):
     """The library that brings microphone and loudspeaker is not there, or not whole."""

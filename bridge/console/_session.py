@@ -72,8 +72,8 @@ class Session:
             display: Where the conversation is shown.
 
         Raises:
-            ThreadBusyError: The conversation is going on in another call.
-            ThreadError: It cannot be read by this version.
+            ConversationBusyError: The conversation is going on in another call.
+            ConversationError: It cannot be read by this version.
         """
         answered = _Answered(self.app)
         app = copy.copy(self.app)

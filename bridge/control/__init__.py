@@ -5,9 +5,8 @@ from ._steps import Step, StepList, StepState, StepView
 from ._work import StillRunning, Work, WorkRoom
 
 __all__ = [
-    "STRENGTH",
-    "VERBS",
     "PolicyKind",
+    "STRENGTH",
     "Step",
     "StepList",
     "StepState",
@@ -15,6 +14,7 @@ __all__ = [
     "StillRunning",
     "ToolOutcome",
     "TurnPhase",
+    "VERBS",
     "Verb",
     "Work",
     "WorkRoom",

@@ -24,7 +24,7 @@ from ..events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from ._states import IllegalStep, check_step, find, illegal_steps
+from ._states import IllegalStepError, check_step, find, illegal_steps
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -87,7 +87,7 @@ class StateKeeper:
             return
         try:
             check_step(self.state, state, self.control.under_way)
-        except IllegalStep as error:
+        except IllegalStepError as error:
             illegal_steps.append(error)
             self._call.router.caught(error)
             log.exception("illegal_step")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 import structlog
 import trio
 
-from bargein.routes import Run
+from bargein.routes import BargeinError, Run
 from bargein.routes._run import Clock
 
 from ..events import CapWarning
@@ -49,7 +49,7 @@ _CLOSE = 1e-9
 T = TypeVar("T")
 
 
-class Capped(Exception):
+class CapReachedError(BargeinError):
     """A turn has reached one of its caps; what would have passed it was not done.
 
     Attributes:
@@ -240,7 +240,7 @@ class Meter:
             amount: How much of it.
 
         Raises:
-            Capped: It would pass the cap, which is thereby reached.
+            CapReachedError: It would pass the cap, which is thereby reached.
         """
         self._ask(which, amount)
         self.spend(which, amount)
@@ -253,7 +253,7 @@ class Meter:
             arguments: What it is called with.
 
         Raises:
-            Capped: One of the three would pass its cap; then none is counted.
+            CapReachedError: One of the three would pass its cap; then none is counted.
         """
         key = f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
         self._ask("steps", 1)
@@ -280,7 +280,7 @@ class Meter:
             which: The caps that matter.
 
         Raises:
-            Capped: One of them is reached.
+            CapReachedError: One of them is reached.
         """
         for one in which:
             for meter in self._lineage:
@@ -302,7 +302,7 @@ class Meter:
             *args: Its arguments.
 
         Raises:
-            Capped: The time is up; what was waited for is cancelled.
+            CapReachedError: The time is up; what was waited for is cancelled.
         """
         with self.steps() as step:
             return await step(fn, *args)
@@ -349,10 +349,10 @@ class Meter:
         finally:
             _current.reset(token)
 
-    def _capped(self, which: Cap) -> Capped:
+    def _capped(self, which: Cap) -> CapReachedError:
         limit = self.limit(which)
         assert limit is not None
-        return Capped(which, self.used(which), limit, self)
+        return CapReachedError(which, self.used(which), limit, self)
 
     def _ask(self, which: Cap, amount: float) -> None:
         for meter in self._lineage:
@@ -399,7 +399,7 @@ class Steps:
         """Await what a function gives.
 
         Raises:
-            Capped: The time is up.  If it was up before, the function was not called.
+            CapReachedError: The time is up.  If it was up before, the function was not called.
         """
         if not self._timed:
             return await fn(*args)

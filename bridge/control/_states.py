@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
+from bargein.routes import BargeinError
+
 from .._verbs import STRENGTH, VERBS, Verb
 from ..events import CallState
 
@@ -109,7 +111,7 @@ TABLE: dict[CallState, Row] = {
 """The machine; its rows are in the order in which they are looked at."""
 
 
-class IllegalStep(Exception):
+class IllegalStepError(BargeinError):
     """A step that the table of states does not have; a fault of ours."""
 
     def __init__(self, state: str, to: str, verb: str = "") -> None:
@@ -120,7 +122,7 @@ class IllegalStep(Exception):
         self.verb = verb
 
 
-illegal_steps: deque[IllegalStep] = deque(maxlen=16)
+illegal_steps: deque[IllegalStepError] = deque(maxlen=16)
 """The last that calls of this process were kept from; the pytest plug-in fails the test of each."""
 
 
@@ -148,10 +150,10 @@ def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> Non
         verb: The verb under way, for the error.
 
     Raises:
-        IllegalStep: It may not.
+        IllegalStepError: It may not.
     """
     if to not in TABLE[state].then:
-        raise IllegalStep(state, to, verb or "")
+        raise IllegalStepError(state, to, verb or "")
 
 
 def diagram() -> str:

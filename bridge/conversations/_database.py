@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ._errors import ThreadError
-from ._protocol import ThreadInfo
+from ._errors import ConversationError
+from ._protocol import ConversationInfo
 
 Row = tuple[int, str]
 """The number of an entry within its thread, and its record."""
@@ -102,14 +102,14 @@ class Database:
 
         Raises:
             sqlite3.Error: It cannot be opened, or written to.
-            ThreadError: A newer version has made it.
+            ConversationError: A newer version has made it.
         """
         _keep_private(self._path)
         connection = self._connect()
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA:
-                raise ThreadError(
+                raise ConversationError(
                     f"{str(self._path)!r} was made by a newer version of bargein (format "
                     f"{version}, known up to {SCHEMA}); use that version"
                 )
@@ -190,7 +190,7 @@ class Database:
             if pages > MAX_LOG_PAGES:
                 connection.execute("PRAGMA wal_checkpoint(RESTART)")
 
-    def list(self) -> list[ThreadInfo]:
+    def list(self) -> list[ConversationInfo]:
         """Return all threads; needs no ``open()``, and runs beside writes.
 
         Raises:
@@ -199,7 +199,7 @@ class Database:
         if not self._path.exists():
             return []
         with closing(self._connect()) as connection:
-            return [ThreadInfo(*row) for row in connection.execute(_LIST)]
+            return [ConversationInfo(*row) for row in connection.execute(_LIST)]
 
     def delete(self, thread: str) -> None:
         """Delete a thread of a file that exists; needs no ``open()``, and runs beside writes.

@@ -1,17 +1,19 @@
 """What goes wrong with threads.
 
-ThreadError
-└── ThreadBusyError
+ConversationError
+└── ConversationBusyError
 """
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
 
-class ThreadError(Exception):
+
+class ConversationError(BargeinError):
     """A thread cannot be opened or deleted; its message says which and what to do."""
 
 
-class ThreadBusyError(ThreadError):
+class ConversationBusyError(ConversationError):
     """A thread is open in another call, of this process or of another one."""
 
     def __init__(self, thread: str) -> None:

@@ -23,7 +23,7 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-class ThreadLock:
+class ConversationLock:
     """The lock on one thread of a database, held from its making until ``release()``."""
 
     def __init__(self, database: Path, thread: str) -> None:

@@ -11,7 +11,7 @@ from ..history._entries import Entry
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadInfo:
+class ConversationInfo:
     """What a store tells of a thread without opening it."""
 
     id: str
@@ -53,18 +53,18 @@ class Thread(Protocol):
 class Threads(Protocol):
     """A store of conversations, shared by all calls."""
 
-    def open_thread(self, id: str) -> AbstractAsyncContextManager[Thread]:
+    def open_conversation(self, id: str) -> AbstractAsyncContextManager[Thread]:
         """Open a thread, a new one if there is none; leaving the block closes it.
 
         Args:
             id: Names it.
 
         Raises:
-            ThreadBusyError: It is open already.
-            ThreadError: It cannot be read by this version.
+            ConversationBusyError: It is open already.
+            ConversationError: It cannot be read by this version.
         """
 
-    async def list(self) -> Sequence[ThreadInfo]:
+    async def list(self) -> Sequence[ConversationInfo]:
         """Return all threads, the one that changed last first."""
 
     async def delete(self, id: str) -> None:
@@ -74,5 +74,5 @@ class Threads(Protocol):
             id: Names it.
 
         Raises:
-            ThreadBusyError: It is open.
+            ConversationBusyError: It is open.
         """

@@ -18,7 +18,7 @@ import structlog
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from ..history._entries import AgentEntry, Entry, InterruptionRecord, as_plain
-from ._errors import ThreadError
+from ._errors import ConversationError
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ def from_record(data: str, unix_s: float) -> Entry | None:
         unix_s: As for ``to_record``.
 
     Raises:
-        ThreadError: A newer version has written it.
+        ConversationError: A newer version has written it.
     """
     try:
         plain = json.loads(data)
@@ -66,7 +66,7 @@ def from_record(data: str, unix_s: float) -> Entry | None:
         return None
     version = plain.pop("v", VERSION)
     if not isinstance(version, int) or version > VERSION:
-        raise ThreadError(
+        raise ConversationError(
             f"a record has the version {version!r}, and this program reads up to {VERSION}; "
             "use the version of bargein that wrote it, or a newer one"
         )

@@ -12,11 +12,11 @@ from pathlib import Path
 import trio
 
 from ._database import Database
-from ._errors import ThreadBusyError, ThreadError
-from ._lock import ThreadLock
-from ._protocol import ThreadInfo
+from ._errors import ConversationBusyError, ConversationError
+from ._lock import ConversationLock
+from ._protocol import ConversationInfo
 from ._records import from_record, with_additions
-from ._sqlite_conversation import ReadEntry, SqliteThread
+from ._sqlite_conversation import ReadEntry, SqliteConversation
 
 CLOSE_S = 5.0
 """How long closing a thread may take: one more try to save what is left, and a last sync."""
@@ -24,7 +24,7 @@ CLOSE_S = 5.0
 MAX_ID_CHARS = 256
 
 
-class SqliteThreads:
+class SqliteConversations:
     """Keeps conversations in a SQLite file, which several processes may share.
 
     A thread is open in one call at a time, in one process.  The file opens with the first call and
@@ -44,7 +44,7 @@ class SqliteThreads:
         self._users = 0
 
     @asynccontextmanager
-    async def open_thread(self, id: str) -> AsyncIterator[SqliteThread]:
+    async def open_conversation(self, id: str) -> AsyncIterator[SqliteConversation]:
         """Open a thread, a new one if there is none; leaving the block closes it.
 
         A file that cannot be opened or read does not keep the call from going on: the thread is
@@ -54,12 +54,12 @@ class SqliteThreads:
             id: Names it, 1 to 256 characters.
 
         Raises:
-            ThreadBusyError: It is open already, in this process or another one.
-            ThreadError: A newer version has written it.
+            ConversationBusyError: It is open already, in this process or another one.
+            ConversationError: A newer version has written it.
             ValueError: The id is empty or too long, or no text.
         """
         _check(id)
-        thread = SqliteThread(id, self._database, self._attach, trio_began_s=_trio_began_s())
+        thread = SqliteConversation(id, self._database, self._attach, trio_began_s=_trio_began_s())
         async with self._gate:
             self._users += 1
         try:
@@ -72,16 +72,16 @@ class SqliteThreads:
             with trio.move_on_after(CLOSE_S, shield=True):
                 await self._close(thread)
 
-    async def list(self) -> list[ThreadInfo]:
+    async def list(self) -> list[ConversationInfo]:
         """Return all threads, the one that changed last first.
 
         Raises:
-            ThreadError: The file cannot be read.
+            ConversationError: The file cannot be read.
         """
         try:
             return await trio.to_thread.run_sync(self._database.list)
         except sqlite3.Error as error:
-            raise ThreadError(f"{str(self._path)!r} cannot be read: {error}") from error
+            raise ConversationError(f"{str(self._path)!r} cannot be read: {error}") from error
 
     async def delete(self, id: str) -> None:
         """Forget a thread for ever; one that does not exist is no error.
@@ -90,17 +90,17 @@ class SqliteThreads:
             id: Names it.
 
         Raises:
-            ThreadBusyError: It is open in a call.
-            ThreadError: The file cannot be written to.
+            ConversationBusyError: It is open in a call.
+            ConversationError: The file cannot be written to.
         """
         _check(id)
         try:
             await trio.to_thread.run_sync(self._delete, id)
         except (sqlite3.Error, OSError) as error:
-            raise ThreadError(f"the thread {id!r} cannot be deleted: {error}") from error
+            raise ConversationError(f"the thread {id!r} cannot be deleted: {error}") from error
 
     def __repr__(self) -> str:
-        return f"SqliteThreads({str(self._path)!r})"
+        return f"SqliteConversations({str(self._path)!r})"
 
     # --- how ------------------------------------------------------------------------------------
 
@@ -113,13 +113,13 @@ class SqliteThreads:
         finally:
             lock.release()
 
-    def _lock(self, id: str) -> ThreadLock:
+    def _lock(self, id: str) -> ConversationLock:
         try:
-            return ThreadLock(self._path, id)
+            return ConversationLock(self._path, id)
         except BlockingIOError:
-            raise ThreadBusyError(id) from None
+            raise ConversationBusyError(id) from None
 
-    async def _attach(self, thread: SqliteThread) -> None:
+    async def _attach(self, thread: SqliteConversation) -> None:
         """Lock a thread and read it.
 
         Raises:
@@ -128,7 +128,7 @@ class SqliteThreads:
         async with self._gate:
             await trio.to_thread.run_sync(self._attach_now, thread)
 
-    def _attach_now(self, thread: SqliteThread) -> None:
+    def _attach_now(self, thread: SqliteConversation) -> None:
         if thread.lock is None:
             thread.lock = self._lock(thread.id)
         if not self._database.is_open:
@@ -145,7 +145,7 @@ class SqliteThreads:
                 read.append(ReadEntry(number, with_additions(entry, pieces), len(pieces)))
         thread.take_in(read, last=max((number for number, _ in rows), default=-1))
 
-    async def _close(self, thread: SqliteThread) -> None:
+    async def _close(self, thread: SqliteConversation) -> None:
         thread.close()
         async with self._gate:
             self._users -= 1

@@ -14,9 +14,9 @@ from bargein.routes._contain import CONTAINED
 from ..history._entries import Entry
 from ..history._repair import repair
 from ._database import Database
-from ._errors import ThreadError
+from ._errors import ConversationError
 from ._growing import GrowingAnswers
-from ._lock import ThreadLock
+from ._lock import ConversationLock
 from ._records import to_record
 
 log = structlog.get_logger()
@@ -42,8 +42,10 @@ class ReadEntry(NamedTuple):
     """How many additions to it lie there; they are in `entry` already."""
 
 
-class SqliteThread:
-    """A conversation that is open for one call.  Made by ``SqliteThreads.open_thread()``.
+class SqliteConversation:
+    """A conversation that is open for one call.
+
+    Made by ``SqliteConversations.open_conversation()``.
 
     Attributes:
         id: Names it.
@@ -56,13 +58,13 @@ class SqliteThread:
         self,
         id: str,
         database: Database,
-        attach: Callable[[SqliteThread], Awaitable[None]],
+        attach: Callable[[SqliteConversation], Awaitable[None]],
         *,
         trio_began_s: float,
     ) -> None:
         self.id = id
         self.entries: tuple[Entry, ...] = ()
-        self.lock: ThreadLock | None = None
+        self.lock: ConversationLock | None = None
         self.trio_began_s = trio_began_s
         self._database = database
         self._attach = attach
@@ -112,7 +114,7 @@ class SqliteThread:
         """Lock and read the thread; where the disk does not let it, tell and go on without.
 
         Raises:
-            ThreadError: It is open elsewhere, or of a newer version.
+            ConversationError: It is open elsewhere, or of a newer version.
         """
         try:
             await self._attach(self)
@@ -185,7 +187,7 @@ class SqliteThread:
             if not self._is_attached:
                 await self._attach(self)
             self._save()
-        except (sqlite3.Error, OSError, ThreadError) as error:
+        except (sqlite3.Error, OSError, ConversationError) as error:
             return error
         return None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from bargein.routes import BargeinError
 from bargein.routes._errors import SafeText
 
 
-class RehearsalExtraError(SafeText, ImportError):
+class RehearsalExtraError(SafeText, BargeinError, ImportError):
     """A library of the extra ``demo`` is not installed."""
 
     def __init__(self, library: str, purpose: str) -> None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bargein.routes import BargeinError
+
 from .._call_request import Identity
 from ._signed_token import BadTokenError, check_secret, read_token
 
@@ -16,7 +18,7 @@ LOCAL_RIGHTS = frozenset({"watch", "control"})
 """What callers of a server that only this machine reaches may do in their own calls."""
 
 
-class UnguardedError(ValueError):
+class UnguardedError(BargeinError, ValueError):
     """A server that strangers can reach would let everybody call."""
 
     def __init__(self, where: str) -> None:

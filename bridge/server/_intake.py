@@ -12,7 +12,7 @@ from ._native import (
     BYTES_PER_INPUT_MS,
     ClientMessage,
     HangUp,
-    ProtocolViolation,
+    ProtocolViolationError,
     Stop,
     TextInput,
     decode_client,
@@ -69,7 +69,7 @@ class Intake:
                 self._take_text(data, call)
             else:
                 self._take_audio(data, call)
-        except ProtocolViolation as violation:
+        except ProtocolViolationError as violation:
             self._complain(violation)
 
     def _take_audio(self, data: bytes, call: Call) -> None:
@@ -85,17 +85,17 @@ class Intake:
         message = decode_client(text, max_bytes=self._limits.max_message_bytes)
         # The two ways to make the agent stop work at any rate.
         if not within_rate and not isinstance(message, Stop | HangUp):
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "rate_limited", f"more than {self._limits.messages_per_s:g} messages per second"
             )
         if _is_turn(message) and not self._turns.take():
             self._metrics.over_budget["turns"] += 1
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "rate_limited", f"more than {self._limits.turns_per_s:g} turns per second"
             )
         self._transport.receive(message, call)
 
-    def _complain(self, violation: ProtocolViolation) -> None:
+    def _complain(self, violation: ProtocolViolationError) -> None:
         self.refused += 1
         if self._complaints.take():
             self._transport.refuse(violation.code, violation.message, violation.request)

@@ -1,7 +1,7 @@
 """The native protocol, version 1: bytes and text to typed messages and back, without I/O.
 
 What comes from the other side is validated here and nowhere else.  Unknown fields are ignored, so
-that a newer peer can be understood; everything else that is wrong raises ``ProtocolViolation``.
+that a newer peer can be understood; whatever else is wrong raises ``ProtocolViolationError``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ._line_messages import Resumed as Resumed
 from ._watch_messages import Seen, Watch, Watching, WatchMessage
 from ._wire import ErrorCode as ErrorCode
 from ._wire import JsonObject, Milliseconds, Request, Utterance, Wire
-from ._wire import ProtocolViolation as ProtocolViolation
+from ._wire import ProtocolViolationError as ProtocolViolationError
 
 BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
 MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS
@@ -288,18 +288,18 @@ def decode_client(data: str | bytes, *, max_bytes: int = 65_536) -> ClientMessag
         max_bytes: Longest text that is parsed.
 
     Raises:
-        ProtocolViolation: It is no message of the protocol; nothing else is ever raised.
+        ProtocolViolationError: It is no message of the protocol; nothing else is ever raised.
     """
     if isinstance(data, str):
         # A character of UTF-8 has at most 4 bytes; encoding again for an exact count is not worth
         # its time.
         if len(data) > max_bytes:
-            raise ProtocolViolation("too_large", f"a message has at most {max_bytes} bytes")
+            raise ProtocolViolationError("too_large", f"a message has at most {max_bytes} bytes")
         return _parse(data, _CLIENT_MODELS)  # type: ignore[return-value]  # by the table
     if len(data) > max_bytes:
-        raise ProtocolViolation("too_large", f"a message has at most {max_bytes} bytes")
+        raise ProtocolViolationError("too_large", f"a message has at most {max_bytes} bytes")
     if not BYTES_PER_INPUT_MS <= len(data) <= MAX_INPUT_BYTES or len(data) % 2:
-        raise ProtocolViolation(
+        raise ProtocolViolationError(
             "bad_audio",
             f"a frame of audio has an even number of bytes from {BYTES_PER_INPUT_MS} to "
             f"{MAX_INPUT_BYTES} (PCM16 mono {INPUT_RATE_HZ} Hz, 1 to 100 ms), not {len(data)}",
@@ -311,12 +311,12 @@ def decode_server(data: str | bytes) -> ServerMessage:
     """Return the message that a server sent.
 
     Raises:
-        ProtocolViolation: It is no message of the protocol; nothing else is ever raised.
+        ProtocolViolationError: It is no message of the protocol; nothing else is ever raised.
     """
     if isinstance(data, str):
         return _parse(data, _SERVER_MODELS)  # type: ignore[return-value]  # by the table
     if len(data) < _HEADER.size or len(data) % 2:
-        raise ProtocolViolation(
+        raise ProtocolViolationError(
             "bad_audio", f"4 bytes and then PCM16 were expected, not {len(data)} bytes"
         )
     return AgentFrame(_HEADER.unpack_from(data)[0], data[_HEADER.size :])
@@ -370,15 +370,15 @@ def _parse(text: str, models: Mapping[str, type[Wire]]) -> Wire:
     try:
         fields = from_json(text, allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
-        raise ProtocolViolation("bad_json", "the text is not JSON") from error
+        raise ProtocolViolationError("bad_json", "the text is not JSON") from error
     if not isinstance(fields, dict):
-        raise ProtocolViolation("bad_message", "a message is a JSON object")
+        raise ProtocolViolationError("bad_message", "a message is a JSON object")
     request = _request_of(fields)
     tag = fields.get("type")
     model = models.get(tag) if isinstance(tag, str) else None
     if model is None:
         shown = tag[:40] if isinstance(tag, str) else tag if tag is None else type(tag).__name__
-        raise ProtocolViolation(
+        raise ProtocolViolationError(
             "unknown_type", f"type {shown!r} is none of {', '.join(models)}", request
         )
     try:
@@ -386,7 +386,7 @@ def _parse(text: str, models: Mapping[str, type[Wire]]) -> Wire:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "message"
-        raise ProtocolViolation(
+        raise ProtocolViolationError(
             "bad_message", f"{tag}: {where}: {first['msg']}", request
         ) from error
 

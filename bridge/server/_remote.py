@@ -33,7 +33,7 @@ from ._handle_messages import (
     VerbSettled,
 )
 from ._native import ServerMessage
-from ._wire import ProtocolViolation, Request
+from ._wire import ProtocolViolationError, Request
 
 if TYPE_CHECKING:
     from .. import Call
@@ -86,7 +86,7 @@ class RemoteHandle:
             call: The call, open.
 
         Raises:
-            ProtocolViolation: The message is right by itself, but not now.
+            ProtocolViolationError: The message is right by itself, but not now.
         """
         match message:
             case UseVerb():
@@ -132,9 +132,11 @@ class RemoteHandle:
 
     def _use(self, message: UseVerb, call: Call) -> None:
         if message.verb not in self._verbs:
-            raise ProtocolViolation("forbidden", f"{message.verb}: {NOT_YOURS}", message.request)
+            raise ProtocolViolationError(
+                "forbidden", f"{message.verb}: {NOT_YOURS}", message.request
+            )
         if sum(map(len, self._unsettled.values())) >= MAX_UNSETTLED:
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "rate_limited",
                 f"control: {MAX_UNSETTLED} verbs have not settled yet; only stop is taken now",
                 message.request,
@@ -161,11 +163,11 @@ class RemoteHandle:
     def _permit(message: AnswerPermission, call: Call) -> None:
         question = call.permissions.question(message.id)
         if question is not None and question.by == "operator":
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "forbidden", f"permission: {message.id!r} is not yours to answer", message.request
             )
         if not call.permissions.respond(message.id, message.allow, message.remember):
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "bad_message",
                 f"permission: nobody waits for an answer to {message.id!r} any more",
                 message.request,
@@ -174,7 +176,7 @@ class RemoteHandle:
     @staticmethod
     def _answer(message: AnswerQuestion, call: Call) -> None:
         if not call.questions.answer(message.id, message.text):
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "bad_message",
                 f"answer: nobody waits for an answer to {message.id!r} any more",
                 message.request,

@@ -37,7 +37,7 @@ from ._limits import HARD_LIMIT_FACTOR, Limits
 from ._line import REFUSED, Line
 from ._line_messages import Resume
 from ._metrics import Metrics
-from ._native import ErrorCode, ErrorMessage, ProtocolViolation, decode_client, encode
+from ._native import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
 from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies
@@ -255,7 +255,7 @@ class Server:
             data = await connection.first()
         try:
             message = None if data is None else decode_client(data)
-        except ProtocolViolation:
+        except ProtocolViolationError:
             return None
         return message if isinstance(message, Resume) else None
 

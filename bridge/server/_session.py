@@ -17,7 +17,7 @@ from structlog.contextvars import bound_contextvars
 
 from bargein.routes._contain import as_error, contain
 
-from ..conversations import ThreadBusyError
+from ..conversations import ConversationBusyError
 from ..websocket import Data
 from ._backlog import Backlog
 from ._greeting import Tokens, hello, resumed
@@ -187,9 +187,9 @@ class Session:
         if self._request.thread is None:
             return None
         with trio.move_on_after(self._limits.handshake_s):
-            if await self._app.lets_name_thread(self._request):
+            if await self._app.lets_name_conversation(self._request):
                 return self._request.thread
-        if not self._app.callers_name_threads:
+        if not self._app.callers_name_conversations:
             raise _Refused("thread_refused", "this agent lets callers name no conversation")
         raise _Refused("thread_refused", "this conversation is not open to you")
 
@@ -201,7 +201,7 @@ class Session:
 
     def _fail(self, errors: Exception) -> None:
         error = _first_of(errors)
-        if self._call is None and isinstance(error, ThreadBusyError):
+        if self._call is None and isinstance(error, ConversationBusyError):
             error = _Refused("thread_in_use", "this conversation is going on in another call")
         if isinstance(error, _Refused):
             self._refuse(error)

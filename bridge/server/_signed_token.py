@@ -19,6 +19,8 @@ import time
 from collections.abc import Collection
 from typing import Any
 
+from bargein.routes import BargeinError
+
 from .._call_request import Identity
 
 MIN_SECRET_BYTES = 32
@@ -41,11 +43,11 @@ _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
-class BadTokenError(ValueError):
+class BadTokenError(BargeinError, ValueError):
     """A token that does not hold; its text says why, and nothing of the token."""
 
 
-class BadSecretError(ValueError):
+class BadSecretError(BargeinError, ValueError):
     """A secret that is too short to sign with."""
 
 

@@ -61,7 +61,7 @@ from ._native import (
     Ping,
     PlaybackReport,
     Pong,
-    ProtocolViolation,
+    ProtocolViolationError,
     Resume,
     ServerMessage,
     Spoken,
@@ -267,7 +267,7 @@ class NativeTransport:
             call: The call, open.
 
         Raises:
-            ProtocolViolation: The message is right by itself, but not now.
+            ProtocolViolationError: The message is right by itself, but not now.
         """
         match message:
             case CallerAudio(pcm):
@@ -297,7 +297,7 @@ class NativeTransport:
             case Watch():
                 self.tell(self._watcher.watch(message))
             case Resume():
-                raise ProtocolViolation(
+                raise ProtocolViolationError(
                     "bad_message", "resume: only as the first message on /ws?resume=1"
                 )
             case _:
@@ -324,7 +324,7 @@ class NativeTransport:
 
     def _report(self, report: PlaybackReport, call: Call) -> None:
         if report.utterance > self._newest:
-            raise ProtocolViolation(
+            raise ProtocolViolationError(
                 "bad_message",
                 f"{report.type}: no audio of utterance {report.utterance} was sent",
                 report.request,

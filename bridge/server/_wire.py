@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bargein.routes import BargeinError
+
 ErrorCode = Literal[
     "bad_json",
     "bad_message",
@@ -41,7 +43,7 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
-class ProtocolViolation(Exception):
+class ProtocolViolationError(BargeinError):
     """A message of the other side that cannot be accepted; the connection lives on.
 
     Attributes:

@@ -13,7 +13,7 @@ from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
 from ._errors import ExpectErrors
 from ._everywhere import asks_on, barge_in, interrupt_everywhere
-from ._faults import TransportCall, TransportFault, fail_everywhere
+from ._faults import TransportCall, TransportFaultError, fail_everywhere
 from ._points import Point
 from ._report import Report, Tried
 
@@ -26,7 +26,7 @@ __all__ = [
     "Report",
     "Scenario",
     "TransportCall",
-    "TransportFault",
+    "TransportFaultError",
     "Tried",
     "asks_on",
     "barge_in",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import trio
 import trio.testing
 
+from bargein.routes import BargeinError
+
 from .._app import Answer, App
 from ._attempt import Attempt, Plan, Scenario
 from ._caller import CHARS_PER_S, Caller, _Line
@@ -29,18 +31,18 @@ METHODS = ("send", "play", "clear", "hold")
 """The methods of a ``bargein.Transport`` that a call uses; ``hold`` also lets the player go on."""
 
 
-class TransportFault(Exception):
+class TransportFaultError(BargeinError):
     """What ``fail_everywhere()`` lets a transport raise."""
 
 
-_FAULT = TransportFault("raised by fail_everywhere()")
+_FAULT = TransportFaultError("raised by fail_everywhere()")
 
 EXPECTED = errors(
     [
         {
             "event": "transport_failed",
             "log_level": "error",
-            "error": "TransportFault",
+            "error": "TransportFaultError",
             "exc_info": _FAULT,
         }
     ]
@@ -90,7 +92,7 @@ class _Faults:
             given = str(getattr(args[0], "alias", args[0]))  # a message is known by its event
             self.calls.append(TransportCall(number, 0.0, now_s, "transport", name, given))
             if number == self._fails_at:
-                raise TransportFault(*_FAULT.args)
+                raise TransportFaultError(*_FAULT.args)
 
         return counted
 

@@ -9,12 +9,12 @@ from ._accept import HttpRequest as HttpRequest
 from ._accept import accept as accept
 from ._accept import http_response as http_response
 from ._connect import ENVIRONMENT as ENVIRONMENT
-from ._connect import HandshakeRefused as HandshakeRefused
+from ._connect import HandshakeRefusedError as HandshakeRefusedError
 from ._connect import open_websocket as open_websocket
 from ._connection import Connection as Connection
 from ._connection import Data as Data
 from ._connection import Source as Source
-from ._websocket import ConnectionClosed as ConnectionClosed
+from ._websocket import ConnectionClosedError as ConnectionClosedError
 from ._websocket import WebSocket as WebSocket
 from ._websocket import check_all as check_all
 from ._websocket import using as using
@@ -22,10 +22,10 @@ from ._websocket import using as using
 __all__ = [
     "Answer",
     "Connection",
-    "ConnectionClosed",
+    "ConnectionClosedError",
     "Data",
     "ENVIRONMENT",
-    "HandshakeRefused",
+    "HandshakeRefusedError",
     "HttpRequest",
     "Source",
     "WebSocket",

@@ -23,6 +23,8 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from bargein.routes import BargeinError
+
 from ._connection import READ_BYTES, Connection, torn_on_error
 
 MAX_HEAD_BYTES = 16_384
@@ -55,7 +57,7 @@ Finish = Callable[[HttpRequest, Response], None]
 """Adds to a response, to that of a handshake too, before it is sent."""
 
 
-class BadHeadError(ValueError):
+class BadHeadError(BargeinError, ValueError):
     """The head of a request or a response that is none.
 
     Attributes:

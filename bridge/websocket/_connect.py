@@ -2,7 +2,7 @@
 
 Rule 1. Opening has one deadline, for all of it.
 Rule 2. Whatever fails is an ``OSError`` that names the host; a server that answers no is a
-``HandshakeRefused`` with its status, headers and body.
+``HandshakeRefusedError`` with its status, headers and body.
 Rule 3. Credentials are in no message of an error: addresses are told without user and query.
 """
 
@@ -25,6 +25,8 @@ from websockets.protocol import State
 from websockets.typing import Origin, Subprotocol
 from websockets.uri import WebSocketURI, parse_uri
 
+from bargein.routes import BargeinError
+
 from ._accept import read_head
 from ._connection import READ_BYTES, Connection, Source, torn_on_error
 from ._websocket import MAX_WAITING_BYTES, WebSocket, using
@@ -34,7 +36,7 @@ ENVIRONMENT: Final = "environment"
 ``NO_PROXY`` does not except."""
 
 
-class HandshakeRefused(ConnectionError):
+class HandshakeRefusedError(BargeinError, ConnectionError):
     """The server answered, and opened no WebSocket.
 
     Attributes:
@@ -91,7 +93,7 @@ async def open_websocket(
     Raises:
         ValueError: `url` or `proxy` is none.
         TimeoutError: It was not open in time; an OSError.
-        HandshakeRefused: The server refused; a ConnectionError.
+        HandshakeRefusedError: The server refused; a ConnectionError.
         ConnectionError: What answers is no WebSocket server, or the line was lost.
         OSError: The server cannot be reached.
     """
@@ -152,7 +154,9 @@ async def _shake_hands(
     if isinstance(refusal, InvalidStatus):
         response = refusal.response
         body = bytes(response.body or b"")
-        raise HandshakeRefused(where, response.status_code, response.headers, body) from refusal
+        raise HandshakeRefusedError(
+            where, response.status_code, response.headers, body
+        ) from refusal
     raise ConnectionError(f"{where} opened no WebSocket: {refusal}") from refusal
 
 

@@ -15,6 +15,8 @@ from typing import NoReturn, Protocol, final
 
 import trio
 
+from bargein.routes import BargeinError
+
 from ._connection import NORMAL_CLOSE, Connection, Data, Source
 
 MAX_WAITING_BYTES = 1_048_576
@@ -24,7 +26,7 @@ CHECK_S = 1.0
 """How often a connection is looked at; it ends that much later than its limits say, at most."""
 
 
-class ConnectionClosed(ConnectionError):
+class ConnectionClosedError(BargeinError, ConnectionError):
     """The WebSocket is closed, by whichever side.
 
     Attributes:
@@ -90,7 +92,7 @@ class WebSocket:
             data: Text, or bytes for a binary message.
 
         Raises:
-            ConnectionClosed: Nothing can be sent any more.
+            ConnectionClosedError: Nothing can be sent any more.
         """
         source = self._source
         assert isinstance(source, Outgoing)  # whoever gave another puts messages there
@@ -108,7 +110,7 @@ class WebSocket:
         Cancelling it is safe: nothing is lost.
 
         Raises:
-            ConnectionClosed: The connection is closed, and all that came was taken.
+            ConnectionClosedError: The connection is closed, and all that came was taken.
         """
         await trio.lowlevel.checkpoint()
         while not self._inbox:
@@ -138,9 +140,9 @@ class WebSocket:
             self._source.is_closed = True
             self._source.on_news()
 
-    def _closed(self) -> ConnectionClosed:
+    def _closed(self) -> ConnectionClosedError:
         connection = self.connection
-        return ConnectionClosed(
+        return ConnectionClosedError(
             connection.close_code, connection.close_reason or connection.lost_by or ""
         )
 

@@ -11,13 +11,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Literal
 
+from bargein.routes import BargeinError
+
 _DETAIL_CHARACTERS = 300
 
 Phase = Literal["connect", "first_token", "between_tokens"]
 """What was waited for when a limit ran out."""
 
 
-class ChatModelError(Exception):
+class ChatModelError(BargeinError):
     """A language model gave no answer, or the answer broke off.
 
     The exception of a library, where there is one, is the `__cause__`.

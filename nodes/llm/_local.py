@@ -126,7 +126,7 @@ class LocalChat:
         Raises:
             ChatModelError: It cannot be loaded.
             ChatModelExtraError: xllamacpp is not installed (extra ``local``).
-            bargein.weights.ModelError: The model store does not have it.
+            bargein.weights.WeightsError: The model store does not have it.
         """
         async with self._pool.hold():
             yield

@@ -6,12 +6,14 @@ models use no event names, ids or reconnection times.
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
+
 MAX_EVENT_BYTES = 4 << 20
 """A larger event is an error: the longest that a chat endpoint has reason to send, a whole answer
 with its tool calls, is some hundred kilobytes."""
 
 
-class EventTooLargeError(ValueError):
+class EventTooLargeError(BargeinError, ValueError):
     """A server sends an event without end."""
 
 

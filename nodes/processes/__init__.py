@@ -27,11 +27,9 @@ from ._settings import PoolSettings as PoolSettings
 from ._terminal import TERM as TERM
 
 __all__ = [
-    "DEFAULT_LADDER",
-    "SPARE_S",
-    "TERM",
     "Captured",
     "ChildError",
+    "DEFAULT_LADDER",
     "EngineLoadError",
     "Excerpt",
     "JobError",
@@ -42,8 +40,10 @@ __all__ = [
     "PoolSettings",
     "Process",
     "ProcessLostError",
+    "SPARE_S",
     "StopReport",
     "Stream",
+    "TERM",
     "Tap",
     "never",
     "start_process",

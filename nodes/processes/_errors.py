@@ -9,8 +9,10 @@ ChildError
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
 
-class ChildError(Exception):
+
+class ChildError(BargeinError):
     """A child process did not do what it was asked."""
 
 

@@ -1,6 +1,6 @@
 """Hearing and speaking offline: engines behind small protocols."""
 
-from ._backchannel import SoundOfAssent as SoundOfAssent
+from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
 from ._ear import ListeningSettings as ListeningSettings
@@ -32,12 +32,12 @@ from ._worker import WorkerPool as WorkerPool
 from ._worker import WorkerSettings as WorkerSettings
 
 __all__ = [
+    "BackchannelDetector",
     "ClauseSplitter",
     "EchoDetector",
     "EchoProbability",
     "EndOfTurn",
     "EspeakVoice",
-    "SoundOfAssent",
     "ListeningSettings",
     "LocalSpeech",
     "PiperVoice",

@@ -43,7 +43,7 @@ _DEPTH = 4.5
 """Everything that is 45 dB weaker than the strongest band counts as silence."""
 
 
-class SoundOfAssent:
+class BackchannelDetector:
     """A `SoundOfVoice`: what people say to show that they listen, such as "mhm" and "okay"."""
 
     kind: Literal["acknowledgement"] = "acknowledgement"
@@ -57,7 +57,7 @@ class SoundOfAssent:
         Raises:
             SpeechExtraError: numpy is not installed.
         """
-        need("SoundOfAssent", "numpy", "local")
+        need("BackchannelDetector", "numpy", "local")
         self.after_s = AFTER_S[look]
         self._weights = _weights(getattr(_backchannel_weights, look.upper()))
 

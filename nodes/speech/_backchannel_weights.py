@@ -1,4 +1,4 @@
-"""Weights of `SoundOfAssent`, written by ``tests/training/assent.py``, not by hand."""
+"""Weights of `BackchannelDetector`, written by ``tests/training/assent.py``, not by hand."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class SmartTurn:
         """Load the model and warm it; frees it on leaving.
 
         Raises:
-            ModelMissingError: It was not fetched.
+            WeightsMissingError: It was not fetched.
         """
         self._session = await trio.to_thread.run_sync(self._load)
         try:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from bargein.routes import BargeinError
 from bargein.routes._errors import SafeText
 
 
-class SpeechError(Exception):
+class SpeechError(BargeinError):
     """A speech engine cannot do what it was asked."""
 
 

@@ -14,7 +14,7 @@ import trio
 from bargein.nodes.user_turns import TurnTaking
 from bargein.nodes.weights import ProgressPrinter, fetch_models
 
-from ._backchannel import SoundOfAssent
+from ._backchannel import BackchannelDetector
 from ._ear import Ear, ListeningSettings
 from ._echo import EchoDetector
 from ._end_of_turn import SmartTurn
@@ -80,7 +80,7 @@ class LocalSpeech:
         if vad is None:
             self._needed.append("silero-vad")
         self._new_vad = vad
-        both = (SoundOfAssent("early"), SoundOfAssent("late"))
+        both = (BackchannelDetector("early"), BackchannelDetector("late"))
         self._sounds = both if sounds is None else tuple(sounds)
         self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
@@ -108,7 +108,7 @@ class LocalSpeech:
         """Load and warm the engines, all at once; downloads missing models first.
 
         Raises:
-            ModelError: A model could not be fetched, or is missing with ``fetch=False``.
+            WeightsError: A model could not be fetched, or is missing with ``fetch=False``.
         """
         if self._fetch and self._needed:
             await fetch_models(self._needed, ProgressPrinter(sys.stderr))

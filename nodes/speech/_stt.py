@@ -94,7 +94,7 @@ class WhisperTiny:
         """Load the model and warm it; frees it on leaving.
 
         Raises:
-            ModelMissingError: It was not fetched.
+            WeightsMissingError: It was not fetched.
         """
         self._model = await trio.to_thread.run_sync(self._load)
         try:

@@ -71,7 +71,7 @@ class PiperVoice:
         """Start the workers, load the voice and warm it; ends them on leaving.
 
         Raises:
-            ModelMissingError: The voice was not fetched.
+            WeightsMissingError: The voice was not fetched.
             SpeechEngineError: The voice cannot be loaded.
             SpeechWorkerError: A worker did not come up.
         """

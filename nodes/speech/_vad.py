@@ -30,7 +30,7 @@ class SileroModel:
             path: The .onnx file; None means "silero-vad" of the model store.
 
         Raises:
-            ModelMissingError: It was not fetched.
+            WeightsMissingError: It was not fetched.
             SpeechExtraError: onnxruntime is not installed.
         """
         runtime = need("SileroModel", "onnxruntime", "local")

@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from bargein.routes import BargeinError
+
 from ..llm import AnswerProgress, ToolCallRequest, Usage
 from ._request import ModelRequest
 
 
-class ScriptError(AssertionError):
+class ScriptError(BargeinError, AssertionError):
     """A script and what was asked of it do not fit; or a provider would refuse what was asked."""
 
 

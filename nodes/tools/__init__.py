@@ -5,8 +5,8 @@ from bargein.bridge.control._questions import Answer as Answer
 from ._context import ToolContext as ToolContext
 from ._context import commit as commit
 from ._context import current_tool as current_tool
-from ._errors import BadArguments as BadArguments
-from ._errors import CommitOverrun as CommitOverrun
+from ._errors import BadArgumentsError as BadArgumentsError
+from ._errors import CommitOverrunError as CommitOverrunError
 from ._errors import ToolDefinitionError as ToolDefinitionError
 from ._function import FunctionTool as FunctionTool
 from ._function import tool as tool
@@ -29,10 +29,10 @@ from ._tool_call import RunningTool as RunningTool
 
 __all__ = [
     "Answer",
-    "BadArguments",
+    "BadArgumentsError",
     "CommandError",
     "CommandTool",
-    "CommitOverrun",
+    "CommitOverrunError",
     "FunctionTool",
     "McpError",
     "McpExtraError",

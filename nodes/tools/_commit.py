@@ -19,7 +19,7 @@ import trio
 
 from bargein.routes import Interrupted
 
-from ._errors import CommitOverrun
+from ._errors import CommitOverrunError
 
 log = structlog.get_logger()
 
@@ -150,7 +150,7 @@ class CommitSection:
         except trio.RunFinishedError:
             raise Interrupted("the call of the tool is over") from None
 
-    def _overrun(self) -> CommitOverrun:
-        overrun = CommitOverrun(self._state.tool, self._deadline_s)
+    def _overrun(self) -> CommitOverrunError:
+        overrun = CommitOverrunError(self._state.tool, self._deadline_s)
         log.warning("commit_overrun", tool=self._state.tool, deadline_s=self._deadline_s)
         return overrun

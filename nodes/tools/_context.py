@@ -213,7 +213,7 @@ class ToolContext:
 
         Returns:
             A context manager.  Entering raises ``Interrupted``, or is cancelled, once the tool was
-            cut; ``RuntimeError`` the second time.  Leaving raises ``CommitOverrun`` when the
+            cut; ``RuntimeError`` the second time.  Leaving raises ``CommitOverrunError`` when the
             deadline passed inside.
         """
         return CommitSection(self._body.commit, deadline_s, self._body.trio_token)

@@ -1,24 +1,25 @@
 """Errors of tools.
 
 ToolDefinitionError      a tool was declared wrong, raised by the very declaration
-BadArguments             a model called a tool with arguments that do not fit
-CommitOverrun            a commit section was not over at its deadline
+BadArgumentsError             a model called a tool with arguments that do not fit
+CommitOverrunError            a commit section was not over at its deadline
 """
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
 from bargein.routes._errors import SafeText
 
 
-class ToolDefinitionError(SafeText, TypeError):
+class ToolDefinitionError(SafeText, BargeinError, TypeError):
     """A tool was declared wrong; raised by the very declaration that is wrong."""
 
 
-class BadArguments(ValueError):
+class BadArgumentsError(BargeinError, ValueError):
     """A tool was called with arguments that do not fit; its text tells the model how to mend it."""
 
 
-class CommitOverrun(TimeoutError):
+class CommitOverrunError(BargeinError, TimeoutError):
     """A commit section was not over at its deadline; what it did is not known."""
 
     def __init__(self, tool: str, deadline_s: float) -> None:

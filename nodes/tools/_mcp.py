@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 import trio
 
-from ._errors import BadArguments, ToolDefinitionError
+from ._errors import BadArgumentsError, ToolDefinitionError
 from ._mcp_content import (
     MOST_OF_DESCRIPTION,
     MOST_OF_SCHEMA,
@@ -78,11 +78,11 @@ class McpTool(Tool):
         """Return the arguments as they are, checked against the server's schema.
 
         Raises:
-            BadArguments: They do not fit it.
+            BadArgumentsError: They do not fit it.
         """
         parsed = super().parse(arguments, raw)
         if complaints := self._check.complaints(parsed):
-            raise BadArguments(f"bad arguments for {self.name!r}: {'; '.join(complaints)}")
+            raise BadArgumentsError(f"bad arguments for {self.name!r}: {'; '.join(complaints)}")
         return parsed
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:

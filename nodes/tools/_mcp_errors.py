@@ -8,10 +8,11 @@ McpError
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
 from bargein.routes._errors import SafeText
 
 
-class McpError(Exception):
+class McpError(BargeinError):
     """An MCP server cannot do what it was asked."""
 
 

@@ -15,7 +15,7 @@ from bargein.routes import Run
 from bargein.routes._contain import CONTAINED
 
 from ._context import ToolContext
-from ._errors import BadArguments, ToolDefinitionError
+from ._errors import BadArgumentsError, ToolDefinitionError
 from ._outcome import Settled, plain
 from ._prompt_texts import NEVER
 from ._tool import Tool
@@ -109,7 +109,7 @@ class ToolRunner:
         try:
             with CONTAINED:
                 return tool.parse(None if raw else request.arguments, raw), None
-        except BadArguments as error:
+        except BadArgumentsError as error:
             return {}, Settled("not_started", str(error), error=True)
         except Exception as error:
             self._call.router.caught(error)
@@ -139,7 +139,7 @@ class _Unknown(Tool):
         near = difflib.get_close_matches(self._asked, self._known, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         known = ", ".join(map(repr, self._known)) or "none"
-        raise BadArguments(f"there is no tool {self._asked!r}. {hint}There are: {known}.")
+        raise BadArgumentsError(f"there is no tool {self._asked!r}. {hint}There are: {known}.")
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         raise NotImplementedError

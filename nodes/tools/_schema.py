@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, to_json
 
-from ._errors import BadArguments, ToolDefinitionError
+from ._errors import BadArgumentsError, ToolDefinitionError
 
 _HEADING = re.compile(
     r"(Args|Arguments|Parameters|Returns|Yields|Raises|Note|Notes|Example|Examples):\s*"
@@ -54,12 +54,12 @@ class Signature:
         """Return the arguments as the function takes them.
 
         Raises:
-            BadArguments: They do not fit; its text names what is wrong.
+            BadArgumentsError: They do not fit; its text names what is wrong.
         """
         try:
             values = self.model.model_validate(dict(arguments))
         except pydantic.ValidationError as error:
-            raise BadArguments(_complaint(tool, self.names, error)) from None
+            raise BadArgumentsError(_complaint(tool, self.names, error)) from None
         return {name: getattr(values, f"p{i}") for i, name in enumerate(self.names)}
 
 

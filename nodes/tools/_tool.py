@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ._errors import BadArguments, ToolDefinitionError
+from ._errors import BadArgumentsError, ToolDefinitionError
 from ._policy import PlainPolicy, Policy, as_policy
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ class Tool(ABC):
             raw: What the model wrote, for the message.
 
         Raises:
-            BadArguments: They do not fit; its text tells the model how to mend it.
+            BadArgumentsError: They do not fit; its text tells the model how to mend it.
         """
         if arguments is None:
-            raise BadArguments(
+            raise BadArgumentsError(
                 f"bad arguments for {self.name!r}: they must be one JSON object, not {raw!r:.200}"
             )
         return dict(arguments)

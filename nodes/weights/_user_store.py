@@ -23,9 +23,9 @@ def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None
         The file to hand to the engine, or the folder where an engine wants one.
 
     Raises:
-        UnknownModelError: No such name.
-        ModelMissingError: It is not here, and `fetch` is false.
-        ModelError: It could not be fetched; the subclasses say why.
+        UnknownWeightsError: No such name.
+        WeightsMissingError: It is not here, and `fetch` is false.
+        WeightsError: It could not be fetched; the subclasses say why.
     """
     return ModelStore().path_of(name, fetch=fetch, progress=progress)
 
@@ -46,7 +46,7 @@ async def fetch_models(
         store: The store to fill; None means the user's.
 
     Raises:
-        ModelError: It could not be fetched; the subclasses say why.
+        WeightsError: It could not be fetched; the subclasses say why.
     """
 
     def report(told: Progress) -> None:

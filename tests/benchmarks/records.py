@@ -21,7 +21,7 @@ import trio
 from bargein import History
 from bargein.bridge.conversations._records import to_record
 from bargein.bridge.history._entries import Entry
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 from bargein.events import ToolCall, ToolResult
 
 from ._measure import Row, Size, quantile, row_of
@@ -95,8 +95,8 @@ async def _sqlite(folder: str, turns: int) -> list[float]:
 
 
 async def _ours(folder: str, turns: int) -> list[float]:
-    threads = SqliteThreads(Path(folder) / "calls.db")
-    async with threads.open_thread("bench") as thread:
+    threads = SqliteConversations(Path(folder) / "calls.db")
+    async with threads.open_conversation("bench") as thread:
         return await _timed(thread.write, turns)
 
 

@@ -17,7 +17,7 @@ from time import process_time_ns
 import trio
 
 from bargein import App, Call, History
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 
 from ._measure import Row, Size, compare
@@ -65,7 +65,7 @@ async def _answers(folder: str, tokens: int) -> list[float]:
         chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         chain.stream(generate).broadcast()
 
-    app = App(answer, threads=SqliteThreads(Path(folder) / "calls.db"))
+    app = App(answer, threads=SqliteConversations(Path(folder) / "calls.db"))
     async with app.open_call(_Reader(), thread="bench") as call:
         await trio.testing.wait_all_tasks_blocked()
         for _ in range(TOKENS // tokens):
@@ -83,7 +83,7 @@ async def _leave(folder: Path, tokens: int) -> None:
     """Leave in a folder what a process does that is killed behind the last token of an answer."""
     live = folder / "live"
     live.mkdir()
-    async with SqliteThreads(live / "calls.db").open_thread("bench") as thread:
+    async with SqliteConversations(live / "calls.db").open_conversation("bench") as thread:
         history = History()
         history.on_change = thread.write
         for number in range(tokens):
@@ -96,7 +96,7 @@ async def _leave(folder: Path, tokens: int) -> None:
 
 async def _open(path: Path, tokens: int) -> float:
     began = process_time_ns()
-    async with SqliteThreads(path).open_thread("bench") as thread:
+    async with SqliteConversations(path).open_conversation("bench") as thread:
         took = process_time_ns() - began
         (entry,) = thread.entries
     assert entry.role == "agent"

@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from bargein import App, Call, Message
-from bargein.conversations import SqliteThreads, ThreadBusyError
+from bargein.conversations import ConversationBusyError, SqliteConversations
 from bargein.events import (
     AgentError,
     AgentResponse,
@@ -265,7 +265,7 @@ async def test_a_conversation_goes_on_in_another_call(tmp_path):
         before.append([entry.role for entry in call.history])
         await talks(call)
 
-    app = App(answer, threads=SqliteThreads(tmp_path / "calls.db"))
+    app = App(answer, threads=SqliteConversations(tmp_path / "calls.db"))
     for number in range(2):
         async with app.open_call(Silence(audio=False), thread="ann") as call:
             assert call.thread == "ann"
@@ -273,7 +273,7 @@ async def test_a_conversation_goes_on_in_another_call(tmp_path):
             await trio.testing.wait_all_tasks_blocked()
             turns = [entry.turn for entry in call.history if entry.role == "agent"]
             assert turns == list(range(1, number + 2))
-            with pytest.raises(ThreadBusyError, match="'ann' is open in another call"):
+            with pytest.raises(ConversationBusyError, match="'ann' is open in another call"):
                 async with app.open_call(Silence(), thread="ann"):
                     raise AssertionError
     assert before == [[], ["user", "tool", "agent"]]
@@ -294,7 +294,7 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
                     )
                     seen.append((message.event.type, "".join(record for (record,) in rows)))
 
-    app = App(talks, threads=SqliteThreads(path))
+    app = App(talks, threads=SqliteConversations(path))
     async with app.open_call(Reader(audio=False)) as call:
         ask(call, "go")
         await trio.testing.wait_all_tasks_blocked()
@@ -306,7 +306,7 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
 
 async def test_threads_have_names_of_their_own(tmp_path):
     """Without a given name each call has a new one, with a store and without."""
-    for threads in (None, SqliteThreads(tmp_path / "calls.db")):
+    for threads in (None, SqliteConversations(tmp_path / "calls.db")):
         app, names = App(answer, threads=threads), set()
         for _ in range(2):
             async with app.open_call(Silence()) as call:
@@ -318,7 +318,7 @@ async def test_threads_have_names_of_their_own(tmp_path):
 async def test_a_conversation_that_cannot_be_saved_goes_on(tmp_path, autojump_clock):
     """The caller's side is told once, as an error that names no words; the call works."""
     line = Silence(audio=False)
-    app = App(talks, threads=SqliteThreads(tmp_path / "missing" / "calls.db"))
+    app = App(talks, threads=SqliteConversations(tmp_path / "missing" / "calls.db"))
     with structlog.testing.capture_logs() as logs:
         async with app.open_call(line, thread="ann") as call:
             ask(call, "go")

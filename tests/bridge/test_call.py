@@ -25,7 +25,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.routes import PublishLoop
+from bargein.routes import PublishLoopError
 from bargein.testing import open_call
 from tests.living import living_tasks
 
@@ -569,6 +569,6 @@ async def test_a_call_ends_from_the_depth_of_a_loop(autojump_clock):
         depths: list[int] = []
         call.bridge(name="agent").on(DTMFInput).map(deeper).broadcast()
 
-    async with open_call(answer, expect_errors=PublishLoop) as caller:
+    async with open_call(answer, expect_errors=PublishLoopError) as caller:
         caller.publish(DTMFInput(button="1"))
         assert caller.call.ended.is_set()

@@ -15,7 +15,7 @@ import trio
 import trustme
 
 from bargein.bridge.cli._main import main
-from bargein.client import CallRefused, open_caller
+from bargein.client import CallRefusedError, open_caller
 from bargein.server import read_token
 
 TALK = [sys.executable, "-m", "bargein", "talk"]
@@ -128,9 +128,10 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
     """The address has the name, and a caller may open this conversation and no other."""
     (folder / "kept.py").write_text(
         GOOD.replace(
-            "import App, Call", "import App, Call\nfrom bargein.conversations import SqliteThreads"
+            "import App, Call",
+            "import App, Call\nfrom bargein.conversations import SqliteConversations",
         )
-        + "app = App(answer, threads=SqliteThreads('calls.db'))\n"
+        + "app = App(answer, threads=SqliteConversations('calls.db'))\n"
     )
     process = subprocess.Popen(
         [*TALK, "kept.py", "--no-open", "--port", "0", "--thread", "ada"],
@@ -144,7 +145,7 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
     async def ring(url: str) -> None:
         async with open_caller(url, mode="text", thread="ada") as caller:
             assert caller.hello.thread == "ada"
-        with pytest.raises(CallRefused, match="not open to you"):
+        with pytest.raises(CallRefusedError, match="not open to you"):
             async with open_caller(url, mode="text", thread="bob"):
                 pass
 

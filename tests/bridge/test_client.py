@@ -22,13 +22,13 @@ from bargein.bridge.server._native import (
     Hello,
     Hold,
     PlaybackReport,
-    ProtocolViolation,
+    ProtocolViolationError,
     UtteranceEnd,
     decode_client,
     encode,
 )
-from bargein.client import Arrival, CallOver, Clear, State, open_caller
-from bargein.websocket import ConnectionClosed, accept, using
+from bargein.client import Arrival, CallOverError, Clear, State, open_caller
+from bargein.websocket import ConnectionClosedError, accept, using
 
 HELLO = Hello(call="c1", agent="a", audio=True)
 
@@ -56,7 +56,7 @@ class Script:
         while True:
             try:
                 message = decode_client(await websocket.receive())
-            except ConnectionClosed:
+            except ConnectionClosedError:
                 return
             self.got.append((trio.current_time(), message))
             if getattr(message, "type", "") == "hangup":
@@ -293,13 +293,13 @@ async def test_messages_are_kept_with_their_times(autojump_clock):
 
 
 async def test_the_end_of_the_call_ends_waiting_and_speaking(autojump_clock):
-    """Who waits or speaks when the call ends gets CallOver with the reason."""
+    """Who waits or speaks when the call ends gets CallOverError with the reason."""
     script = Script()
     async with ringing(script) as caller:
         caught = []
 
         async def expect(awaiting):
-            with pytest.raises(CallOver, match="no_more") as over:
+            with pytest.raises(CallOverError, match="no_more") as over:
                 await awaiting()
             caught.append(over.value.reason)
 
@@ -368,7 +368,7 @@ async def test_a_server_that_hangs_up_before_hello_is_an_error(autojump_clock):
 async def test_nonsense_from_the_server_is_told(autojump_clock):
     """A server that breaks the protocol is the caller's error, by name."""
     script = Script()
-    with pytest.RaisesGroup(ProtocolViolation):
+    with pytest.RaisesGroup(ProtocolViolationError):
         async with ringing(script, hello="{"):
             pass
 

@@ -13,7 +13,7 @@ import trio.testing
 
 from bargein import App, Call, CallRequest, Message
 from bargein.bridge.playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
-from bargein.client import CallOver, CallRefused, open_caller
+from bargein.client import CallOverError, CallRefusedError, open_caller
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -21,7 +21,7 @@ from bargein.events import (
     ToolResult,
     UserStartedSpeaking,
 )
-from bargein.routes import CodeExit, ScopeLeak
+from bargein.routes import CodeExitError, ScopeLeakError
 from bargein.server import open_server
 from bargein.testing import Caller, open_call
 from bargein.tools import ToolRunner, tool
@@ -231,8 +231,8 @@ def _is_told(error: Exception, kind: type[BaseException]) -> bool:
     while isinstance(error, ExceptionGroup):
         (error,) = error.exceptions
     # A nursery wraps a GeneratorExit that comes of a leak in the same way as one that was raised.
-    leaks = kind is GeneratorExit and isinstance(error, ScopeLeak)
-    return leaks or (isinstance(error, CodeExit) and isinstance(error.error, kind))
+    leaks = kind is GeneratorExit and isinstance(error, ScopeLeakError)
+    return leaks or (isinstance(error, CodeExitError) and isinstance(error.error, kind))
 
 
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
@@ -462,7 +462,7 @@ class Stores:
             self.fail()
 
     @asynccontextmanager
-    async def open_thread(self, id: str) -> AsyncIterator[Stores]:
+    async def open_conversation(self, id: str) -> AsyncIterator[Stores]:
         """Open the only one."""
         await trio.lowlevel.checkpoint()
         self._do("open")
@@ -516,12 +516,12 @@ async def test_a_server_outlives_the_code_around_a_call(
         answer,
         speech=Voice(15.0),
         threads=Stores(bad, lambda: do(bad)),
-        callers_name_threads=may_name,
+        callers_name_conversations=may_name,
     )
     with trio.fail_after(10):
         async with open_server(app, port=0) as server:
             url = f"ws://127.0.0.1:{server.port}/ws"
-            with contextlib.suppress(CallRefused, CallOver, ConnectionError):
+            with contextlib.suppress(CallRefusedError, CallOverError, ConnectionError):
                 async with open_caller(url, thread="ada", reconnect=False) as caller:
                     caller.write("Some tea, please.")
                     while bad == "write" and not first:  # noqa: ASYNC110 - no event

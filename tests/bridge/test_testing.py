@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from bargein import App, Call, Message
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 from bargein.events import (
     AgentResponse,
     CallEnded,
@@ -226,7 +226,7 @@ async def test_what_is_received_is_never_stale(autojump_clock):
 
 async def test_an_app_keeps_its_threads(autojump_clock, tmp_path):
     """A conversation goes on in another call of the same thread."""
-    app = App(echo, threads=SqliteThreads(tmp_path / "calls.db"))
+    app = App(echo, threads=SqliteConversations(tmp_path / "calls.db"))
     for _ in range(2):
         async with open_call(app, audio=False, thread="ann") as caller:
             await caller.says("hello", takes_s=0)

@@ -26,7 +26,7 @@ from bargein.events import (
     VoiceWords,
 )
 from bargein.llm import TextDelta
-from bargein.routes import CodeExit, ScopeLeak
+from bargein.routes import CodeExitError, ScopeLeakError
 from bargein.speech import LocalSpeech, SpeechPiece, Transcript
 from bargein.testing import Caller, open_call
 from bargein.tools import ToolRunner
@@ -51,8 +51,8 @@ def _leaf(error: BaseException) -> BaseException:
 def is_told(error: Exception, kind: type[BaseException]) -> bool:
     """Whether an error tells that code raised this class."""
     leaf = _leaf(error)
-    leaks = kind is GeneratorExit and isinstance(leaf, ScopeLeak)
-    return leaks or (isinstance(leaf, CodeExit) and isinstance(leaf.error, kind))
+    leaks = kind is GeneratorExit and isinstance(leaf, ScopeLeakError)
+    return leaks or (isinstance(leaf, CodeExitError) and isinstance(leaf.error, kind))
 
 
 def add_good_agent(call: Call) -> Bridge:

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 import trio
 
-from bargein.routes import Event, StageTimeout, open_router
+from bargein.routes import Event, StageTimeoutError, open_router
 from tests.living import living_tasks
 
 
@@ -332,7 +332,7 @@ async def test_what_follows_a_buffer_may_end_first(autojump_clock):
 
 
 async def test_timeout_bounds_each_value(autojump_clock):
-    """A value that takes too long fails the run with StageTimeout; those before it stay good."""
+    """A value that takes too long fails the run with StageTimeoutError; earlier ones stay good."""
 
     async def slower(message):
         for n in range(5):
@@ -343,7 +343,7 @@ async def test_timeout_bounds_each_value(autojump_clock):
     assert got == [(0, 0), (1, 1), (3, 2)]
     ((stage, error),) = failures
     assert stage == ".timeout(2.5)"
-    assert isinstance(error, StageTimeout)
+    assert isinstance(error, StageTimeoutError)
     assert isinstance(error, TimeoutError)
     assert str(error) == (
         "no value within 2.5 s before .timeout() in "

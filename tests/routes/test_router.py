@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from pydantic import BaseModel
 
-from bargein.routes import Event, PublishLoop, RouteDefinitionError, open_router
+from bargein.routes import Event, PublishLoopError, RouteDefinitionError, open_router
 from bargein.routes._router import DEPTH_LIMIT
 from tests.living import living_tasks
 
@@ -222,7 +222,7 @@ async def test_while_closing_no_run_begins(autojump_clock):
 
 
 async def test_publish_loops_end():
-    """Sync routes that feed one another end in PublishLoop, told once; the next event works."""
+    """Sync routes that feed one another end in PublishLoopError, told once; the next one works."""
     failures, counted = [], []
     async with open_router() as router:
         router.on_failure = lambda run, route, stage, error: failures.append(error)
@@ -230,7 +230,7 @@ async def test_publish_loops_end():
         router.on(Chunk).map(lambda m: Go()).broadcast()
         router.publish(Go())
         (error,) = failures
-        assert isinstance(error, PublishLoop)
+        assert isinstance(error, PublishLoopError)
         assert str(error) == (
             f"'rr.go' was published {DEPTH_LIMIT} levels deep by sync routes that trigger one "
             "another; filter one of them with where= or source="
@@ -239,7 +239,7 @@ async def test_publish_loops_end():
         caught = []
         router.on_error = caught.append
         router.publish(Go())
-        assert [type(error) for error in caught] == [PublishLoop]
+        assert [type(error) for error in caught] == [PublishLoopError]
 
 
 async def test_publish_loops_that_branch_end_in_time():
@@ -272,7 +272,7 @@ async def test_failures_can_be_published(autojump_clock):
             router.publish(Go())
     assert got == [Stop]
     assert [(line["event"], line["error"]) for line in logs] == [
-        ("stage_failed", "PublishLoop"),
+        ("stage_failed", "PublishLoopError"),
         ("stage_failed", "ZeroDivisionError"),
     ]
 

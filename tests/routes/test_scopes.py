@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 import trio
 
-from bargein.routes import Event, ScopeLeak, StageTimeout, open_router
+from bargein.routes import Event, ScopeLeakError, StageTimeoutError, open_router
 
 
 class Go(Event):
@@ -243,7 +243,7 @@ async def test_a_stage_that_takes_too_long(kind, autojump_clock):
     scene = await play(kind, lambda route: route.timeout(0.75).broadcast())
     assert scene.got == []
     ((at_s, stage, error),) = scene.failures
-    assert (at_s, stage, type(error)) == (0.95, ".timeout(0.75)", StageTimeout)
+    assert (at_s, stage, type(error)) == (0.95, ".timeout(0.75)", StageTimeoutError)
     assert (scene.ends, scene.closed_s) == ([(0.95, "failed")], [0.95])
 
 
@@ -435,7 +435,7 @@ async def test_what_trio_cannot_do_is_explained(node, autojump_clock):
     while left_open:
         await left_open.pop().aclose()
     assert ends == ["failed", "failed"]
-    assert [type(error) for error in errors] == [ScopeLeak]  # what goes on is told once
+    assert [type(error) for error in errors] == [ScopeLeakError]  # what goes on is told once
     assert "decorate the generator with @trio.as_safe_channel" in str(errors[0])
 
 
@@ -463,4 +463,4 @@ async def test_a_handler_that_leaks_is_contained(autojump_clock):
         router.publish(Go())
         await trio.sleep(0.5)
         assert len(router.runtime(route).runs) == 1
-    assert errors == [("interrupt_on(Stop, handler=handler)", ScopeLeak)]
+    assert errors == [("interrupt_on(Stop, handler=handler)", ScopeLeakError)]

@@ -317,7 +317,7 @@ def report(score: np.ndarray, kinds: np.ndarray, part: np.ndarray) -> None:
             print(f"  at {probability}: {', '.join(hits)}")
 
 
-HEAD = '''"""Weights of `SoundOfAssent`, written by ``tests/training/assent.py``, not by hand."""
+HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/assent.py``."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
 
 from .._context import ToolContext
-from .._errors import BadArguments, ToolDefinitionError
+from .._errors import BadArgumentsError, ToolDefinitionError
 from .._schema import read_signature
 from .._tool import Tool
 from ._run import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
@@ -117,7 +117,7 @@ class CommandTool(Tool):
         """Return the arguments as the function or the template takes them.
 
         Raises:
-            BadArguments: They do not fit, or one would become an option of the program.
+            BadArgumentsError: They do not fit, or one would become an option of the program.
         """
         parsed = self._signature.parse(self.name, super().parse(arguments, raw))
         if self._is_template:
@@ -252,7 +252,9 @@ def _is_authors(annotation: Any) -> bool:
 def _refuse_option(name: str, value: Any) -> None:
     for one in value if isinstance(value, (list, tuple)) else (value,):
         if one is not None and str(one).startswith("-"):
-            raise BadArguments(f"bad arguments: {name}: it must not begin with '-', as {one!r:.80}")
+            raise BadArgumentsError(
+                f"bad arguments: {name}: it must not begin with '-', as {one!r:.80}"
+            )
 
 
 def _names(part: str) -> list[str]:

@@ -10,8 +10,10 @@ ProcessError
 
 from __future__ import annotations
 
+from bargein.routes import BargeinError
 
-class ProcessError(RuntimeError):
+
+class ProcessError(BargeinError, RuntimeError):
     """Something is wrong with a process that a tool runs in."""
 
 

@@ -156,7 +156,7 @@ async def broken(call: Call) -> None:
 class Faulty:
     """A store of threads that does not work, and says so in no way that was foreseen."""
 
-    def open_thread(self, id: str) -> Any:
+    def open_conversation(self, id: str) -> Any:
         raise ZeroDivisionError("the store broke")
 
 

@@ -8,7 +8,14 @@ import pytest
 import trio
 
 from bargein import current_run
-from bargein.bridge.control._caps import CAPS, ActiveClock, Capped, Caps, Meter, current_meter
+from bargein.bridge.control._caps import (
+    CAPS,
+    ActiveClock,
+    CapReachedError,
+    Caps,
+    Meter,
+    current_meter,
+)
 from bargein.events import AgentResponse, CapWarning, UserStoppedSpeaking
 from bargein.testing import open_call
 
@@ -44,12 +51,12 @@ async def test_a_cap_is_reached_and_never_passed(autojump_clock):
     meter = Meter(Caps(steps=3))
     for _ in range(3):
         meter.use("steps")
-    with pytest.raises(Capped, match=r"'steps' is reached: 3 of 3") as caught:
+    with pytest.raises(CapReachedError, match=r"'steps' is reached: 3 of 3") as caught:
         meter.use("steps")
     error = caught.value
     assert (error.which, error.used, error.limit, error.meter) == ("steps", 3, 3, meter)
     assert meter.used("steps") == 3
-    with pytest.raises(Capped):
+    with pytest.raises(CapReachedError):
         Meter(Caps(tokens=10)).use("tokens", 11)
 
 
@@ -60,9 +67,9 @@ async def test_what_is_spent_may_pass_and_then_all_is_refused(autojump_clock):
     meter.check("tokens", "cost")
     meter.spend("tokens", 20)
     meter.spend("cost", 0.5)
-    with pytest.raises(Capped, match="119 of 100"):
+    with pytest.raises(CapReachedError, match="119 of 100"):
         meter.check("cost", "tokens")
-    with pytest.raises(Capped):
+    with pytest.raises(CapReachedError):
         meter.use("tokens")
     assert meter.snapshot() == {"tokens": (119, 100), "cost": (0.5, 1.0)}
 
@@ -76,7 +83,7 @@ async def test_the_same_call_may_follow_so_often(autojump_clock):
     assert meter.used("repeats") == 0
     meter.use_tool("look", {"b": 2, "a": 1})
     assert meter.used("repeats") == 1
-    with pytest.raises(Capped, match="repeats"):
+    with pytest.raises(CapReachedError, match="repeats"):
         meter.use_tool("look", {"a": 1, "b": 2})
     assert meter.used("tool_calls") == 4
     assert meter.used("steps") == 4
@@ -85,7 +92,7 @@ async def test_the_same_call_may_follow_so_often(autojump_clock):
 async def test_a_refused_tool_is_not_counted(autojump_clock):
     """A call of a tool that one cap refuses counts for none."""
     meter = Meter(Caps(steps=9, tool_calls=0))
-    with pytest.raises(Capped, match="tool_calls"):
+    with pytest.raises(CapReachedError, match="tool_calls"):
         meter.use_tool("look", "{not json")
     assert meter.used("steps") == 0
 
@@ -97,12 +104,12 @@ async def test_children_count_to_their_parent(autojump_clock):
     child.use("steps")
     turn.use("steps")
     child.use("steps")
-    with pytest.raises(Capped) as caught:
+    with pytest.raises(CapReachedError) as caught:
         child.use("steps")
     assert caught.value.meter is child.parent
     assert (child.used("steps"), turn.used("steps")) == (2, 3)
     fresh = turn.child()
-    with pytest.raises(Capped) as caught:
+    with pytest.raises(CapReachedError) as caught:
         fresh.use_tool("look", {})
     assert caught.value.meter is turn
     assert fresh.used("tool_calls") == 0
@@ -112,10 +119,10 @@ async def test_time_at_work_is_capped_to_the_moment(autojump_clock):
     """within() cancels what is awaited when the time is up, and does not begin more."""
     meter = Meter(Caps(wall_s=5))
     assert await meter.within(_after, 3, "done") == "done"
-    with pytest.raises(Capped, match="'wall_s' is reached: 5 of 5"):
+    with pytest.raises(CapReachedError, match="'wall_s' is reached: 5 of 5"):
         await meter.within(trio.sleep, 3)
     assert trio.current_time() == 5
-    with pytest.raises(Capped):
+    with pytest.raises(CapReachedError):
         await meter.within(trio.sleep, 0)
     assert await Meter(Caps()).within(_after, 100, "no limit") == "no limit"
 
@@ -125,16 +132,16 @@ async def test_a_child_has_a_time_of_its_own(autojump_clock):
     turn = Meter(Caps(wall_s=5))
     await trio.sleep(1)
     child = turn.child(Caps(wall_s=2))
-    with pytest.raises(Capped) as caught:
+    with pytest.raises(CapReachedError) as caught:
         await child.within(trio.sleep_forever)
     assert (caught.value.meter, trio.current_time()) == (child, 3)
-    with pytest.raises(Capped) as caught:
+    with pytest.raises(CapReachedError) as caught:
         await turn.child(Caps(wall_s=9)).within(trio.sleep_forever)
     assert (caught.value.meter, trio.current_time()) == (turn, 5)
 
 
 async def test_a_cancelled_wait_is_no_cap(autojump_clock):
-    """Whoever is cancelled from outside gets Cancelled, not Capped."""
+    """Whoever is cancelled from outside gets Cancelled, not CapReachedError."""
     meter = Meter(Caps(wall_s=5))
     with trio.move_on_after(1) as scope:
         await meter.within(trio.sleep_forever)
@@ -154,7 +161,7 @@ async def test_paused_time_does_not_count(autojump_clock):
             yield AgentResponse(content="ok ")
             try:
                 await meter.within(trio.sleep_forever)
-            except Capped as error:
+            except CapReachedError as error:
                 seen.append((trio.current_time(), error.used))
             meter.close()
 

@@ -14,7 +14,12 @@ from pydantic import BaseModel
 
 from bargein import Call, Handle, ReasoningNode, open_agent
 from bargein.bridge.client._reconnect import CallerLine
-from bargein.bridge.server._native import ClientMessage, Hello, ProtocolViolation, decode_client
+from bargein.bridge.server._native import (
+    ClientMessage,
+    Hello,
+    ProtocolViolationError,
+    decode_client,
+)
 from bargein.bridge.server._outbox import Outbox
 from bargein.client import Caller
 from bargein.control import VERBS
@@ -166,7 +171,7 @@ FIELDS = [
 def test_a_wrong_message_is_a_sentence(model: Any, name: str):
     """The server answers a field of a wrong kind by the name of message and field, in a line."""
     tag = get_args(model.model_fields["type"].annotation)[0]
-    with pytest.raises(ProtocolViolation) as caught:
+    with pytest.raises(ProtocolViolationError) as caught:
         decode_client(json.dumps({"type": tag, name: [[]]}))
     assert caught.value.code == "bad_message"
     assert caught.value.message.startswith(f"{tag}: ")

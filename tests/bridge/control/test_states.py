@@ -9,7 +9,7 @@ import trio
 
 from bargein import Call, Message
 from bargein.bridge._verbs import STRENGTH, VERBS
-from bargein.bridge.control._states import STATES, TABLE, IllegalStep, check_step, diagram
+from bargein.bridge.control._states import STATES, TABLE, IllegalStepError, check_step, diagram
 from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
 from bargein.testing import open_call
 
@@ -46,7 +46,7 @@ def test_a_pause_follows_only_where_something_is_held():
 
 def test_an_illegal_step_names_state_and_verb():
     """The error says from where, to where, and by which verb."""
-    with pytest.raises(IllegalStep, match="no step from state 'closed' to 'idle' by 'resume'"):
+    with pytest.raises(IllegalStepError, match="no step from state 'closed' to 'idle' by 'resume'"):
         check_step("closed", "idle", "resume")
     check_step("idle", "thinking")
 

@@ -20,7 +20,7 @@ import bargein
 from bargein import AgentEntry, ToolEntry
 from bargein.bridge.history._render import as_anthropic, as_chat
 from bargein.bridge.history._repair import repair
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 from bargein.testing import anthropic_problems, chat_problems
 
 pytestmark = pytest.mark.proof
@@ -34,7 +34,7 @@ import pytest
 import trio
 from bargein import App
 from bargein.events import *
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 
 EFFECTS = os.open(sys.argv[3], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -69,7 +69,7 @@ async def answer(call):
 
 
 async def main():
-    app = App(answer, threads=SqliteThreads(sys.argv[2]))
+    app = App(answer, threads=SqliteConversations(sys.argv[2]))
     async with app.open_call(Line(), thread="a") as call:
         os.write(1, b"ready\\n")
         number = 0
@@ -101,11 +101,11 @@ def killed(database: Path, effects: Path, after_s: float) -> list[dict]:
 async def test_killed_at_any_point(tmp_path):
     """Nothing that was told is missing, no effect reads as not begun, and all is valid."""
     database, effects = tmp_path / "calls.db", tmp_path / "effects"
-    threads, chance = SqliteThreads(database), random.Random(4)
+    threads, chance = SqliteConversations(database), random.Random(4)
     told: list[dict] = []
     for _ in range(KILLS):
         told += killed(database, effects, chance.uniform(0.0, 0.15))
-        async with threads.open_thread("a") as thread:
+        async with threads.open_conversation("a") as thread:
             entries = thread.entries
         assert repair(entries) == entries
         assert chat_problems(as_chat(entries, fence="f00d")) == []

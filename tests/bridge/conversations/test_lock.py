@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import bargein
-from bargein.bridge.conversations._lock import ThreadLock
+from bargein.bridge.conversations._lock import ConversationLock
 
 TAKE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from bargein.bridge.conversations._lock import ThreadLock
-lock = ThreadLock(Path(sys.argv[2]), "a")
+from bargein.bridge.conversations._lock import ConversationLock
+lock = ConversationLock(Path(sys.argv[2]), "a")
 print("taken", flush=True)
 sys.stdin.read()
 """
@@ -25,12 +25,12 @@ sys.stdin.read()
 def test_it_is_taken_once(tmp_path):
     """A second one is refused until the first is released; other threads are free."""
     path = tmp_path / "calls.db"
-    lock = ThreadLock(path, "a")
+    lock = ConversationLock(path, "a")
     with pytest.raises(BlockingIOError):
-        ThreadLock(path, "a")
-    other = ThreadLock(path, "b")
+        ConversationLock(path, "a")
+    other = ConversationLock(path, "b")
     lock.release()
-    ThreadLock(path, "a").release()
+    ConversationLock(path, "a").release()
     other.release()
     assert list((tmp_path / "calls.db-locks").iterdir()) == []
 
@@ -46,10 +46,10 @@ def test_a_lock_dies_with_its_process(tmp_path):
     ) as child:
         assert child.stdout.readline() == b"taken\n"
         with pytest.raises(BlockingIOError):
-            ThreadLock(path, "a")
+            ConversationLock(path, "a")
         child.kill()
         child.wait(60)
-    ThreadLock(path, "a").release()
+    ConversationLock(path, "a").release()
 
 
 def test_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
@@ -64,11 +64,11 @@ def test_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
             self._path.unlink()  # the one before releases it in this very moment
         return current(self, descriptor)
 
-    current = ThreadLock._is_current
-    monkeypatch.setattr(ThreadLock, "_is_current", is_current)
-    lock = ThreadLock(path, "a")
+    current = ConversationLock._is_current
+    monkeypatch.setattr(ConversationLock, "_is_current", is_current)
+    lock = ConversationLock(path, "a")
     assert len(seen) == 2
     monkeypatch.undo()
     with pytest.raises(BlockingIOError):
-        ThreadLock(path, "a")
+        ConversationLock(path, "a")
     lock.release()

@@ -14,7 +14,7 @@ import bargein
 from bargein import JobEntry, ToolEntry
 from bargein.bridge.history._render import as_anthropic, as_chat
 from bargein.bridge.history._repair import repair
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 from bargein.testing import anthropic_problems, chat_problems
 
 CHILD = """
@@ -22,7 +22,7 @@ import os, sys
 import trio
 from bargein import App
 from bargein.events import *
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 
 
 class Line:
@@ -43,7 +43,7 @@ async def answer(call):
 
 
 async def main():
-    app = App(answer, threads=SqliteThreads(sys.argv[1]))
+    app = App(answer, threads=SqliteConversations(sys.argv[1]))
     async with app.open_call(Line(), thread="a") as call:
         call.publish(UserTranscriptionReceived(content="write it"))
         call.publish(UserStoppedSpeaking())
@@ -61,7 +61,7 @@ trio.run(main)
 
 
 async def _entries(database: Path) -> tuple[Any, ...]:
-    async with SqliteThreads(database).open_thread("a") as thread:
+    async with SqliteConversations(database).open_conversation("a") as thread:
         return thread.entries
 
 

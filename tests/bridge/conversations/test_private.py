@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
 
@@ -26,7 +26,7 @@ async def test_files_of_conversations_are_for_their_user_alone(tmp_path, existed
         (tmp_path / "calls.db").touch(mode=0o644)
     before = os.umask(0)
     try:
-        async with SqliteThreads(tmp_path / "calls.db").open_thread("ada"):
+        async with SqliteConversations(tmp_path / "calls.db").open_conversation("ada"):
             found = modes(tmp_path)
     finally:
         os.umask(before)

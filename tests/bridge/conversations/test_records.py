@@ -18,7 +18,7 @@ from bargein import (
     UserEntry,
 )
 from bargein.bridge.conversations._records import VERSION, from_record, to_record
-from bargein.conversations import ThreadError
+from bargein.conversations import ConversationError
 from bargein.events import JobFinished, ToolCall, ToolResult
 
 RECORD = InterruptionRecord(
@@ -106,5 +106,7 @@ def test_newer_records_are_refused():
     """Fields of a newer version of the same format are left out; a newer format is an error."""
     plain = json.loads(to_record(ENTRIES[0], 0.0))
     assert from_record(json.dumps({**plain, "mood": "good"}), 0.0) == ENTRIES[0]
-    with pytest.raises(ThreadError, match="has the version 2, and this program reads up to 1"):
+    with pytest.raises(
+        ConversationError, match="has the version 2, and this program reads up to 1"
+    ):
         from_record(json.dumps({**plain, "v": 2}), 0.0)

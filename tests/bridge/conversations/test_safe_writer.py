@@ -31,7 +31,7 @@ class Store:
         self.on_trouble: Any = None
 
     @asynccontextmanager
-    async def open_thread(self, id: str) -> AsyncIterator[Store]:
+    async def open_conversation(self, id: str) -> AsyncIterator[Store]:
         """Open the only one."""
         yield self
 

@@ -26,7 +26,14 @@ import trio
 from websockets.http11 import Response
 
 from bargein.bridge.server._http import Gate
-from bargein.websocket import ConnectionClosed, HttpRequest, WebSocket, accept, http_response, using
+from bargein.websocket import (
+    ConnectionClosedError,
+    HttpRequest,
+    WebSocket,
+    accept,
+    http_response,
+    using,
+)
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -342,7 +349,7 @@ async def handle(folder: Path, stream: trio.SocketStream) -> None:
         try:
             async with using(connection) as websocket:
                 await converse(request.path, websocket)
-        except* ConnectionClosed:
+        except* ConnectionClosedError:
             pass  # the page left: its tests say what it should have done before
 
 

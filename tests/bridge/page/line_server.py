@@ -29,7 +29,7 @@ import structlog
 import trio
 
 from bargein import App, Call, Message
-from bargein.conversations import SqliteThreads
+from bargein.conversations import SqliteConversations
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
@@ -162,8 +162,12 @@ async def main() -> None:
     storyteller = Storyteller()
     speech = Tone()
     async with AsyncExitStack() as stack:
-        threads = SqliteThreads(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "t.db")
-        app = App(storyteller.answer, speech=speech, threads=threads, callers_name_threads=True)
+        threads = SqliteConversations(
+            Path(stack.enter_context(tempfile.TemporaryDirectory())) / "t.db"
+        )
+        app = App(
+            storyteller.answer, speech=speech, threads=threads, callers_name_conversations=True
+        )
         limits = Limits(watch="words")
         server = await stack.enter_async_context(open_server(app, port=0, limits=limits))
         small = await stack.enter_async_context(

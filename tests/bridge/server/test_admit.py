@@ -6,7 +6,7 @@ import trio
 from bargein import App, Identity, Refusal
 from bargein.bridge.server._handle_messages import VerbReceipt
 from bargein.bridge.server._native import ErrorMessage
-from bargein.client import CallRefused
+from bargein.client import CallRefusedError
 from bargein.server import UnguardedError, open_server, sign_token
 
 SECRET = "a secret of thirty-two bytes or more"
@@ -85,7 +85,7 @@ async def test_the_app_refuses_with_a_reason(serving, verdict, code, text):
         return verdict
 
     async with serving(silent, app={"admit": admit}) as place:
-        with pytest.raises(CallRefused, match=text) as refused:
+        with pytest.raises(CallRefusedError, match=text) as refused:
             async with place.call(mode="text"):
                 pass
         assert refused.value.code == code
@@ -100,7 +100,7 @@ async def test_an_app_that_cannot_decide_holds_up_nobody(serving, autojump_clock
         await trio.sleep_forever()
 
     async with serving(silent, app={"admit": admit}) as place:
-        with pytest.raises(CallRefused, match="could not decide"):
+        with pytest.raises(CallRefusedError, match="could not decide"):
             async with place.call(mode="text"):
                 pass
     assert trio.current_time() == pytest.approx(5, abs=3)
@@ -117,7 +117,7 @@ async def test_a_signed_token_names_the_caller(serving):
         token = sign_token(SECRET, "ada", lasts_s=60, rights=["watch"])
         async with place.call(mode="text", token=token) as caller:
             assert caller.hello.watch == "events"
-        with pytest.raises(CallRefused) as refused:
+        with pytest.raises(CallRefusedError) as refused:
             async with place.call(mode="text", token="x"):
                 pass
     assert calls == [Identity("ada", frozenset({"watch"}))]

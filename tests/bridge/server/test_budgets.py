@@ -12,7 +12,7 @@ from bargein.bridge.server import _addresses as addresses_module
 from bargein.bridge.server._addresses import Addresses, key_of
 from bargein.bridge.server._metrics import Metrics
 from bargein.bridge.server._native import ErrorMessage
-from bargein.client import CallRefused, Transcript, open_caller
+from bargein.client import CallRefusedError, Transcript, open_caller
 from bargein.events import AgentResponse, UserAudio, UserTranscriptionReceived
 from bargein.server import Limits, open_server
 
@@ -335,9 +335,9 @@ async def test_every_budget_is_in_the_metrics():
 
 
 async def test_a_caller_is_told_why(serving):
-    """`CallRefused` has the code."""
+    """`CallRefusedError` has the code."""
     async with serving(echo, token="t") as place:
-        with pytest.raises(CallRefused) as refused:
+        with pytest.raises(CallRefusedError) as refused:
             async with place.call(mode="text", token="x"):
                 pass
     assert refused.value.code == "unauthorized"

@@ -3,8 +3,8 @@
 import pytest
 
 from bargein import App, Call, CallRequest
-from bargein.client import CallRefused, Resumed, Spoken, open_caller
-from bargein.conversations import SqliteThreads
+from bargein.client import CallRefusedError, Resumed, Spoken, open_caller
+from bargein.conversations import SqliteConversations
 from bargein.events import AgentResponse, UserTranscriptionReceived
 from bargein.server import open_server
 
@@ -18,7 +18,9 @@ async def echo(call: Call) -> None:
 
 
 def app(tmp_path, who=True) -> App:
-    return App(echo, threads=SqliteThreads(tmp_path / "calls.db"), callers_name_threads=who)
+    return App(
+        echo, threads=SqliteConversations(tmp_path / "calls.db"), callers_name_conversations=who
+    )
 
 
 async def say(caller, text):
@@ -49,7 +51,7 @@ async def test_two_calls_cannot_have_one_conversation(tmp_path):
         open_server(app(tmp_path), port=0) as server,
         open_caller(server.url, mode="text", thread="ada") as caller,
     ):
-        with pytest.raises(CallRefused, match="going on in another call") as refused:
+        with pytest.raises(CallRefusedError, match="going on in another call") as refused:
             async with open_caller(server.url, mode="text", thread="ada"):
                 pass
         assert refused.value.code == "thread_in_use"
@@ -62,7 +64,7 @@ async def test_two_calls_cannot_have_one_conversation(tmp_path):
 async def test_without_the_app_s_word_nobody_names_a_conversation(tmp_path):
     """Names are no secret, so an app says that callers may name them, or they may not."""
     async with open_server(app(tmp_path, False), port=0) as server:
-        with pytest.raises(CallRefused, match="callers name no conversation") as refused:
+        with pytest.raises(CallRefusedError, match="callers name no conversation") as refused:
             async with open_caller(server.url, mode="text", thread="ada"):
                 pass
         assert refused.value.code == "thread_refused"
@@ -87,7 +89,7 @@ async def test_a_function_says_who_may(tmp_path, is_async):
         url = f"ws://127.0.0.1:{server.port}/ws?user=ada"
         async with open_caller(url, mode="text", thread="of-ada") as caller:
             await say(caller, "mine")
-        with pytest.raises(CallRefused, match="not open to you") as refused:
+        with pytest.raises(CallRefusedError, match="not open to you") as refused:
             async with open_caller(url, mode="text", thread="of-bob"):
                 pass
         assert refused.value.code == "thread_refused"
@@ -104,7 +106,7 @@ async def test_a_function_that_fails_lets_nobody_in(tmp_path):
         raise KeyError("my secret")
 
     async with open_server(app(tmp_path, fails), port=0) as server:
-        with pytest.raises(CallRefused) as refused:
+        with pytest.raises(CallRefusedError) as refused:
             async with open_caller(server.url, mode="text", thread="ada"):
                 pass
         assert refused.value.code == "agent_error"
@@ -114,7 +116,7 @@ async def test_a_function_that_fails_lets_nobody_in(tmp_path):
 async def test_a_truthy_answer_is_not_yes(tmp_path):
     """A function that forgets to compare opens nothing."""
     async with open_server(app(tmp_path, lambda request: request.headers), port=0) as server:
-        with pytest.raises(CallRefused):
+        with pytest.raises(CallRefusedError):
             async with open_caller(server.url, mode="text", thread="ada"):
                 pass
 
@@ -122,7 +124,7 @@ async def test_a_truthy_answer_is_not_yes(tmp_path):
 async def test_a_name_that_is_none_is_refused_before_the_call(tmp_path):
     """The handshake is answered with 400 and the same code."""
     async with open_server(app(tmp_path), port=0) as server:
-        with pytest.raises(CallRefused, match="400") as refused:
+        with pytest.raises(CallRefusedError, match="400") as refused:
             async with open_caller(server.url, mode="text", thread="../etc"):
                 pass
         assert refused.value.code == "thread_refused"
@@ -145,4 +147,4 @@ async def test_a_line_that_drops_keeps_its_conversation(tmp_path):
 def test_naming_needs_a_store():
     """An app without threads cannot let callers name them."""
     with pytest.raises(ValueError, match="threads="):
-        App(echo, callers_name_threads=True)
+        App(echo, callers_name_conversations=True)

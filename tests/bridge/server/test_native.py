@@ -43,7 +43,7 @@ from bargein.bridge.server._native import (
     Ping,
     PlaybackReport,
     Pong,
-    ProtocolViolation,
+    ProtocolViolationError,
     Spoken,
     State,
     Stop,
@@ -216,7 +216,7 @@ def test_unknown_fields_are_ignored():
 )
 def test_what_is_wrong_gets_its_code(data, code, says):
     """Each kind of bad message is refused with its own code and says what was expected."""
-    with pytest.raises(ProtocolViolation) as caught:
+    with pytest.raises(ProtocolViolationError) as caught:
         decode_client(data)
     assert caught.value.code == code
     assert says in caught.value.message
@@ -228,14 +228,14 @@ def test_what_is_wrong_gets_its_code(data, code, says):
 )
 def test_a_readable_request_is_echoed(sent, echoed):
     """The request of a refused message comes back with the error, bounded."""
-    with pytest.raises(ProtocolViolation) as caught:
+    with pytest.raises(ProtocolViolationError) as caught:
         decode_client(f'{{"type":"nope","request":{sent}}}')
     assert caught.value.request == echoed
 
 
 def test_what_was_said_is_not_in_the_error():
     """The text of an error names fields, never values."""
-    with pytest.raises(ProtocolViolation) as caught:
+    with pytest.raises(ProtocolViolationError) as caught:
         decode_client('{"type":"dtmf","button":"my number is 555"}')
     assert "555" not in str(caught.value)
 
@@ -257,7 +257,7 @@ def decode_either(data):
     for decode in (decode_client, decode_server):
         try:
             message = decode(data)
-        except ProtocolViolation as violation:
+        except ProtocolViolationError as violation:
             encode(ErrorMessage(code=violation.code, message=violation.message))
         else:
             assert isinstance(encode(message), str | bytes)
@@ -265,13 +265,13 @@ def decode_either(data):
 
 @given(st.text() | st.binary())
 def test_no_data_raises_anything_but_the_typed_error(data):
-    """Any text and any bytes decode or raise ProtocolViolation."""
+    """Any text and any bytes decode or raise ProtocolViolationError."""
     decode_either(data)
 
 
 @given(tags, fields)
 def test_no_json_raises_anything_but_the_typed_error(tag, values):
-    """Any fields under any known type decode or raise ProtocolViolation."""
+    """Any fields under any known type decode or raise ProtocolViolationError."""
     decode_either(json.dumps({"type": tag, **values}))
 
 
@@ -280,7 +280,7 @@ def test_binary_frames_from_the_server(utterance, pcm):
     """A frame of whole samples decodes to itself; half a sample does not."""
     data = struct.pack("<I", utterance) + pcm
     if len(pcm) % 2:
-        with pytest.raises(ProtocolViolation, match="bad_audio"):
+        with pytest.raises(ProtocolViolationError, match="bad_audio"):
             decode_server(data)
     else:
         assert decode_server(data) == AgentFrame(utterance, pcm)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from bargein import App, Call
 from bargein.client import (
-    CallOver,
+    CallOverError,
     Clear,
     Cut,
     ErrorMessage,
@@ -329,7 +329,7 @@ async def test_calls_that_race_for_the_last_place_do_not_exceed_it(serving, auto
                 outcomes.append("call")
                 await trio.sleep(1)
                 caller.ping()
-        except (ConnectionError, CallOver):
+        except (ConnectionError, CallOverError):
             outcomes.append("refused")
 
     async with serving(echo, limits=Limits(max_calls=1)) as place:
@@ -428,10 +428,10 @@ async def test_a_tool_like_event_reaches_the_client_by_its_alias(serving, autoju
 
 
 async def test_waiting_for_a_message_that_never_comes_ends_with_the_call(serving, autojump_clock):
-    """wait_for raises CallOver with the reason once the call is over."""
+    """wait_for raises CallOverError with the reason once the call is over."""
     async with serving(echo) as place, place.call(mode="text") as caller:
         caller.hang_up()
-        with pytest.raises(CallOver, match="hangup") as caught:
+        with pytest.raises(CallOverError, match="hangup") as caught:
             await caller.wait_for(Clear)
         assert caught.value.reason == "hangup"
 

@@ -15,7 +15,7 @@ from bargein.bridge.server._native import Ended, TextInput, decode_server, encod
 from bargein.bridge.server._session import STALLED_S
 from bargein.client import (
     AgentFrame,
-    CallRefused,
+    CallRefusedError,
     Clear,
     Cut,
     ErrorMessage,
@@ -37,7 +37,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.server import Limits
-from bargein.websocket import ConnectionClosed, open_websocket
+from bargein.websocket import ConnectionClosedError, open_websocket
 
 STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."
 SAMPLES = [1 + n % 30_000 for n in range(len(STORY) * 60 * 24)]
@@ -293,7 +293,7 @@ async def test_who_stays_away_is_let_go(serving, autojump_clock):
             await trio.sleep(19.9)
             assert place.server.calls == 1
             place.is_down = False
-            with pytest.raises(CallRefused) as refused:
+            with pytest.raises(CallRefusedError) as refused:
                 async with place.call(mode="text"):
                     pass
             assert refused.value.code == "server_full"
@@ -397,7 +397,7 @@ async def asked(place, message):
         answer = decode_server(await connection.receive())
         if not isinstance(answer, ErrorMessage):
             return answer, None
-        with pytest.raises(ConnectionClosed) as closed:
+        with pytest.raises(ConnectionClosedError) as closed:
             await connection.receive()
         return answer, closed.value.code
 

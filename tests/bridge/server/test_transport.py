@@ -10,7 +10,7 @@ import trio
 from bargein import App, Event, Message
 from bargein.bridge.server._native import (
     PlaybackReport,
-    ProtocolViolation,
+    ProtocolViolationError,
     Stop,
     TextInput,
     decode_server,
@@ -295,7 +295,7 @@ async def test_reports_of_unknown_utterances_are_refused():
     """A client cannot have played what was never sent; what was, it may report."""
     line, call = Line(), FakeCall()
     report = PlaybackReport(type="playback.position", utterance=1, played_ms=20, request=4)
-    with pytest.raises(ProtocolViolation, match="no audio of utterance 1") as caught:
+    with pytest.raises(ProtocolViolationError, match="no audio of utterance 1") as caught:
         line.transport.receive(report, call)
     assert caught.value.request == 4
     line.transport.play(1, b"12")

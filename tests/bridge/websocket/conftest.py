@@ -11,7 +11,7 @@ import trio.testing
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
-from bargein.websocket import ConnectionClosed, WebSocket, accept, open_websocket, using
+from bargein.websocket import ConnectionClosedError, WebSocket, accept, open_websocket, using
 
 HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -89,7 +89,7 @@ async def echo(websocket: WebSocket) -> None:
     try:
         while True:
             await websocket.send(await websocket.receive())
-    except ConnectionClosed:
+    except ConnectionClosedError:
         pass
 
 

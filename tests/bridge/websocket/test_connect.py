@@ -10,8 +10,8 @@ import trio.testing
 import trustme
 
 from bargein.websocket import (
-    ConnectionClosed,
-    HandshakeRefused,
+    ConnectionClosedError,
+    HandshakeRefusedError,
     accept,
     http_response,
     open_websocket,
@@ -36,7 +36,7 @@ class Place:
             async with using(connection) as websocket:
                 while True:
                     await websocket.send(await websocket.receive())
-        except* ConnectionClosed:
+        except* ConnectionClosedError:
             pass
 
     async def proxy(self, stream):
@@ -191,7 +191,7 @@ async def test_a_refusal_has_status_headers_and_body(autojump_clock):
         return response
 
     error = await refused(autojump_clock, lambda stream: accept(stream, answer))
-    assert isinstance(error, HandshakeRefused)
+    assert isinstance(error, HandshakeRefusedError)
     assert (error.status, error.body) == (401, b'{"error":"key"}')
     assert error.headers["X-Request-Id"] == "r1"
     assert str(error) == (

@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.websocket import ConnectionClosed, accept, using
+from bargein.websocket import ConnectionClosedError, accept, using
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 HANDSHAKE = (
@@ -28,7 +28,7 @@ class Outcome:
         try:
             while True:
                 self.got.append(await websocket.receive())
-        except ConnectionClosed as closed:
+        except ConnectionClosedError as closed:
             self.ended_at_s = trio.current_time()
             self.code, self.reason = closed.code, closed.reason
 
@@ -99,7 +99,7 @@ async def test_a_peer_that_takes_nothing_is_let_go(autojump_clock):
             try:
                 while True:
                     await websocket.send(b"x" * 10_000)
-            except ConnectionClosed as closed:
+            except ConnectionClosedError as closed:
                 ended.append((trio.current_time(), closed.reason))
 
     async with trio.open_nursery() as nursery:
@@ -138,7 +138,7 @@ async def test_pongs_that_nobody_reads_stop_the_reading(autojump_clock):
     async def serve():
         _, connection = await accept(yours, lambda request: None, stall_s=5)
         async with using(connection) as websocket:
-            with pytest.raises(ConnectionClosed):
+            with pytest.raises(ConnectionClosedError):
                 await websocket.receive()
 
     taken = 0
@@ -279,9 +279,9 @@ async def test_nothing_can_be_sent_once_it_is_closed(autojump_clock, facing):
     """`send` says so instead of queueing for nobody."""
 
     async def late(websocket):
-        with pytest.raises(ConnectionClosed, match="1001, gone"):
+        with pytest.raises(ConnectionClosedError, match="1001, gone"):
             await websocket.receive()
-        with pytest.raises(ConnectionClosed):
+        with pytest.raises(ConnectionClosedError):
             await websocket.send("late")
 
     async with facing("server", late) as peer:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from bargein.nodes.speech._backchannel import LOOKED_AT, SoundOfAssent, features
+from bargein.nodes.speech._backchannel import LOOKED_AT, BackchannelDetector, features
 from bargein.nodes.speech._ear import ListeningSettings
 from bargein.speech import EspeakVoice, PiperVoice, SileroModel, SoundOfVoice, TextToSpeech
 from bargein.user_turns import TurnSettings
@@ -20,7 +20,7 @@ FRAME = 1024
 LOOKS: list[Literal["early", "late"]] = ["early", "late"]
 
 
-def around_look(pcm: bytes, sound: SoundOfAssent) -> bytes:
+def around_look(pcm: bytes, sound: BackchannelDetector) -> bytes:
     """Return what the ear shows the detector of a sound."""
     vad, voiced, settings = SileroModel().new_call(), 0, ListeningSettings()
     for start in range(0, len(pcm) - FRAME + 1, FRAME):
@@ -45,7 +45,7 @@ async def test_a_hum_is_assent(
     speech_of: Say, text: str, name: str, decibels: float, look: Literal["early", "late"]
 ) -> None:
     """A hum is known at both looks, loud or soft."""
-    sound = SoundOfAssent(look)
+    sound = BackchannelDetector(look)
     assert isinstance(sound, SoundOfVoice)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = louder(await speech_of(voice, text), decibels)
@@ -69,7 +69,7 @@ async def test_the_beginning_of_a_sentence_is_none(
     speech_of: Say, text: str, name: str, look: Literal["early", "late"]
 ) -> None:
     """What begins as sentences do does not let the agent go on as assent would."""
-    sound = SoundOfAssent(look)
+    sound = BackchannelDetector(look)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = await speech_of(voice, text)
     assert sound.probability(around_look(pcm, sound)) < TurnSettings().hint_above
@@ -78,7 +78,7 @@ async def test_the_beginning_of_a_sentence_is_none(
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_another_engine_agrees_too(speech_of: Say, seed: int) -> None:
     """Piper's words of assent are known at the second look, its sentences are none."""
-    sound = SoundOfAssent("late")
+    sound = BackchannelDetector("late")
     async with PiperVoice(seed=seed).open() as voice:
         for text in ("uh-huh", "okay", "yeah", "right"):
             pcm = await speech_of(voice, text)
@@ -91,7 +91,7 @@ async def test_another_engine_agrees_too(speech_of: Say, seed: int) -> None:
 def test_silence_and_scraps_have_a_probability() -> None:
     """Whatever it is given, the answer is a probability."""
     for pcm in (b"", bytes(10), bytes(2 * LOOKED_AT), b"\xff\x7f" * LOOKED_AT):
-        assert 0 <= SoundOfAssent().probability(pcm) <= 1
+        assert 0 <= BackchannelDetector().probability(pcm) <= 1
 
 
 def test_loudness_does_not_count() -> None:

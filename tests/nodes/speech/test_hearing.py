@@ -18,11 +18,11 @@ from bargein.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
 from bargein.nodes.speech._ear import Ear
 from bargein.rehearsal import cough
 from bargein.speech import (
+    BackchannelDetector,
     EspeakVoice,
     ListeningSettings,
     SilenceOnly,
     SileroModel,
-    SoundOfAssent,
     Transcript,
     WhisperTiny,
     resample,
@@ -67,7 +67,7 @@ class NoWords:
 
 @asynccontextmanager
 async def listening(stt=None):
-    vad, sound = SileroModel(), SoundOfAssent()
+    vad, sound = SileroModel(), BackchannelDetector()
 
     async def answer(call):
         ears = call.bridge(name="ears", is_agent=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bargein.speech import EspeakVoice, SileroModel, SileroVAD, TextToSpeech, VoiceActivity
-from bargein.weights import ModelMissingError
+from bargein.weights import WeightsMissingError
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 FRAME = 1024
@@ -64,5 +64,5 @@ def test_a_wrong_length_is_an_error() -> None:
 def test_a_missing_model_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the model the error names the command that fetches it."""
     monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
-    with pytest.raises(ModelMissingError, match="--fetch silero-vad"):
+    with pytest.raises(WeightsMissingError, match="--fetch silero-vad"):
         SileroModel()

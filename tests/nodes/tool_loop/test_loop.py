@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import ChatNode, current_run
-from bargein.bridge.control._caps import Capped, Caps
+from bargein.bridge.control._caps import CapReachedError, Caps
 from bargein.events import (
     PermissionRequested,
     ToolCall,
@@ -270,5 +270,5 @@ async def test_without_a_turn_a_cap_is_an_error(autojump_clock):
     node = ChatNode(Script(["a", "b", "c"]), caps=Caps(tokens=2))
     answer = node.generate()
     assert [(await anext(answer)).content for _ in range(2)] == ["a", "b"]
-    with pytest.raises(Capped, match="tokens"):
+    with pytest.raises(CapReachedError, match="tokens"):
         await anext(answer)

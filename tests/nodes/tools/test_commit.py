@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from bargein import Interrupted
-from bargein.tools import CommitOverrun, ToolContext, commit, tool
+from bargein.tools import CommitOverrunError, ToolContext, commit, tool
 
 LIMIT_S = 30.0
 
@@ -25,7 +25,7 @@ async def test_a_section_lasts_until_its_deadline(autojump_clock, open_bench):
                     await trio.sleep(9)
                 finally:
                     steps.append(trio.current_time())
-        except CommitOverrun as error:
+        except CommitOverrunError as error:
             steps.append(str(error))
         return "given up"
 
@@ -190,7 +190,7 @@ async def test_a_thread_that_overruns_its_section(open_bench):
             time.sleep(0.2)
 
     with trio.fail_after(LIMIT_S):
-        async with open_bench(pay, expect_errors=CommitOverrun) as bench:
+        async with open_bench(pay, expect_errors=CommitOverrunError) as bench:
             result = await bench.start("pay").result()
-            assert "CommitOverrun" in result.content
+            assert "CommitOverrunError" in result.content
             assert result.outcome == "effect_unknown"

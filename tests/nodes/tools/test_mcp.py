@@ -14,7 +14,7 @@ import trio
 from bargein import Call
 from bargein.events import ToolCall
 from bargein.nodes.tools import ToolRunner, _mcp_stdio
-from bargein.nodes.tools._errors import BadArguments, ToolDefinitionError
+from bargein.nodes.tools._errors import BadArgumentsError, ToolDefinitionError
 from bargein.nodes.tools._mcp import McpServer
 from bargein.nodes.tools._mcp_errors import McpExtraError, McpServerError, McpToolError
 from bargein.nodes.tools._policy import finish, shield
@@ -122,11 +122,11 @@ async def test_tools_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             notes = Notes()
             assert await call(fail, notes) == "Error executing tool fail"
             assert notes.concluded == ("Error executing tool fail", None, True)
-            with pytest.raises(BadArguments, match=r"'t_add': .*'b' is a required property"):
+            with pytest.raises(BadArgumentsError, match=r"'t_add': .*'b' is a required property"):
                 add.parse({"a": 1})
-            with pytest.raises(BadArguments, match="a: 'one' is not of type 'integer'"):
+            with pytest.raises(BadArgumentsError, match="a: 'one' is not of type 'integer'"):
                 add.parse({"a": "one", "b": 2})
-            with pytest.raises(BadArguments, match="one JSON object"):
+            with pytest.raises(BadArgumentsError, match="one JSON object"):
                 add.parse(None, "{a")
 
             notes = Notes()

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from bargein.nodes.tools._schema import as_text, read_docstring, read_signature
-from bargein.tools import BadArguments, ToolContext, ToolDefinitionError
+from bargein.tools import BadArgumentsError, ToolContext, ToolDefinitionError
 
 
 class Drink(BaseModel):
@@ -143,7 +143,7 @@ def test_bad_arguments_are_told_so_that_they_can_be_mended():
     def order(drink: Drink, cups: int):
         pass
 
-    with pytest.raises(BadArguments) as caught:
+    with pytest.raises(BadArgumentsError) as caught:
         read(order).parse("order", {"drink": {"cups": "many"}, "sugar": 1})
     assert str(caught.value) == (
         "bad arguments for 'order': drink.name: is missing; drink.cups: Input should be a valid "

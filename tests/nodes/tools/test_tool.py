@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bargein.tools import BadArguments, Tool, ToolDefinitionError, finish
+from bargein.tools import BadArgumentsError, Tool, ToolDefinitionError, finish
 
 
 class Echo(Tool):
@@ -41,7 +41,7 @@ def test_as_a_function():
 def test_arguments_are_one_object():
     """Anything else is bad arguments, shown to the model."""
     assert Echo("echo").parse({"a": 1}) == {"a": 1}
-    with pytest.raises(BadArguments, match=r"must be one JSON object, not '\[1'"):
+    with pytest.raises(BadArgumentsError, match=r"must be one JSON object, not '\[1'"):
         Echo("echo").parse(None, "[1")
 
 

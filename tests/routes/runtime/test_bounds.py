@@ -4,7 +4,7 @@ import pytest
 import structlog
 import trio
 
-from bargein.routes import PublishLoop, open_router
+from bargein.routes import PublishLoopError, open_router
 
 from .events import Chunk, Go, Stop
 
@@ -150,9 +150,9 @@ async def test_a_sync_run_that_triggers_itself_is_stopped():
         router.publish(Go())
         ((stage, error),) = failures
         assert stage == "on(Go)"
-        assert isinstance(error, PublishLoop)
+        assert isinstance(error, PublishLoopError)
         assert router.runtime(route).statistics.started < 50
         caught = []
         router.on_error = caught.append
         router.publish(Go())
-        assert [type(error) for error in caught] == [PublishLoop]
+        assert [type(error) for error in caught] == [PublishLoopError]

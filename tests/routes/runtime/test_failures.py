@@ -4,7 +4,7 @@ import pytest
 import structlog
 import trio
 
-from bargein.routes import CodeExit, open_router
+from bargein.routes import CodeExitError, open_router
 
 from .events import Chunk, Go, Stop, chunks_of, forever, second
 
@@ -176,5 +176,5 @@ async def test_a_node_that_ends_the_program_ends_its_run_alone(autojump_clock):
             await trio.sleep(2)
     assert outcomes == ["failed", "completed"]
     (error,) = errors
-    assert isinstance(error, CodeExit)
+    assert isinstance(error, CodeExitError)
     assert error.error.code == 3

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bargein.events import ToolOutput
 from bargein.nodes.tools._processes import CommandTool, Ladder, command_tool
-from bargein.tools import BadArguments, CommandError, ToolContext, ToolDefinitionError
+from bargein.tools import BadArgumentsError, CommandError, ToolContext, ToolDefinitionError
 
 FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
 SLOW = Ladder(int_s=20)
@@ -84,7 +84,7 @@ class TestTemplates:
         if not refused:
             assert tool.parse(values) == values
             return
-        with pytest.raises(BadArguments, match="must not begin with '-'"):
+        with pytest.raises(BadArgumentsError, match="must not begin with '-'"):
             tool.parse(values)
 
     def test_a_line_for_a_shell_has_its_values_quoted(self):
@@ -97,9 +97,9 @@ class TestTemplates:
     def test_arguments_that_do_not_fit_are_told_to_the_model(self):
         """The message names what is wrong, and what the tool takes."""
         tool = CommandTool(["head", "-n{count}"], "head", parameters={"count": int})
-        with pytest.raises(BadArguments, match=r"count: .*not 'many'.*It takes: count"):
+        with pytest.raises(BadArgumentsError, match=r"count: .*not 'many'.*It takes: count"):
             tool.parse({"count": "many"})
-        with pytest.raises(BadArguments, match="one JSON object"):
+        with pytest.raises(BadArgumentsError, match="one JSON object"):
             tool.parse(None, "[1]")
 
 

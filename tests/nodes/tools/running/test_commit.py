@@ -6,7 +6,7 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from bargein.control import StillRunning
-from bargein.tools import CommitOverrun, commit, finish, tool
+from bargein.tools import CommitOverrunError, commit, finish, tool
 
 from .bench import FORCED
 
@@ -100,13 +100,14 @@ async def test_a_section_that_overruns_fails(autojump_clock, open_bench):
         async with commit(2.0):
             await trio.sleep_forever()
 
-    async with open_bench(pay, expect_errors=CommitOverrun) as bench:
+    async with open_bench(pay, expect_errors=CommitOverrunError) as bench:
         with capture_logs() as logs:
             result = await bench.start("pay").result()
         assert trio.current_time() == 2
         assert (result.error, result.outcome) == (True, "effect_unknown")
         assert (
-            "CommitOverrun: the commit section of 'pay' was not over after 2.0 s" in result.content
+            "CommitOverrunError: the commit section of 'pay' was not over after 2.0 s"
+            in result.content
         )
         assert "verify before retrying" in result.content
         assert "commit_overrun" in [line["event"] for line in logs]
