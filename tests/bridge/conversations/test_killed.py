@@ -95,7 +95,8 @@ def killed(database: Path, effects: Path, after_s: float) -> list[dict]:
         time.sleep(after_s)
         child.kill()
         lines = child.stdout.read().splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith(b"\n")]
+    # The child's log is on stdout, too.
+    return [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"\n")]
 
 
 async def test_killed_at_any_point(tmp_path):
