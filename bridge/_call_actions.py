@@ -12,7 +12,6 @@ Rules:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -104,7 +103,7 @@ class CallActions:
         self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
         self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
         self._expected: dict[int, _Request] = {}
-        self._waiting: deque[_Request] = deque()
+        self._waiting: list[_Request] = []
         self._is_working = False
         router.add_sink(self._requested, [TransferCall, DTMFOutput])
 
@@ -187,7 +186,7 @@ class CallActions:
     async def _work(self) -> None:
         try:
             while self._waiting:
-                request = self._waiting.popleft()
+                request = self._waiting.pop(0)
                 is_wanted = request.begin()
                 if self._ended.is_set():
                     self._answer(request, OVER)

@@ -7,7 +7,6 @@ is sent.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -47,6 +46,9 @@ from ._transcripts import Texts
 if TYPE_CHECKING:
     from .._call import Call
 
+CUT_RUNS_KEPT = 32
+"""Of how many runs that were cut it is known which turn was cut with them."""
+
 
 class Speaking:
     """Keeps the turns of a call and follows their utterances to the caller's ear."""
@@ -70,7 +72,7 @@ class Speaking:
         self._ends_as: Outcome | None = None
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
-        self._cut_runs: deque[tuple[int, int]] = deque(maxlen=32)  # and the turn of each
+        self._cut_runs: list[tuple[int, int]] = []  # and the turn of each
         self._marks = LongRunningMarks(call)
         self._barge_ins = BargeIns(call)
         call.router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
@@ -461,7 +463,8 @@ class Speaking:
             self._record(turn, by)
             self._barge_ins.add(turn, by, self.phase_of(turn))
             first = by.run if turn.run is None else turn.run.id
-            self._cut_runs.extend((run, turn.number) for run in {by.run, first})
+            self._cut_runs += ((run, turn.number) for run in {by.run, first})
+            del self._cut_runs[:-CUT_RUNS_KEPT]
             has_ended = turn.run is None or not turn.run.is_running
             if has_ended and not self._is_begun_by(turn, by.cause):
                 # What others still do for it nobody will hear.

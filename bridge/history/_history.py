@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -57,7 +56,7 @@ class History:
         tools = (entry for entry in self._entries if isinstance(entry, ToolEntry))
         self._ids: dict[str, None] = {entry.call.id: None for entry in tools}
         self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
-        self._said: deque[tuple[int, int]] = deque(maxlen=_MAX_WAITING)
+        self._said: list[tuple[int, int]] = []
         self._loaded = len(self._entries)
         self.fence = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
@@ -97,6 +96,7 @@ class History:
         """
         if self._is_new(message) and content.strip():
             self._said.append((message or 0, len(self._entries)))
+            del self._said[:-_MAX_WAITING]
             self._add(UserEntry(trio.current_time(), content))
 
     def give_back(self, after: int, until: int) -> list[str]:
@@ -121,8 +121,7 @@ class History:
             messages: Their numbers.
         """
         done = frozenset(messages)
-        kept = (said for said in self._said if said[0] not in done)
-        self._said = deque(kept, maxlen=_MAX_WAITING)
+        self._said = [said for said in self._said if said[0] not in done]
 
     def add_note(self, content: str) -> None:
         """Add a line of the developer's for the model; neither side said it."""

@@ -10,7 +10,6 @@ far it has played.
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -66,9 +65,9 @@ class Backlog:
         self._open_outbox = open_outbox
         self._outbox = open_outbox()
         self._greeting: Data | None = None
-        self._texts: deque[_Sent] = deque()
+        self._texts: list[_Sent] = []
         self._text_bytes = 0
-        self._audio: deque[_Sent] = deque()
+        self._audio: list[_Sent] = []
         self._kept_bytes = 0
         self._places = 0
         self._count = 0
@@ -102,7 +101,7 @@ class Backlog:
 
     def drop_audio(self, fence: int) -> int:
         """Drop the audio that waits, or was sent and may be lost; see ``Outbox.drop_audio``."""
-        self._audio = deque(sent for sent in self._audio if sent.utterance > fence)
+        self._audio = [sent for sent in self._audio if sent.utterance > fence]
         self._kept_bytes = sum(len(sent.data) for sent in self._audio)
         return self._outbox.drop_audio(fence)
 
@@ -180,7 +179,7 @@ class Backlog:
                 and audio[0].begins + len(audio[0].data) <= played_bytes
             )
         ):
-            self._kept_bytes -= len(audio.popleft().data)
+            self._kept_bytes -= len(audio.pop(0).data)
 
     def forget(self) -> None:
         """Send nothing again of what was sent so far."""
@@ -190,7 +189,7 @@ class Backlog:
         self._kept_bytes = 0
 
     def _forget_text(self) -> None:
-        oldest = self._texts.popleft()
+        oldest = self._texts.pop(0)
         self._text_bytes -= len(oldest.data)
         self._forgotten = oldest.number
 
@@ -233,7 +232,7 @@ class Backlog:
         self._audio_bytes += len(pcm)
         self._kept_bytes += len(pcm)
         while self._kept_bytes > KEPT_BYTES:
-            self._kept_bytes -= len(self._audio.popleft().data)
+            self._kept_bytes -= len(self._audio.pop(0).data)
 
 
 def _missed(sent: _Sent, asked: Resume) -> Entry | None:

@@ -72,7 +72,7 @@ class RemoteHandle:
             verbs: Those that the client may use.
         """
         self._tell = tell
-        self._verbs = frozenset(verbs)
+        self._verbs = verbs
         self._unsettled: dict[int, list[VerbSettled]] = {}
         self._call: Call | None = None
         self._followed: Request | None = None

@@ -13,7 +13,6 @@ Rule 4. What the operators are asked, and what they answer, is told to no caller
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -86,8 +85,8 @@ class Watcher:
         self._began_s = 0.0
         self._is_on = False
         self._is_sink = False
-        self._waiting: deque[_Event | _Decision] = deque()
-        self._noted: deque[int] = deque(maxlen=NOTED_KEPT)
+        self._waiting: list[_Event | _Decision] = []
+        self._noted: list[int] = []
         self._untold = 0
 
     def attached(self, call: Call) -> None:
@@ -119,7 +118,7 @@ class Watcher:
         if not self._waiting:
             return None
         lost, self._untold = self._untold, 0
-        seen = self._put_into_words(self._waiting.popleft())
+        seen = self._put_into_words(self._waiting.pop(0))
         return seen.model_copy(update={"lost": lost}) if lost else seen
 
     def last(self) -> Iterator[Seen]:
@@ -149,6 +148,7 @@ class Watcher:
     def _note(self, message: Message) -> None:
         assert self._call is not None  # nobody watches before
         self._noted.append(message.id)
+        del self._noted[:-NOTED_KEPT]
         turn = self._call.turn_of(message.run)
         self._put(_Event(message.at_s, message, None if turn is None else turn.number))
 
@@ -159,7 +159,7 @@ class Watcher:
         self._wake()
 
     def _lose_one(self) -> None:
-        self._waiting.popleft()
+        self._waiting.pop(0)
         self._untold += 1
         self.lost += 1
 
