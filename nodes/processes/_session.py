@@ -122,6 +122,8 @@ def _parse(pid: int, stat: bytes) -> tuple[int, Member]:
     # proc_pid_stat(5): the name is in brackets and may itself hold brackets and spaces.
     begin, end = stat.index(b"(") + 1, stat.rindex(b")")
     state, parent, _, session, *rest = stat[end + 2 :].split()
-    started_s = int(rest[15]) / _TICKS_HZ
-    member = Member(pid, stat[begin:end], int(parent), state in (b"Z", b"X"), started_s)
+    threads, started_s = int(rest[13]), int(rest[15]) / _TICKS_HZ
+    # Its first thread alone may be dead: the others run, and it cannot be waited for yet.
+    is_zombie = state in (b"Z", b"X") and threads <= 1
+    member = Member(pid, stat[begin:end], int(parent), is_zombie, started_s)
     return int(session), member

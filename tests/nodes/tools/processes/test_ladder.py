@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,26 @@ async def test_each_rung_is_climbed_only_when_it_is_needed(
     assert process.returncode == exit_code
     assert not is_there(pid)
     assert least_s <= report.took_s < least_s + 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux shows such a process as a zombie")
+async def test_a_process_whose_first_thread_has_ended_is_stopped(start, is_there, state_of):
+    """It is shown as a zombie while its other threads run; it is no zombie to us."""
+    process, (pid,) = await start(
+        "import ctypes, threading\n"
+        "def rest():\n"
+        "    while state() != 'Z':\n"
+        "        time.sleep(0.01)\n"
+        "    up(); time.sleep(60)\n"
+        "def state():\n"
+        "    return Path(f'/proc/{os.getpid()}/stat').read_text().rpartition(') ')[2][0]\n"
+        "threading.Thread(target=rest).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    assert state_of(pid) == "Z"
+    report = await stop_process(process, Ladder(int_s=0.2, term_s=0.2, kill_s=5.0))
+    assert (report.ended_by, report.left) == ("SIGTERM", 0)
+    assert not is_there(pid)
 
 
 async def test_one_that_ended_by_itself_is_only_reported(start, is_there):
