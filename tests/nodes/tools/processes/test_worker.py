@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -431,6 +432,40 @@ class TestReplacement:
             nursery.cancel_scope.cancel()
         assert pid is not None
         assert not is_there(pid)
+
+
+async def test_any_mix_of_cut_calls_leaves_a_worker_that_works(tmp_path, orphans_are_ours):
+    """Thirty calls that are polite, deaf, stopped or dead are cut at any time of theirs."""
+    choices = random.Random(3)
+    names = ["doze", "native", "deaf", "stopped", "c_system", "family", "echo", "die"]
+
+    async def one(worker: PythonWorker, number: int) -> None:
+        await trio.sleep(choices.uniform(0, 2))
+        name, call = choices.choice(names), WorkerCall()
+        is_forced = choices.random() < 0.2
+        argument = {"echo": "value", "die": "code"}.get(name, "path")
+        value: object = number if name in ("echo", "die") else str(tmp_path / str(number))
+        with trio.CancelScope() as scope:
+
+            async def cut() -> None:
+                while not call.is_begun:  # noqa: ASYNC110 - a call that begins sets no event
+                    await trio.sleep(0.01)
+                await trio.sleep(choices.choice([0, 0.001, 0.02, 0.3]))
+                scope.cancel()
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(cut)
+                with suppress(WorkerDiedError):
+                    told = {"call": call, "is_forced": lambda: is_forced}
+                    assert await worker.call(f(name), {argument: value}, **told) == number
+                nursery.cancel_scope.cancel()
+
+    with trio.fail_after(120):
+        async with PythonWorker(ladder=FAST).open() as worker:
+            async with trio.open_nursery() as nursery:
+                for number in range(30):
+                    nursery.start_soon(one, worker, number)
+            assert await worker.call(f("echo"), {"value": "well"}) == "well"
 
 
 SCRIPT = """
