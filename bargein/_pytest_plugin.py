@@ -1,5 +1,5 @@
-"""A pytest plug-in: says what a project lacks whose async tests pytest cannot run, and fails tests
-in which the framework itself went wrong.
+"""A pytest plug-in: says what a project lacks whose async tests pytest cannot run, fails tests in
+which the framework itself went wrong, and names the seeds by which a failing test is repeated.
 
 Without ``trio_mode`` pytest refuses an async test before anything of bargein is asked, and names
 five plug-ins of which four are of no use here.  A step that the table of states does not have is a
@@ -24,6 +24,9 @@ _REFUSALS = (
 
 _MARK = "bargein_cannot_run"
 
+_SEED = "bargein.bridge.testing._seed"
+"""The module that keeps the seeds of the calls of a test."""
+
 _STATES = "bargein.bridge.control._states"
 """The module that keeps the illegal steps of this process."""
 
@@ -34,6 +37,9 @@ def pytest_runtest_call() -> Iterator[None]:
     made = getattr(sys.modules.get(_STATES), "illegal_steps", None)
     if made is not None:
         made.clear()
+    seed = sys.modules.get(_SEED)
+    if seed is not None:
+        seed.used.clear()
     outcome = yield
     made = getattr(sys.modules.get(_STATES), "illegal_steps", None)
     if made:
@@ -50,6 +56,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result; -> Generator
     if "bargein.bridge.testing" in sys.modules and not report.passed:
         said = str(report.longrepr)
+        seed = sys.modules[_SEED]
+        if report.when == "call" and report.failed and seed.used:
+            report.sections.append(("bargein", seed.said(seed.used)))
         setattr(report, _MARK, any(refusal in said for refusal in _REFUSALS))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -170,3 +171,37 @@ def test_an_illegal_step_fails_its_test(run_pytest):
     ]
     assert len(raised) == 3
     assert all("no step from state 'idle' to 'thinking'" in line for line in raised)
+
+
+FAILS = """
+from bargein.testing import open_call
+
+async def answer(call):
+    call.say("Hello")
+
+async def test_it_waits(autojump_clock):
+    async with open_call(answer) as caller:
+        await caller.quiet()
+    assert caller.heard == "Goodbye"
+
+async def test_it_repeats(autojump_clock):
+    async with open_call(answer, seed=7), open_call(answer):
+        pass
+    async with open_call(answer, seed=8):
+        pass
+    assert False
+
+async def test_it_holds(autojump_clock):
+    async with open_call(answer):
+        pass
+"""
+
+
+def test_a_failing_test_names_the_seeds_of_its_calls(run_pytest):
+    """Below each failure stand the seeds to use again, also if the assertion follows the call."""
+    code, said = run_pytest(FAILS, settings="[pytest]\ntrio_mode = true\n")
+    assert code == 1
+    assert "2 failed, 1 passed" in said
+    drawn, given = re.findall(r"^The order of tasks .*$", said, re.MULTILINE)
+    assert re.fullmatch(r"The order of tasks was that of seed=\d+, which repeats it\.", drawn)
+    assert "in the calls of this test was that of seed=7, seed=8, which repeat it" in given

@@ -10,6 +10,7 @@ from .._converse import Generates
 from ..control._handle import Handle
 from ..history._history import History
 from ._errors import AgentErrors, ExpectErrors, single
+from ._seed import seeded
 
 
 @asynccontextmanager
@@ -19,6 +20,7 @@ async def open_agent(
     name: str | None = None,
     history: History | None = None,
     expect_errors: ExpectErrors = False,
+    seed: int | None = None,
 ) -> AsyncIterator[Handle]:
     """Run an agent that has no caller, as ``bridge.open_agent()``, and fail when its code fails.
 
@@ -30,6 +32,7 @@ async def open_agent(
         name: The source its events carry; by default made of the node's class.
         history: What was said before, in the same conversation; ``None`` for nothing.
         expect_errors: As for ``open_call()``.
+        seed: As for ``open_call()``.
 
     Yields:
         The agent's handle; ``handle.call`` is its call.
@@ -39,14 +42,16 @@ async def open_agent(
             only error.
         ExceptionGroup: Several errors of the agent.
         TypeError: `expect_errors` is none of these.
-        ValueError: `expect_errors` is no regular expression.
+        ValueError: `expect_errors` is no regular expression, or `seed` is negative or given inside
+            of another call.
     """
     errors = AgentErrors(expect_errors)
     failure: BaseException | None = None
-    try:
-        async with _open_agent.open_agent(node, name=name, history=history) as handle:
-            handle.call.on_error.append(errors.add)
-            yield handle
-    except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
-        failure = single(error)
-    errors.settle(failure)
+    async with seeded(seed):
+        try:
+            async with _open_agent.open_agent(node, name=name, history=history) as handle:
+                handle.call.on_error.append(errors.add)
+                yield handle
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
+            failure = single(error)
+        errors.settle(failure)

@@ -25,6 +25,7 @@ from ..events import (
 )
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ._errors import AgentErrors, ExpectErrors, single
+from ._seed import seeded
 
 CHARS_PER_S = 15.0
 """Speaking rate of both sides: 150 words a minute at 6 characters a word, the usual rate of
@@ -286,6 +287,7 @@ async def open_call(
     telephone: bool = False,
     thread: str | None = None,
     expect_errors: ExpectErrors = False,
+    seed: int | None = None,
 ) -> AsyncIterator[Caller]:
     """Run an ``answer`` function in a call without network; leaving the block ends the call.
 
@@ -308,6 +310,11 @@ async def open_call(
         expect_errors: Which errors of the agent fail no test: True for all, an exception class, a
             tuple of classes, or a regular expression that is searched in ``"Class: text"``.  They
             are allowed, not demanded; ``caller.errors`` has them, for whoever demands them.
+        seed: Decides the order of tasks that are ready at once, from 0; ``None`` draws a seed, and
+            pytest tells it below a test that fails.  Python's ``random`` is seeded by it, too.
+            Under a mock clock two runs with the same seed take the same steps, as long as the test
+            and its agent are the same; what threads, processes, sockets and a real clock do is not
+            repeated.
 
     Yields:
         The caller.
@@ -317,12 +324,13 @@ async def open_call(
             only error.
         ExceptionGroup: Several errors of the agent.
         TypeError: `expect_errors` is none of these.
-        ValueError: `chars_per_s` is not above 0, or `expect_errors` is no regular expression.
+        ValueError: `chars_per_s` is not above 0, `expect_errors` is no regular expression, or
+            `seed` is negative or given inside of another call.
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
     line = new_line(audio=audio, holds=holds, telephone=telephone, expect_errors=expect_errors)
-    async with open_call_over(line, answer, chars_per_s, thread) as it:
+    async with seeded(seed), open_call_over(line, answer, chars_per_s, thread) as it:
         yield it
 
 
