@@ -64,6 +64,8 @@ HANDLE = [
     wrong(Handle.respond, "permission", [], allow=True),
     wrong(Handle.respond, "allow", "no", permission="1"),
     wrong(Handle.respond, "remember", 1, permission="1", allow=True),
+    wrong(Handle.answer, "question", 7, text="yes"),
+    wrong(Handle.answer, "text", None, question="question_1"),
 ]
 CALL = [
     wrong(Call.bridge, "name", 7),
@@ -88,6 +90,8 @@ CALLER = [
     wrong(Caller.respond, "permission", 7, allow=True),
     wrong(Caller.respond, "allow", None, permission="1"),
     wrong(Caller.respond, "remember", "no", permission="1", allow=True),
+    wrong(Caller.answer, "question", None, text="yes"),
+    wrong(Caller.answer, "text", 7, question="question_1"),
     wrong(Caller.ask_description, "verb", None),
     wrong(Caller.ask_snapshot, "follow", "no"),
     wrong(Caller.watch, "on", "no"),

@@ -9,7 +9,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein import App, Call, ConversationContext, ReasoningNode
+from bargein import App, Call, ChatNode, ConversationContext, ReasoningNode
 from bargein.events import (
     AgentIdle,
     AgentResponse,
@@ -19,6 +19,7 @@ from bargein.events import (
     DTMFInput,
     TranscriptionFailed,
     TurnDecided,
+    TurnEnded,
     TurnScored,
     UserAudio,
     UserAway,
@@ -31,7 +32,9 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.testing import Caller, open_call
+from bargein.testing import Caller, ScriptedModel, open_call
+from bargein.testing import calls as calls_of
+from bargein.tools import ToolContext, tool
 from bargein.user_turns import ChangeTurns, FixedEndpointing, TurnSettings, TurnTaking, when
 
 STORY = "Your parcel left the warehouse on Monday. It should be with you tomorrow."
@@ -91,6 +94,32 @@ async def test_a_question_is_answered(autojump_clock):
     assert [e.content for e in caller.call.history.entries if e.role == "user"] == [
         "where is my parcel"
     ]
+
+
+@pytest.mark.parametrize("text", ["two", "okay", "the window please"])
+async def test_a_short_answer_to_a_tools_question_is_heard(autojump_clock, text):
+    """While a tool waits for the caller, any word is a turn, however much an interruption takes."""
+    answers = []
+
+    @tool
+    async def seat(context: ToolContext) -> str:
+        answers.append(await context.ask("Window or aisle?", choices=["window", "aisle", "okay"]))
+        return "a seat"
+
+    async def answer(call: Call) -> None:
+        call.converse(ChatNode(ScriptedModel(calls_of("seat"), "It is yours."), tools=[seat]))
+        TurnTaking(TurnSettings(min_words=4, min_duration_s=3.0)).attach(call)
+
+    async with open_call(answer) as caller:
+        await says(caller, "I want a seat on the train", lasts_s=1.0)
+        await caller.until(lambda caller: caller.call.state == "waiting_input")
+        await trio.sleep(2)
+        await says(caller, text, lasts_s=0.3)
+        await caller.quiet()
+        assert [each.text for each in answers] == [text]
+        assert answers[0].choice is not None
+        assert [end.outcome for end in caller.events(TurnEnded)] == ["completed"]
+        assert caller.heard == "Window or aisle? It is yours."
 
 
 APOLOGY = "Sorry, I did not catch that."
