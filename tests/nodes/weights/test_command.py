@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -26,7 +27,7 @@ ROW = Model(
     licence="Apache-2.0",
     notice="By nobody.",
     wheel=Wheel("tiny-wheel", "1.0", 8_000_000),
-    files=(ModelFile("tiny/tiny.bin", "0" * 64, 4),),
+    files=(ModelFile("tiny/tiny.bin", hashlib.sha256(b"1234").hexdigest(), 4),),
     main="tiny.bin",
 )
 
@@ -79,7 +80,7 @@ def test_json(store: ModelStore) -> None:
     assert row["licence"] == "Apache-2.0"
     assert row["present"] is False
     assert row["wheel"] == "tiny-wheel==1.0"
-    assert row["files"] == {"tiny.bin": "0" * 64}
+    assert row["files"] == {file.name: file.sha256 for file in ROW.files}
 
 
 def test_errors_are_told(store: ModelStore, capsys: pytest.CaptureFixture[str]) -> None:

