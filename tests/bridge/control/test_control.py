@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import trio
 
-from bargein import ChatNode, open_agent
+from bargein import ChatNode
 from bargein.events import ToolResult, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
-from bargein.llm import ToolCallRequest, Usage
+from bargein.testing import ScriptedModel, calls, open_agent
 from bargein.tools import finish, shield, tool
 
 
@@ -41,23 +38,8 @@ async def crawl() -> str:
     return "crawled"
 
 
-class Model:
-    """Asks for tools once, then answers nothing."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.asked = 0
-
-    async def stream(self, messages: Any, *, tools: Any = ()) -> Any:
-        self.asked += 1
-        await trio.lowlevel.checkpoint()
-        for name in self.names if self.asked == 1 else ():
-            yield ToolCallRequest(f"call_{name}", name, {}, json.dumps({}))
-        yield Usage()
-
-
 def agent(*names: str) -> ChatNode:
-    return ChatNode(Model(*names), tools=[search, write, pay, crawl])
+    return ChatNode(ScriptedModel([*map(calls, names)], then=[]), tools=[search, write, pay, crawl])
 
 
 async def test_a_receipt_names_what_was_stopped_and_what_runs(autojump_clock):
@@ -72,7 +54,7 @@ async def test_a_receipt_names_what_was_stopped_and_what_runs(autojump_clock):
         assert not receipt.settled
         await receipt.settled
         assert trio.current_time() == 5.0
-        results = {e.call.name: e.outcome for e in handle._call.history.entries if e.role == "tool"}
+        results = {e.call.name: e.outcome for e in handle.call.history.entries if e.role == "tool"}
         assert results == {
             "search": "cancelled_before_effect",
             "write": "effect_unknown",
@@ -106,7 +88,7 @@ async def test_a_detached_tool_keeps_no_verb_waiting(autojump_clock):
         handle.shutdown()
         seen = [event async for event in events]
         assert [e.outcome for e in seen if isinstance(e, ToolResult)] == ["backgrounded"]
-        (job,) = [e.job for e in handle._call.history.entries if e.role == "job"]
+        (job,) = [e.job for e in handle.call.history.entries if e.role == "job"]
         assert (job.content, job.outcome) == ("crawled", "completed")
 
 
@@ -125,7 +107,7 @@ async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
         assert trio.current_time() == 1.5
         await trio.sleep(0.1)
         assert weaker.settled
-        (record,) = handle._call.history.interruptions
+        (record,) = handle.call.history.interruptions
         assert record.verb == "emergency_stop"
         handle.shutdown()
         ends = [event.outcome async for event in events if isinstance(event, TurnEnded)]
@@ -139,26 +121,26 @@ async def test_pause_lets_a_tool_finish_and_holds_what_follows(autojump_clock):
         handle.send_input("go")
         await trio.sleep(1)
         receipt = handle.pause()
-        assert handle._call.current_state == "pausing"
+        assert handle.call.current_state == "pausing"
         await receipt.settled
         assert trio.current_time() == 5.0
         await trio.sleep(60)
-        assert (handle.snapshot().state, node._plan.model.asked) == ("paused", 1)
+        assert (handle.snapshot().state, len(node._plan.model.requests)) == ("paused", 1)
         handle.resume()
         await trio.sleep(1)
-        assert node._plan.model.asked == 2
+        assert len(node._plan.model.requests) == 2
 
 
 async def test_pause_can_cancel_or_detach_the_tools(autojump_clock):
     """`pause_tools` says what a pause means to them."""
     for choice, outcome in (("cancel", "effect_unknown"), ("detach", "backgrounded")):
         async with open_agent(agent("pay" if choice == "detach" else "write")) as handle:
-            handle._call.control.pause_tools = choice
+            handle.call.control.pause_tools = choice
             handle.send_input("go")
             await trio.sleep(1)
             handle.pause()
             await trio.sleep(30)
-            (tool_entry,) = [e for e in handle._call.history.entries if e.role == "tool"]
+            (tool_entry,) = [e for e in handle.call.history.entries if e.role == "tool"]
             assert tool_entry.outcome == outcome
 
 
@@ -180,7 +162,7 @@ async def test_a_tool_that_has_begun_is_marked_before_it_acts(autojump_clock):
     async with open_agent(agent("pay")) as handle:
         handle.send_input("go")
         await trio.sleep(1)
-        history = handle._call.history
+        history = handle.call.history
         (running,) = [entry for entry in history.entries if entry.role == "tool"]
         assert (running.mark, running.result) == ("began", None)
         loaded = repair(history.entries)
@@ -192,8 +174,8 @@ async def test_a_cancel_reaches_what_a_barge_in_has_left(autojump_clock):
     async with open_agent(agent("write")) as handle:
         handle.send_input("go")
         await trio.sleep(1)
-        handle._call.publish(UserStartedSpeaking())
-        handle._call.publish(UserStoppedSpeaking())
+        handle.call.publish(UserStartedSpeaking())
+        handle.call.publish(UserStoppedSpeaking())
         await trio.sleep(0.5)
         assert "write" in handle.describe("cancel")
         receipt = handle.cancel()
