@@ -1,6 +1,8 @@
 """llama.cpp as the engine of a worker process; it imports nothing of this framework.
 
 A job is the body of a chat completion, as JSON; the pieces of its answer are chunks, as JSON.
+While a prompt is read, chunks without content say how far: a reading that gets on is told from one
+that is stuck.
 
 The engine always opens an HTTP server.  A TCP port would be open to every user of the machine, so
 it gets a unix socket in a folder that only we can enter, and a key that nobody knows.
@@ -13,6 +15,10 @@ import os
 import secrets
 from collections.abc import Callable
 from typing import Any
+
+BATCH = 128
+"""Tokens of a prompt that are read at a time.  After each batch the engine says how far it is, and
+hears a cancel.  A batch of 512 takes a tenth less of processor time, and 2 s without a word."""
 
 
 def load(settings: dict[str, Any]) -> Model:
@@ -28,6 +34,7 @@ def load(settings: dict[str, Any]) -> Model:
     params.offline = True
     params.n_threads_http = 1
     params.n_parallel = 1
+    params.n_batch = params.n_ubatch = BATCH
     params.n_ctx = settings["context_tokens"]
     params.cache_ram_mib = settings["cache_mib"]
     params.swa_full = True  # else a model with a sliding window, like Gemma 3, caches no prompt

@@ -1,0 +1,146 @@
+"""What happens to the callers of a local model whose process gets stuck, for real.
+
+The engine in the process is one that misbehaves on demand: it loads at once, so that what is timed
+is the framework, and not llama.cpp.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from bargein.llm import ChatModelError, LocalChat, TextDelta
+from bargein.nodes.llm import _local
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX"),
+]
+
+ENGINE = """
+import hashlib, json, os, signal, time
+
+def load(settings):
+    return Engine()
+
+def chunk(text):
+    return json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}).encode()
+
+class Engine:
+    about = {}
+
+    def run(self, job, payload, give, is_cancelled):
+        word = json.loads(payload)["messages"][-1]["content"]
+        if word == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif word == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif word == "spin":
+            while True:  # without the interpreter's lock, as llama.cpp reads a prompt
+                hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000)
+        elif word == "garbage":
+            for number in range(3, 20):
+                try:
+                    os.write(number, b"this is no frame at all")
+                except OSError:
+                    pass
+            time.sleep(60)
+        elif word == "read on":  # a long prompt: slow, and never late
+            for _ in range(4):
+                time.sleep(0.4)
+                give(json.dumps({"choices": [], "prompt_progress": {"processed": 128}}).encode())
+        give(chunk(str(os.getpid())))
+"""
+
+STUCK = ["stop", "die", "spin", "garbage"]
+SILENCE_S = 4.0
+
+
+@asynccontextmanager
+async def opened(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterator[LocalChat]:
+    """A local model around the engine above."""
+    engine, model = folder / "engine.py", folder / "model.gguf"
+    engine.write_text(ENGINE)
+    model.write_bytes(b"weights")
+    monkeypatch.setattr(_local, "_CHILD", engine)
+    chat = LocalChat(model, silence_timeout_s=SILENCE_S)
+    with trio.fail_after(60):
+        async with chat.open():
+            yield chat
+
+
+async def ask(chat: LocalChat, word: str) -> str:
+    """Ask, and return the whole answer: the number of the process."""
+    pieces = [piece async for piece in chat.stream([{"role": "user", "content": word}])]
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+
+
+@pytest.mark.parametrize("how", STUCK)
+async def test_the_second_caller_hears_within_two_seconds(monkeypatch, tmp_path, how):
+    """Whatever holds up the first answer, the next is given by another process, in time."""
+    async with opened(monkeypatch, tmp_path) as chat, trio.open_nursery() as nursery:
+        first = await ask(chat, "who?")
+
+        async def get_stuck() -> None:
+            with pytest.raises(ChatModelError):
+                await ask(chat, how)
+
+        nursery.start_soon(get_stuck)
+        await trio.sleep(0.1)
+        began_s = trio.current_time()
+        assert await ask(chat, "who?") != first
+        assert trio.current_time() - began_s < 2
+
+
+@pytest.mark.parametrize("how", STUCK)
+async def test_the_caller_who_waits_is_told_in_time(monkeypatch, tmp_path, how):
+    """The one whose answer is stuck gets an error that says so, and may ask again."""
+    async with opened(monkeypatch, tmp_path) as chat:
+        began_s = trio.current_time()
+        with pytest.raises(ChatModelError) as caught:
+            await ask(chat, how)
+        # Of one that works and gets nowhere only its own limit can tell.
+        assert trio.current_time() - began_s < (SILENCE_S if how == "spin" else 0) + 2.5
+        assert caught.value.retryable
+        assert await ask(chat, "who?")
+
+
+async def test_who_gives_up_a_stuck_answer_is_free_at_once(monkeypatch, tmp_path):
+    """A barge-in while the model is stuck: the next question is answered by another process."""
+    async with opened(monkeypatch, tmp_path) as chat:
+        first = await ask(chat, "who?")
+        with trio.move_on_after(0.2):
+            await ask(chat, "spin")
+        began_s = trio.current_time()
+        assert await ask(chat, "who?") != first
+        assert trio.current_time() - began_s < 2
+
+
+async def test_a_prompt_that_is_read_on_is_not_late(monkeypatch, tmp_path):
+    """A long prompt says how far it is, so that who waits needs no second process."""
+    async with opened(monkeypatch, tmp_path) as chat, trio.open_nursery() as nursery:
+        first = await ask(chat, "who?")
+        nursery.start_soon(ask, chat, "read on")
+        await trio.sleep(0.1)
+        assert await ask(chat, "who?") == first
+
+
+async def test_a_paused_reader_holds_up_nobody(monkeypatch, tmp_path):
+    """An answer that its call does not take, as it is paused, is no obstacle for others."""
+    monkeypatch.setattr(sys.modules[__name__], "ENGINE", ENGINE.replace(
+        "give(chunk(str(os.getpid())))", "[give(chunk(str(os.getpid()))) for _ in range(50)]"
+    ))  # fmt: skip
+    async with opened(monkeypatch, tmp_path) as chat:
+        answer = chat.stream([{"role": "user", "content": "who?"}])
+        await anext(answer)
+        began_s = trio.current_time()
+        assert str(os.getpid()) != await ask(chat, "who?") != ""
+        assert trio.current_time() - began_s < 2
+        await answer.aclose()
