@@ -23,7 +23,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.testing import open_call
+from bargein.testing import barge_in, interrupt_everywhere, open_call
 from bargein.tools import Answer, ToolContext, finish, shield, tool
 
 ACCOUNTS = ("Checking", "Savings")
@@ -633,3 +633,51 @@ async def test_an_impossible_question_is_an_error(autojump_clock, question, opti
         await caller.quiet()
         assert len(caught) == 1
         assert caller.events(QuestionAsked) == []
+
+
+def cancels(caller):
+    """Cancel the work."""
+    caller.call.handle.cancel()
+
+
+def stops(caller):
+    """Press the Stop key."""
+    caller.call.handle.emergency_stop()
+
+
+def moves(caller):
+    """Move the work to the background."""
+    caller.call.handle.background()
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("interrupt", [barge_in, cancels, stops, moves])
+@pytest.mark.parametrize("policy", ["cancel", finish(2.0)])
+def test_a_question_bears_an_interrupt_at_every_point(interrupt, policy):
+    """Wherever the interrupt falls, each question has one end, and the laws hold."""
+
+    class Answering:
+        """A model that has the tool called once, and else is there."""
+
+        async def stream(self, messages, *, tools=()):
+            wants = messages[-1]["role"] == "user" and "How much" in messages[-1]["content"]
+            for piece in calls("balance") if wants else says("I am here."):
+                yield piece
+            yield Usage()
+
+    async def scenario(caller):
+        await caller.says("How much have I?", takes_s=0.2)
+        await trio.sleep(2.0)
+        await caller.says("Savings", takes_s=0.2)
+        await caller.quiet()
+
+    def check(caller):
+        asked_ids = [event.id for event in caller.events(QuestionAsked)]
+        assert asked_ids == [event.id for event in caller.events(QuestionClosed)]
+        assert caller.call.questions.open is None
+        assert caller.call.router.withholds is None
+
+    async def answer(call):
+        call.converse(ChatNode(Answering(), tools=[balance([], policy=policy, timeout_s=5)]))
+
+    interrupt_everywhere(answer, scenario, interrupt=interrupt, check=check, limit=60)
