@@ -26,7 +26,7 @@ from .answers._answer import FixedText, Turn
 from .answers._goodbye import Goodbye
 from .answers._handle import AnswerHandle
 from .answers._speaking import Speaking
-from .control._arguments import check_flag, check_number, check_string, check_word
+from .control._arguments import check_event, check_flag, check_number, check_string, check_word
 from .control._background import BackgroundTurn
 from .control._call_state import StateKeeper
 from .control._control import Control
@@ -266,8 +266,7 @@ class Call:
         Raises:
             TypeError: The event is None or a class, or the source is no string.
         """
-        if event is None or isinstance(event, type):
-            raise TypeError(f"publish() event= is an instance of an event class, not {event!r}")
+        check_event(event)
         check_string("publish", "source", source)
         return self.router.publish(event, source)
 

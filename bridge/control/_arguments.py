@@ -18,6 +18,16 @@ def check_string(verb: str, argument: str, value: object) -> None:
         raise TypeError(f"{verb}() {argument}= is a string, not {value!r}")
 
 
+def check_event(event: object) -> None:
+    """Refuse what cannot be published.
+
+    Raises:
+        TypeError: It is None or a class.
+    """
+    if event is None or isinstance(event, type):
+        raise TypeError(f"publish() event= is an instance of an event class, not {event!r}")
+
+
 def check_flag(verb: str, argument: str, value: object) -> None:
     """Make sure that an argument is True or False; ``"no"`` would count as a yes.
 

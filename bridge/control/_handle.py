@@ -11,6 +11,7 @@ from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ._arguments import (
     check_answer,
+    check_event,
     check_instruction,
     check_number,
     check_string,
@@ -191,7 +192,11 @@ class Handle:
 
         Returns:
             Whether it was taken; False once the call is over.
+
+        Raises:
+            TypeError: The event is None or a class.
         """
+        check_event(event)
         return self._run(lambda: self._publish(event), lambda: False)
 
     def _publish(self, event: Any) -> bool:

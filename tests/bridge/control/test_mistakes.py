@@ -42,7 +42,7 @@ async def test_empty_input_is_refused(autojump_clock, text: str):
         assert not handle.send_input(text)
         await trio.sleep(1)
         assert handle.snapshot().state == "idle"
-        assert len(handle._call.history) == 0
+        assert len(handle.call.history) == 0
 
 
 def wrong(fn: Callable[..., Any], argument: str, value: Any, **others: Any) -> Any:
@@ -64,6 +64,8 @@ HANDLE = [
     wrong(Handle.respond, "permission", [], allow=True),
     wrong(Handle.respond, "allow", "no", permission="1"),
     wrong(Handle.respond, "remember", 1, permission="1", allow=True),
+    wrong(Handle.publish, "event", None),
+    wrong(Handle.publish, "event", AgentResponse),
     wrong(Handle.answer, "question", 7, text="yes"),
     wrong(Handle.answer, "text", None, question="question_1"),
 ]
@@ -141,11 +143,11 @@ async def test_a_wrong_argument_is_a_sentence(
         handle.send_input("count")
         held = isinstance(inspect.getattr_static(Handle, verb.__name__, None), type(verb))
         with pytest.raises((ValueError, TypeError)) as caught:
-            verb(handle if held else handle._call, **given)
+            verb(handle if held else handle.call, **given)
         _assert_sentence(caught, verb.__name__, argument)
         await trio.sleep(5)
-        assert "one two three" in str(handle._call.history.entries[-1])
-        assert handle._call.state == "idle"
+        assert "one two three" in str(handle.call.history.entries[-1])
+        assert handle.call.state == "idle"
 
 
 @pytest.mark.parametrize(("verb", "argument", "given"), CALLER)
@@ -198,7 +200,7 @@ async def test_a_mistake_inside_a_call_is_a_sentence(autojump_clock, use: Any, m
     """What a node uses besides says it in the same way."""
     async with open_agent(Counter()) as handle:
         with pytest.raises((ValueError, TypeError)) as caught:
-            use(handle._call)
+            use(handle.call)
         assert str(caught.value).startswith(message)
 
 
@@ -213,7 +215,7 @@ async def test_a_mistake_about_the_line_is_a_sentence(autojump_clock, use: Any, 
     """Nothing is asked of the caller's line, and no request is told of."""
     async with open_agent(Counter()) as handle:
         with pytest.raises((ValueError, TypeError)) as caught:
-            await use(handle._call)
+            await use(handle.call)
         assert str(caught.value).startswith(message)
 
 
@@ -224,7 +226,7 @@ async def test_a_note_of_two_lines_is_one_line_of_the_record(autojump_clock):
         await trio.sleep(0.5)
         handle.pause()
         handle.resume("two\nlines\r\n\n of it")
-        [note] = [e for e in handle._call.history.entries if e.role == "note"]
+        [note] = [e for e in handle.call.history.entries if e.role == "note"]
         assert note.content.endswith("+ two lines of it")
         assert "\n" not in note.content
 
