@@ -123,7 +123,7 @@ def counts(analyst: Any) -> str:
 
 def calls_of(handle: Handle, name: str) -> str:
     """What the history says of the calls of a step."""
-    entries = [e for e in handle._call.history.entries if e.role == "tool" and e.call.name == name]
+    entries = [e for e in handle.call.history.entries if e.role == "tool" and e.call.name == name]
     return " ".join(entry.outcome for entry in entries) or "-"
 
 
@@ -155,17 +155,17 @@ async def worked(churn: Any, verb: str, at_s: float, step: str) -> Outcome:
         receipt = await use(handle, verb)
         await trio.sleep(60)
         begun, calls = counts(analyst), calls_of(handle, NAMES[step])
-        asked = len(handle._call.history)
+        asked = len(handle.call.history)
         handle.send_input("Go on, please.")
         await trio.sleep(60)
         assert handle.snapshot().state == "idle"
-        last = handle._call.history.entries[-1]
+        last = handle.call.history.entries[-1]
         assert last.role == "agent"
         assert last.heard.startswith("There is a memo")
-        assert len(handle._call.history) > asked
+        assert len(handle.call.history) > asked
         in_the_end, memo = counts(analyst), memo_of(analyst)
-        records = list(handle._call.history.interruptions)
-        chat = ConversationContext(entries=handle._call.history.entries).as_chat()
+        records = list(handle.call.history.interruptions)
+        chat = ConversationContext(entries=handle.call.history.entries).as_chat()
         handle.shutdown()
         events = [event async for event in feed]
     ends = [event.outcome for event in events if isinstance(event, TurnEnded)]
@@ -225,7 +225,7 @@ async def test_the_note_of_a_resume_reaches_the_model(churn, autojump_clock):
         await trio.sleep(AT_S["join"]["mid"])
         await use(handle, "pause")
         await trio.sleep(30)
-        notes = [e.content for e in handle._call.history.entries if e.role == "note"]
+        notes = [e.content for e in handle.call.history.entries if e.role == "note"]
         assert notes == ["resumed at step 4: + only EU"]
         regions = {analyst.customers[name] for name in analyst.memos["EU", 60]}
         assert regions == {"EU"}
@@ -247,7 +247,7 @@ async def test_what_ends_while_the_next_turn_begins_is_not_done_twice(
         await trio.sleep(30)
         assert counts(analyst) == "1111"
         assert memo_of(analyst) == memo
-        said = handle._call.history.entries[-1].heard
+        said = handle.call.history.entries[-1].heard
         assert ("What you have said since is not in it." in said) == (memo == "all 60")
 
 
@@ -281,7 +281,7 @@ async def test_lines_are_obeyed(churn, autojump_clock, capsys):
         told = capsys.readouterr().out
         assert told.count("accepted>") == 4
         assert "Pause: speech and work are held in place; " not in told
-        said = [e.content for e in handle._call.history.entries if e.role == "user"]
+        said = [e.content for e in handle.call.history.entries if e.role == "user"]
         assert said == ["Write a memo.", "top 10 only", "redirect"]
 
 

@@ -70,7 +70,7 @@ async def test_a_pause_holds_and_resume_goes_on_with_the_next_word(autojump_cloc
         assert handle.snapshot().text == "one two three four "
         await trio.sleep(10)
         assert node.begun == 1
-        (turn,) = [e for e in handle._call.history.entries if e.role == "agent"]
+        (turn,) = [e for e in handle.call.history.entries if e.role == "agent"]
         assert turn.heard == "one two three four five six "
 
 
@@ -110,7 +110,7 @@ async def test_nothing_begins_while_paused(autojump_clock):
         handle.resume()
         await trio.sleep(20)
         assert node.begun == 2
-        said = [e.content for e in handle._call.history.entries if e.role == "user"]
+        said = [e.content for e in handle.call.history.entries if e.role == "user"]
         assert said == ["count", "and again"]
 
 
@@ -120,12 +120,12 @@ async def test_a_caller_who_speaks_cuts_nothing_that_is_paused(autojump_clock):
         handle.send_input("count")
         await trio.sleep(1.5)
         handle.pause()
-        handle._call.publish(UserStartedSpeaking())
+        handle.call.publish(UserStartedSpeaking())
         assert handle.barge_in().reason == "superseded_by pause"
         await trio.sleep(1)
         handle.resume("slower")
         await trio.sleep(20)
-        entries = handle._call.history.entries
+        entries = handle.call.history.entries
         assert [e.heard for e in entries if e.role == "agent"] == ["one two three four five six "]
         assert any("slower" in e.content for e in entries if e.role == "note")
 
@@ -155,7 +155,7 @@ async def test_cancel_stops_and_tells_once(autojump_clock):
         receipt = handle.cancel()
         assert handle.cancel() is receipt
         assert handle.interrupt() is receipt
-        assert handle._call.current_state == "stopping"
+        assert handle.call.current_state == "stopping"
         await receipt.settled
         await trio.sleep(5)
         assert handle.snapshot().state == "idle"
@@ -163,7 +163,7 @@ async def test_cancel_stops_and_tells_once(autojump_clock):
         seen = [event async for event in events]
         assert ends(seen) == [(1, "interrupted")]
         assert states(seen) == ["thinking", "stopping", "idle", "stopping", "closed"]
-        (record,) = handle._call.history.interruptions
+        (record,) = handle.call.history.interruptions
         assert (record.verb, record.by, record.directive) == ("cancel", "handle", "ask")
 
 
@@ -195,7 +195,7 @@ async def test_redirect_makes_the_text_the_next_step(autojump_clock):
         await trio.sleep(1.5)
         receipt = handle.redirect("say it in Spanish")
         await receipt.settled
-        assert handle._call.current_state == "thinking"
+        assert handle.call.current_state == "thinking"
         await trio.sleep(10)
         handle.shutdown()
         seen = [event async for event in events]
@@ -247,7 +247,7 @@ async def test_barge_in_is_silent(autojump_clock):
         await trio.sleep(1.5)
         assert handle.barge_in().accepted
         await trio.sleep(1)
-        (record,) = handle._call.history.interruptions
+        (record,) = handle.call.history.interruptions
         assert (record.verb, record.directive, record.heard) == ("barge_in", "", "one two ")
 
 
@@ -294,7 +294,7 @@ async def test_an_idle_agent_is_left_alone(autojump_clock, verb):
         handle.send_input("count")
         await trio.sleep(10)
         assert node.begun == 1
-        assert not handle._call.history.interruptions
+        assert not handle.call.history.interruptions
 
 
 async def test_a_redirect_of_an_idle_agent_is_input(autojump_clock):
@@ -304,7 +304,7 @@ async def test_a_redirect_of_an_idle_agent_is_input(autojump_clock):
         assert handle.redirect("count").accepted
         await trio.sleep(10)
         assert node.begun == 1
-        assert not handle._call.history.interruptions
+        assert not handle.call.history.interruptions
 
 
 async def test_an_empty_redirect_is_refused():
@@ -327,8 +327,8 @@ async def test_handles_work_from_threads():
         receipt = await trio.to_thread.run_sync(handle.cancel)
         assert receipt.accepted
         assert (await trio.to_thread.run_sync(handle.snapshot)).turn is None
-        assert handle == handle._call.handle
-        assert len({handle, handle._call.handle}) == 1
+        assert handle == handle.call.handle
+        assert len({handle, handle.call.handle}) == 1
 
 
 async def test_a_late_watcher_gets_a_snapshot_first(autojump_clock):
@@ -444,7 +444,7 @@ async def test_a_receipt_settles_with_its_call(autojump_clock):
         await trio.sleep(0.1)
         receipt = handle.cancel()
         assert not receipt.settled
-        handle._call.end("disconnected")
+        handle.call.end("disconnected")
         await receipt.settled
 
 

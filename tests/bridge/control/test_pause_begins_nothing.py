@@ -76,12 +76,12 @@ async def test_a_pause_in_the_instant_of_the_call_holds_the_body(autojump_clock,
 
         def called(_: Any) -> None:
             if steps:
-                handle._call.nursery.start_soon(pause)
+                handle.call.nursery.start_soon(pause)
             else:
                 paused.append(trio.current_time())
                 handle.pause()
 
-        handle._call.router.observe(ToolCall, called)
+        handle.call.router.observe(ToolCall, called)
         handle.send_input("pay")
         await trio.sleep(4)
         was_begun = list(begun)
@@ -113,5 +113,5 @@ async def test_a_cancel_while_paused_starts_nothing(autojump_clock):
         await handle.cancel().settled
         await trio.sleep(5)
         assert begun == []
-        [entry] = [e for e in handle._call.history.entries if e.role == "tool"]
+        [entry] = [e for e in handle.call.history.entries if e.role == "tool"]
         assert entry.outcome == "not_started"

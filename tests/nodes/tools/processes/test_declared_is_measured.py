@@ -101,7 +101,7 @@ async def cancel_it(policy: str, temper: str, python: Any) -> None:
             events = handle.subscribe()
             handle.send_input("go")
             pids = await pids_of(events, 2 if "grandchild" in temper else 1)
-            (work,) = handle._call.work
+            (work,) = handle.call.work
             began_s, cut_s = work.started_at_s, trio.current_time()
             receipt = handle.cancel()
             await receipt.settled
