@@ -163,12 +163,14 @@ class Session:
                 self._call = call
                 self._on_open(call)
                 self._opened.set()
-                nursery.start_soon(self._announce_end, call)
                 if call.audio:
                     nursery.start_soon(self._mind_line, call)
                 if self._ending is not None:
                     call.end(self._ending)
-                await call.ended.wait()
+                try:
+                    await call.ended.wait()
+                finally:  # not before, as a task that waits takes 2 kB a call
+                    nursery.start_soon(self._announce_end, call)
         except BaseException as error:  # noqa: ASYNC103, BLE001  # the outermost edge of a call
             told, rest = contain(error)
             if told is not None:

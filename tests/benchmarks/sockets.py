@@ -30,6 +30,9 @@ MEMORY_BOUND_KB = 150.0
 POSITION_EVERY_S = 0.1
 """How often the page and ``bargein.client`` tell how far they have played."""
 
+PING_EVERY_S = 3.0
+"""How often the page tells how many messages it has got, which the server keeps until then."""
+
 _MICROPHONE = b"\x82\xfe" + struct.pack("!H", 640) + bytes(4) + bytes(640)
 _HANDSHAKE = (
     b"GET /ws?mode=audio HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -49,6 +52,7 @@ class _Heard:
     """What one client got."""
 
     audio_bytes: int = 0
+    received: int = 0
     texts: list[str] = field(default_factory=list)
 
 
@@ -82,7 +86,7 @@ class _Client:
         await trio.sleep(0.5 + random.random() * 3)
         await stream.send_all(_text({"type": "text", "text": "go"}))
         at_s = began_s = trio.current_time()
-        reported_s = at_s
+        reported_s = pinged_s = at_s
         while True:
             data = _MICROPHONE
             if at_s >= reported_s + POSITION_EVERY_S and self.heard[number].audio_bytes:
@@ -90,6 +94,10 @@ class _Client:
                 played_ms = min(1000 * (at_s - began_s), self.heard[number].audio_bytes / 48)
                 report = {"type": "playback.position", "utterance": 1, "played_ms": played_ms}
                 data += _text(report)
+            if at_s >= pinged_s + PING_EVERY_S:
+                pinged_s = at_s
+                received = self.heard[number].received - 1  # the greeting does not count
+                data += _text({"type": "ping", "t": at_s, "received": received})
             await stream.send_all(data)
             at_s += 0.02
             await trio.sleep_until(at_s)
@@ -107,6 +115,7 @@ class _Client:
                 if len(buffer) < at + length:
                     break
                 if buffer[0] & 15 == 1:
+                    heard.received += 1
                     heard.texts.append(buffer[at : at + length].decode())
                 elif buffer[0] & 15 == 2:
                     heard.audio_bytes += length - 4
