@@ -73,6 +73,9 @@ def _is_over(book: Book, turn: UserTurn) -> bool:
         earlier_s=tuple(book.pauses_s),
         earlier_in_turn_s=tuple(turn.pauses_s),
         unfinished=settings.phrases.is_unfinished(turn.text),
+        spelling=settings.phrases.is_spelling(turn.text),
+        wants_noun=settings.phrases.wants_noun(turn.text),
+        is_answer=settings.phrases.is_answer(turn.text),
     )
     wait_s = book.ask(
         "endpointing",
@@ -90,7 +93,12 @@ def _is_over(book: Book, turn: UserTurn) -> bool:
     if silent_s < wait_s - CLOSE_S:
         book.look_at(turn.voice.since_s + wait_s)
         return False
-    values: dict[str, float | bool] = {"silent_s": round(silent_s, 3), "wait_s": round(wait_s, 3)}
+    values: dict[str, str | float | bool] = {
+        "silent_s": round(silent_s, 3),
+        "wait_s": round(wait_s, 3),
+    }
+    if isinstance(strategy, ModelEndpointing):
+        values["evidence"] = strategy.evidence(pause)
     if pause.unfinished:
         values["unfinished"] = True
     if turn.score is not None:

@@ -6,7 +6,9 @@ silence has lasted that long and the words are known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Protocol, runtime_checkable
 
 from ._validation import check_seconds
@@ -28,6 +30,12 @@ class Pause:
     """Those of this turn."""
     unfinished: bool = False
     """Whether the words end where no sentence does: "I would like a"."""
+    spelling: bool = False
+    """Whether the words so far are figures or letters, of which more may come: "four nine"."""
+    wants_noun: bool = False
+    """Whether the last word wants a noun behind it, though some sentences end so: "a large"."""
+    is_answer: bool = False
+    """Whether the words are nothing but an answer: "yes", "okay", "no"."""
 
 
 @runtime_checkable
@@ -113,8 +121,9 @@ class ModelEndpointing:
     """Asks an end-of-turn model whether the turn sounds complete, and looks at its words.
 
     The model hears the melody; it is wrong most often about the first words of a sentence.  Words
-    that no sentence ends with ("I would like a") outweigh it, and so does a caller who has stopped
-    to think in this turn before: who does so once does it again.
+    that no sentence ends with ("I would like a") outweigh it, and so do figures, of which each
+    sounds complete.  A caller who has stopped to think in this turn before, or in this call, is
+    waited for: who does so once does it again.
     """
 
     longest_pause_s: float = 1.0
@@ -122,15 +131,28 @@ class ModelEndpointing:
     about; what the speech stack has waited so far, and where silence begins to feel like a lost
     line."""
     complete_above: float = 0.5
-    """A turn is complete from this probability on: it ends as soon as its words are known.  The
-    threshold of Smart Turn's authors."""
-    shortest_pause_s: float = 0.2
-    """Silence in seconds that ends a turn which just fails to sound complete."""
+    """A turn is complete from this probability on.  The threshold of Smart Turn's authors."""
+    shortest_pause_s: float = 0.5
+    """Silence in seconds that ends a turn which sounds complete, or is too short to tell.  Of 50
+    beginnings of people's orders, cut at a pause, 58 % sound complete."""
+    surely_above: float = 0.94
+    """From this probability on a turn is surely complete: of 50 whole orders 82 % were, and of
+    those beginnings 26 %."""
+    sure_pause_s: float = 0.35
+    """Silence in seconds that ends a turn which is surely complete, or nothing but an answer."""
+    spelling_pause_s: float = 0.8
+    """Silence in seconds that ends a turn whose last words are figures or letters, or an article
+    and an adjective ("a large"), and one that has gone on for long.  People who say a number in
+    groups pause for 0.4 to 0.7 s."""
+    long_turn_s: float = 4.0
+    """From this length on, in seconds, a turn is a long one: who tells something pauses between
+    sentences that each sound complete."""
     unfinished_pause_s: float = 1.5
     """Silence in seconds that ends a turn in mid-sentence.  People who look for a word mostly find
     it within a second and a half; a caller who gave up waits no longer than that."""
     margin: float = 1.3
-    """How many times the longest pause of this turn is waited for, up to `unfinished_pause_s`."""
+    """How many times the longest pause of this turn is waited for, up to `unfinished_pause_s`; and
+    how many times the usual pause of this call, up to `spelling_pause_s`."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -141,31 +163,70 @@ class ModelEndpointing:
         check_seconds("ModelEndpointing(longest_pause_s=)", self.longest_pause_s)
         check_seconds("ModelEndpointing(shortest_pause_s=)", self.shortest_pause_s)
         check_seconds("ModelEndpointing(unfinished_pause_s=)", self.unfinished_pause_s)
+        check_seconds("ModelEndpointing(sure_pause_s=)", self.sure_pause_s)
+        check_seconds("ModelEndpointing(spelling_pause_s=)", self.spelling_pause_s)
+        check_seconds("ModelEndpointing(long_turn_s=)", self.long_turn_s)
         _check_margin("ModelEndpointing", self.margin)
-        if not 0 < self.complete_above <= 1:
-            raise ValueError(
-                f"ModelEndpointing(complete_above=) is above 0, at most 1: {self.complete_above!r}"
-            )
+        for name in ("complete_above", "surely_above"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(
+                    f"ModelEndpointing({name}=) is above 0, at most 1: {getattr(self, name)!r}"
+                )
 
     def wait_s(self, pause: Pause) -> float:
-        """Return 0 for a complete turn, else the longer a wait the less complete it seems.
+        """Return the longest wait that any evidence asks for.
 
         Args:
-            pause: Its `score`, `unfinished` and `earlier_in_turn_s` are looked at.
+            pause: All that is known of it.
         """
-        by_sound_s = self._by_sound_s(pause.score)
-        if pause.unfinished:
-            return max(by_sound_s, self.unfinished_pause_s)
-        usual_s = self.margin * max(pause.earlier_in_turn_s, default=0.0)
-        return max(by_sound_s, min(usual_s, self.unfinished_pause_s))
+        return self._longest(pause)[0]
 
-    def _by_sound_s(self, score: float | None) -> float:
-        if score is None:
+    def evidence(self, pause: Pause) -> str:
+        """Return what asked for that wait, for the record of the decision.
+
+        Args:
+            pause: As for `wait_s`.
+        """
+        return self._longest(pause)[1]
+
+    def _longest(self, pause: Pause) -> tuple[float, str]:
+        waits = [(self._by_sound_s(pause), "sound" if pause.score is not None else "no score")]
+        if pause.unfinished:
+            waits.append((self.unfinished_pause_s, "unfinished"))
+        if pause.spelling:
+            waits.append((self.spelling_pause_s, "spelling"))
+        if pause.wants_noun:
+            waits.append((self.spelling_pause_s, "wants a noun"))
+        if pause.turn_s >= self.long_turn_s:
+            waits.append((self.spelling_pause_s, "long turn"))
+        in_turn_s = self.margin * max(pause.earlier_in_turn_s, default=0.0)
+        waits.append((min(in_turn_s, self.unfinished_pause_s), "pauses of this turn"))
+        in_call_s = self.margin * _usual_s(pause.earlier_s)
+        waits.append((min(in_call_s, self.spelling_pause_s), "pauses of this call"))
+        return max(waits, key=lambda wait: wait[0])
+
+    def _by_sound_s(self, pause: Pause) -> float:
+        if pause.score is None:
             return self.longest_pause_s
-        if score >= self.complete_above:
-            return 0.0
-        missing = 1 - score / self.complete_above
+        if pause.score >= self.complete_above:
+            is_sure = pause.score >= self.surely_above and pause.turn_s >= SHORT_TURN_S
+            return self.sure_pause_s if is_sure or pause.is_answer else self.shortest_pause_s
+        missing = 1 - pause.score / self.complete_above
         return self.shortest_pause_s + (self.longest_pause_s - self.shortest_pause_s) * missing
+
+
+SHORT_TURN_S = 1.0
+"""Of a shorter turn, the silence counted, the end-of-turn model cannot be sure: each first word of
+14 numbers sounded complete to it, most of them with 0.9 and more."""
+
+REAL_PAUSE_S = 0.25
+"""A shorter gap is a closure, or a breath."""
+
+
+def _usual_s(earlier_s: Sequence[float]) -> float:
+    """Return the median of a caller's pauses; 0 before there are two, as one tells little."""
+    real = [pause_s for pause_s in earlier_s if pause_s >= REAL_PAUSE_S]
+    return median(real) if len(real) > 1 else 0.0
 
 
 def _check_margin(strategy: str, margin: float) -> None:

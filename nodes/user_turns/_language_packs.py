@@ -37,9 +37,15 @@ class LanguagePack:
     does not."""
     question_words: tuple[str, ...] = ()
     """The question words."""
+    numbers: tuple[str, ...] = ()
+    """The words of numbers; figures ("2") are known in every language."""
+    articles: tuple[str, ...] = ()
+    """Words behind which an adjective may stand: "a", "two"."""
+    adjectives: tuple[str, ...] = ()
+    """Adjectives that want a noun behind them if an article stands before them: "a large"."""
     short_answers: tuple[str, ...] = ()
-    """Short words that callers say alone and mean: numbers, "no".  They count although their sound
-    resembles assent; figures ("2") always do."""
+    """Short words that callers say alone and mean: "no", "next".  They count although their sound
+    resembles assent, and so do numbers."""
     noises: tuple[str, ...] = ()
     """What recognisers write for a laugh, a cough or a sneeze: "ha", "ugh"."""
 
@@ -62,6 +68,9 @@ _PHRASES = (
     "unfinished",
     "unfinished_statements",
     "question_words",
+    "numbers",
+    "articles",
+    "adjectives",
     "short_answers",
     "noises",
 )

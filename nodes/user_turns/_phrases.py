@@ -83,6 +83,9 @@ class Phrases:
         question_words: Iterable[str] = (),
         short_answers: Iterable[str] = (),
         noises: Iterable[str] = (),
+        numbers: Iterable[str] = (),
+        articles: Iterable[str] = (),
+        adjectives: Iterable[str] = (),
     ) -> None:
         """Take the phrases.
 
@@ -94,6 +97,9 @@ class Phrases:
             question_words: The question words.
             short_answers: Short words that callers say alone and mean.
             noises: What recognisers write for sounds that are no words.
+            numbers: The words of numbers.
+            articles: Words behind which an adjective may stand.
+            adjectives: Words that want a noun behind them if an article stands before them.
         """
         self._acknowledgements = _by_length(acknowledgements)
         self._interruptions = _by_length(interruptions)
@@ -102,6 +108,9 @@ class Phrases:
         self._question_words = _by_length(question_words)
         self._short_answers = _by_length(short_answers)
         self._noises = _by_length(noises)
+        self._numbers = _by_length(numbers)
+        self._articles = _by_length(articles)
+        self._adjectives = _by_length(adjectives)
 
     @classmethod
     def of(
@@ -128,6 +137,9 @@ class Phrases:
             [p for pack in packs for p in pack.question_words],
             [p for pack in packs for p in pack.short_answers],
             [p for pack in packs for p in pack.noises],
+            [p for pack in packs for p in pack.numbers],
+            [p for pack in packs for p in pack.articles],
+            [p for pack in packs for p in pack.adjectives],
         )
 
     def is_acknowledgement(self, text: str) -> bool:
@@ -160,7 +172,47 @@ class Phrases:
             text: What was heard.
         """
         words = [word for word in words_of(text) if not word.isdigit()]
-        return bool(words_of(text)) and _covered(words, self._short_answers)[-1]
+        known = (*self._short_answers, *self._numbers)
+        return bool(words_of(text)) and _covered(words, known)[-1]
+
+    def is_answer(self, text: str) -> bool:
+        """Whether a text is nothing but assent, or a short answer that is no number.
+
+        Args:
+            text: What was heard.
+        """
+        words = words_of(text)
+        return bool(words) and _covered(words, (*self._acknowledgements, *self._short_answers))[-1]
+
+    def is_spelling(self, text: str) -> bool:
+        """Whether a text ends with figures or letters of which more may come.
+
+        The last word alone tells it only where it is the whole text: "a table for four" is over.
+
+        Args:
+            text: What was heard so far.
+        """
+        words = words_of(text)
+        if any(map(_UNSPACED.match, words)):
+            return all(map(self._is_spelt, words))  # its characters are no letters
+        return bool(words) and all(map(self._is_spelt, words[-2:]))
+
+    def _is_spelt(self, word: str) -> bool:
+        is_letter = len(word) == 1 and word.isalpha() and not _UNSPACED.match(word)
+        return word.isdigit() or is_letter or (word,) in self._numbers
+
+    def wants_noun(self, text: str) -> bool:
+        """Whether a text ends with an article and an adjective: "a large".
+
+        Args:
+            text: What was heard so far.
+        """
+        words = words_of(text)
+        return any(
+            _ends_with(words, [(*article, *adjective)])
+            for article in self._articles
+            for adjective in self._adjectives
+        )
 
     def is_noise(self, text: str) -> bool:
         """Whether a text is what recognisers write for a laugh, a cough or a sneeze.

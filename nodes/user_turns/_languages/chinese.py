@@ -120,7 +120,7 @@ CHINESE = LanguagePack(
         "几",
         "多少",
     ),
-    short_answers=(
+    numbers=(
         "零",
         "一",
         "二",
@@ -133,6 +133,9 @@ CHINESE = LanguagePack(
         "八",
         "九",
         "十",
+        "百",
+    ),
+    short_answers=(
         "是",
         "不",
         "不是",

@@ -105,7 +105,7 @@ JAPANESE = LanguagePack(
         "どの",
         "どれ",
     ),
-    short_answers=(
+    numbers=(
         "ゼロ",
         "一",
         "二",
@@ -127,6 +127,10 @@ JAPANESE = LanguagePack(
         "はち",
         "きゅう",
         "じゅう",
+        "百",
+        "れい",
+    ),
+    short_answers=(
         "いいえ",
         "いや",
     ),

@@ -18,7 +18,7 @@ from bargein.events import (
 )
 from bargein.nodes.user_turns._core import TurnCore
 from bargein.nodes.user_turns._types import Hold, Look, Publish, Release
-from bargein.user_turns import AgentView, TurnSettings
+from bargein.user_turns import AgentView, ModelEndpointing, TurnSettings
 
 IDLE = AgentView()
 SPEAKING = AgentView(
@@ -37,6 +37,20 @@ def says(text: str, *, final: bool = True, segment: int = 0) -> VoiceWords:
     return VoiceWords(content=text, final=final, segment=segment)
 
 
+def at_once(settings: TurnSettings | None = None) -> TurnSettings:
+    """Settings by which what sounds complete ends in the step in which its words are known.
+
+    The default waits a little; that is tested where the end of a turn is.
+    """
+    settings = settings or TurnSettings()
+    if settings.endpointing != ModelEndpointing():
+        return settings
+    quick = ModelEndpointing(
+        sure_pause_s=0.0, shortest_pause_s=0.0, spelling_pause_s=0.0, long_turn_s=100.0
+    )
+    return settings.but({"endpointing": quick})
+
+
 @dataclass
 class Bench:
     """Runs the core against an agent that falls silent when it is cut."""
@@ -47,6 +61,7 @@ class Bench:
     acts: list[tuple[float, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.settings = at_once(self.settings)
         self.core = TurnCore()
         self.take(Look())
 

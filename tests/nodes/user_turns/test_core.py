@@ -221,7 +221,7 @@ def test_a_complete_turn_ends_at_once(bench):
     [end] = [e for e in b.events(TurnDecided) if e.about == "end"]
     assert (end.rule, end.values) == (
         "ModelEndpointing",
-        {"silent_s": 0.2, "wait_s": 0.0, "score": 0.9},
+        {"silent_s": 0.2, "wait_s": 0.0, "evidence": "sound", "score": 0.9},
     )
 
 
@@ -245,6 +245,7 @@ def test_an_unfinished_sentence_waits_though_it_sounds_complete(bench):
     assert b.events(TurnDecided)[-1].values == {
         "silent_s": 1.5,
         "wait_s": 1.5,
+        "evidence": "unfinished",
         "unfinished": True,
         "score": 0.97,
     }
@@ -497,9 +498,46 @@ def test_a_model_of_ones_own_bounds(bench):
     """ModelEndpointing(complete_above=): what counts as complete can be set."""
     b = bench(settings=TurnSettings(endpointing=ModelEndpointing(complete_above=0.95)))
     b.take(VoiceStarted()).take(VoiceStopped()).take(TurnScored(complete=0.9)).take(says("a tea"))
+    b.wait(0.5)
     assert b.events(UserStoppedSpeaking) == []
-    b.wait(0.3)
+    b.wait(0.03)
     assert b.turns[-1] == "stop"
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence"),
+    [
+        ("four", "spelling"),
+        ("my number is four nine", "spelling"),
+        ("I would like a large", "wants a noun"),
+        ("I would like a", "unfinished"),
+        ("a table for four", "sound"),
+        ("yes", "sound"),
+    ],
+)
+def test_the_end_of_a_turn_names_what_was_waited_for(text, evidence, bench):
+    """The words outweigh a melody that falls, and the decision tells which of them did."""
+    b = bench(settings=TurnSettings(endpointing=ModelEndpointing(margin=1.4)))
+    b.take(VoiceStarted()).wait(2.0).take(VoiceStopped()).take(TurnScored(complete=0.97))
+    b.take(says(text)).wait(2.0)
+    [end] = [e for e in b.events(TurnDecided) if e.about == "end"]
+    assert end.values["evidence"] == evidence
+    least_s = {"spelling": 0.8, "wants a noun": 0.8, "unfinished": 1.5, "sound": 0.35}[evidence]
+    assert end.values["silent_s"] == least_s
+
+
+def test_the_usual_pause_of_a_call_is_waited_for(bench):
+    """Two pauses of 0.6 s in one turn lengthen the wait of the next, and the decision says so."""
+    b = bench(settings=TurnSettings(endpointing=ModelEndpointing(margin=1.2)))
+    b.take(VoiceStarted())
+    for segment in range(3):
+        b.wait(1.0).take(VoiceStopped()).take(says("so", segment=segment)).wait(0.6)
+        b.take(VoiceStarted())
+    b.wait(1.0).take(VoiceStopped()).take(says("that is all", segment=3)).wait(20.0)
+    b.take(VoiceStarted()).wait(2.0).take(VoiceStopped()).take(TurnScored(complete=0.99))
+    b.take(says("a tea please")).wait(2.0)
+    end = [e for e in b.events(TurnDecided) if e.about == "end"][-1]
+    assert (end.values["evidence"], end.values["wait_s"]) == ("pauses of this call", 0.72)
 
 
 # --- what is remembered from one sound to the next ------------------------------------------------

@@ -34,11 +34,46 @@ def test_dynamic_keeps_its_bounds():
     assert dynamic.wait_s(Pause(earlier_s=(5.0,))) == 1.0
 
 
-def test_a_model_ends_what_is_complete_at_once():
-    """From complete_above on there is nothing to wait for."""
+def test_a_model_ends_what_is_surely_complete_soon():
+    """What sounds complete waits a little, and the surer it is the less."""
     model = ModelEndpointing()
-    assert model.wait_s(Pause(score=0.5)) == 0.0
-    assert model.wait_s(Pause(score=1.0)) == 0.0
+    assert model.wait_s(Pause(score=0.5, turn_s=3.0)) == 0.5
+    assert model.wait_s(Pause(score=0.93, turn_s=3.0)) == 0.5
+    assert model.wait_s(Pause(score=0.94, turn_s=3.0)) == 0.35
+
+
+def test_the_melody_of_a_word_tells_little():
+    """A short turn is never surely complete, unless it is an answer."""
+    model = ModelEndpointing()
+    assert model.wait_s(Pause(score=0.99, turn_s=0.9)) == 0.5
+    assert model.wait_s(Pause(score=0.99, turn_s=0.9, is_answer=True)) == 0.35
+
+
+def test_figures_and_adjectives_are_waited_for():
+    """Each digit of a number sounds complete, and so does "a large"."""
+    model = ModelEndpointing()
+    for known in ({"spelling": True}, {"wants_noun": True}):
+        assert model.wait_s(Pause(score=1.0, turn_s=3.0, **known)) == 0.8
+    assert model.evidence(Pause(score=1.0, turn_s=3.0, spelling=True)) == "spelling"
+    assert model.evidence(Pause(score=0.0, spelling=True)) == "sound"
+
+
+def test_who_talks_for_long_is_waited_for():
+    """Each sentence of a story sounds complete."""
+    assert ModelEndpointing().wait_s(Pause(score=1.0, turn_s=3.9)) == 0.35
+    assert ModelEndpointing().wait_s(Pause(score=1.0, turn_s=4.0)) == 0.8
+    assert ModelEndpointing().evidence(Pause(score=1.0, turn_s=4.0)) == "long turn"
+
+
+def test_the_usual_pauses_of_a_call_are_learnt():
+    """Their median counts once there are two; gaps between words are none."""
+    model = ModelEndpointing(margin=1.2)
+    sure = {"score": 1.0, "turn_s": 3.0}
+    assert model.wait_s(Pause(**sure, earlier_s=(0.6,))) == 0.35
+    assert model.wait_s(Pause(**sure, earlier_s=(0.1, 0.1, 0.1))) == 0.35
+    assert model.wait_s(Pause(**sure, earlier_s=(0.5, 0.1, 0.5))) == pytest.approx(0.6)
+    assert model.wait_s(Pause(**sure, earlier_s=(3.0, 3.0))) == 0.8
+    assert model.evidence(Pause(**sure, earlier_s=(0.5, 0.5))) == "pauses of this call"
 
 
 def test_a_model_waits_the_longer_the_less_complete_a_turn_sounds():
@@ -59,11 +94,11 @@ def test_a_model_does_not_end_an_unfinished_sentence():
 
 
 def test_a_model_waits_for_who_paused_before_in_this_turn():
-    """The longest pause of the turn counts, with a margin and a limit; those of others do not."""
+    """The longest pause of the turn counts, with a margin and a limit; one of another does not."""
     model = ModelEndpointing(margin=1.5, unfinished_pause_s=1.2)
     assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(0.6, 0.3))) == pytest.approx(0.9)
     assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(2.0,))) == 1.2
-    assert model.wait_s(Pause(score=1.0, earlier_s=(0.6,))) == 0.0
+    assert model.wait_s(Pause(score=1.0, earlier_s=(0.6,))) == 0.5
     assert model.wait_s(Pause(score=0.0, earlier_in_turn_s=(0.3,))) == 1.0
 
 
@@ -79,6 +114,9 @@ def test_a_model_waits_for_who_paused_before_in_this_turn():
         (lambda: DynamicEndpointing(weight=0), "weight="),
         (lambda: DynamicEndpointing(margin=0.5), "margin="),
         (lambda: ModelEndpointing(complete_above=0), "complete_above="),
+        (lambda: ModelEndpointing(surely_above=1.1), "surely_above="),
+        (lambda: ModelEndpointing(sure_pause_s=-1), "sure_pause_s="),
+        (lambda: ModelEndpointing(spelling_pause_s=None), "spelling_pause_s="),
         (lambda: ModelEndpointing(longest_pause_s=-1), "longest_pause_s="),
         (lambda: ModelEndpointing(shortest_pause_s=None), "shortest_pause_s="),
         (lambda: ModelEndpointing(unfinished_pause_s=-1), "unfinished_pause_s="),

@@ -37,6 +37,8 @@ from bargein.testing import calls as calls_of
 from bargein.tools import ToolContext, tool
 from bargein.user_turns import ChangeTurns, FixedEndpointing, TurnSettings, TurnTaking, when
 
+from .conftest import at_once
+
 STORY = "Your parcel left the warehouse on Monday. It should be with you tomorrow."
 
 
@@ -59,7 +61,7 @@ def calls(settings: TurnSettings | None = None, *overlays: Any, node: type[Clerk
         clerk = node()
         route = call.bridge(clerk, name="clerk").on(UserStoppedSpeaking)
         route.interrupt_on(UserStartedSpeaking).stream(clerk.generate).broadcast()
-        TurnTaking(settings, *overlays).attach(call)
+        TurnTaking(at_once(settings), *overlays).attach(call)
 
     return answer
 

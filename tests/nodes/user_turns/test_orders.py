@@ -259,8 +259,11 @@ def test_whatever_happens_it_comes_to_rest(bench, idle, speaking, steps, chosen)
 @given(steps=STEPS, chosen=CHOICES)
 @settings(max_examples=300, deadline=None)
 def test_final_words_are_never_lost(bench, idle, speaking, steps, chosen):
-    """A final transcript that is no acknowledgement and no echo is told, in the order it came."""
-    b = bench(idle, chosen)
+    """A final transcript that is no acknowledgement and no echo is told, in the order it came.
+
+    What a recogniser makes of a sure hum is none either, so that rule is off.
+    """
+    b = bench(idle, chosen.but({"misheard_words": 0}))
     said = []
     for number, (delay_s, fact) in enumerate(steps):
         if isinstance(fact, str):

@@ -146,6 +146,43 @@ def test_short_answers_are_known_in_every_language(language, text):
     assert not phrases(language).is_short_answer("")
 
 
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("four", True), ("4", True), ("4-7-9", True), ("my code is B T", True), ("A B 4", True),
+        ("it is four nine", True), ("four nine please", False), ("a table for four", False),
+        ("I take two", False), ("", False), ("yes", False),
+    ],
+)  # fmt: skip
+def test_figures_and_letters_are_spelling(text, spelling):
+    """They are the whole text, or the last two words of it."""
+    assert phrases("en").is_spelling(text) is spelling
+
+
+def test_spelling_in_other_languages():
+    """Figures are known in each; a script without spaces has no letters to spell with."""
+    assert phrases("de").is_spelling("vier neun")
+    assert phrases("zh").is_spelling("三四")
+    assert not phrases("zh").is_spelling("三点")
+    assert not phrases("ja").is_spelling("はい")
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [("a large", True), ("Give me two small", True), ("large", False), ("a latte", False)],
+)
+def test_an_adjective_behind_an_article_wants_a_noun(text, wants):
+    """Alone it may be the whole answer."""
+    assert phrases("en").wants_noun(text) is wants
+
+
+def test_answers_are_assent_and_short_answers():
+    """A number may go on, so it is none."""
+    english = phrases("en")
+    assert [english.is_answer(text) for text in ("yes", "no", "okay", "Yes, no")] == [True] * 4
+    assert [english.is_answer(text) for text in ("four", "a tea", "")] == [False] * 3
+
+
 def test_several_languages_at_once():
     """A caller may mix the languages that are named."""
     assert phrases("en", "de").is_acknowledgement("ja, okay, I see")
