@@ -145,14 +145,14 @@ class _Watchdog:
             return
         self._places.add(place)
         summary = traceback.StackSummary.extract(reversed(stack))
-        log.warning(
-            "event_loop_blocked",
-            place=f"{place[0]}:{line}",
-            function=at.f_code.co_qualname,
-            blocked_s=round(blocked_s, 2),
-            **({} if task is None else _known_of(task.context)),
-            stack="".join(summary.format()),
-        )
+        known = {} if task is None else _known_of(task.context)
+        known |= {  # ours win: whoever binds a key of the same name means something else
+            "place": f"{place[0]}:{line}",
+            "function": at.f_code.co_qualname,
+            "blocked_s": round(blocked_s, 2),
+            "stack": "".join(summary.format()),
+        }
+        log.warning("event_loop_blocked", **known)
 
 
 def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
@@ -174,6 +174,7 @@ def _known_of(context: Context) -> dict[str, Any]:
         for variable, value in context.items()
         if variable.name.startswith(STRUCTLOG_KEY_PREFIX) and value is not Ellipsis
     }
+    known.pop("event", None)  # the name of a line is no key of it
     run = run_in(context)
     if run is not None:
         known |= {"node": run.route.route.source, "route": str(run.route.route)}

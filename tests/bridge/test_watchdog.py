@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import trio
+from structlog.contextvars import bound_contextvars
 from structlog.testing import capture_logs
 
 from bargein import App, Call
@@ -228,6 +229,19 @@ def blocked(during: Callable[[], Any]) -> list[str]:
     with capture_logs() as logs:
         trio.run(main)
     return [entry["function"] for entry in logs if entry["event"] == "event_loop_blocked"]
+
+
+async def test_what_the_app_has_bound_is_told_too():
+    """Keys that an app has bound to its log lines stand in this one, and replace none of it."""
+    bound = {"customer": "7", "place": "Berlin", "stack": "LAMP", "event": "party"}
+    with capture_logs() as logs, watch_loop(), bound_contextvars(**bound):
+        await trio.lowlevel.checkpoint()
+        block(0.7)
+        await trio.lowlevel.checkpoint()
+    (told,) = logs
+    assert (told["event"], told["customer"]) == ("event_loop_blocked", "7")
+    assert __file__ in told["place"]
+    assert "in block" in told["stack"]
 
 
 class _SlowHands(TextIOBase):
