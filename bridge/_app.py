@@ -13,16 +13,16 @@ import structlog
 import trio
 
 from bargein.routes import Message, RouteDefinitionError
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
-from ._error_text import detail, headline
 from ._transport import Speech, Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
 from .control._permissions import Question
 from .conversations._safe_writer import CLOSE_S, SafeWriter
+from .error_text import detail, headline
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
 

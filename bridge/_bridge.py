@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, final
 
-from bargein.routes import Message, Route
-from bargein.routes._match import Predicate
-from bargein.routes._rules import Overlap
+from bargein.routes import Message, Overlap, Predicate, Route
 
 if TYPE_CHECKING:
     from ._call import Call

@@ -11,14 +11,13 @@ import structlog
 import trio
 
 from bargein.routes import Interruption, Message, Route, Router, Run, current_run, open_router
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._bridge import Bridge
 from ._call_actions import CallActions
 from ._call_request import CallRequest
 from ._chain_check import ChainCheck
 from ._converse import Generates, converse
-from ._error_text import detail, explain, headline
 from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._verbs import Verb
@@ -38,6 +37,7 @@ from .control._questions import Questions
 from .control._states import find, refusal
 from .control._steps import StepKeeper
 from .control._work import WorkRoom
+from .error_text import detail, explain, headline
 from .events import (
     AgentAudio,
     AgentError,

@@ -12,8 +12,6 @@ from collections.abc import Callable
 import structlog
 
 from bargein.routes import Message, Route, Router, Run
-from bargein.routes._rules import Interrupt
-from bargein.routes._stages import Broadcast, Map, Stream
 
 from .events import (
     CallStarted,
@@ -72,26 +70,12 @@ class ChainCheck:
         if route in self._seen or not self._is_heard(route.source):
             return
         self._seen.add(route)
-        if _goes_nowhere(route):
+        if route.goes_nowhere:
             log.warning("chain_streams_to_nobody", route=str(route), hint=GOES_NOWHERE)
-        elif route.streams and _begins_answer(route) and not _can_be_cut(route):
+        elif route.streams and _begins_answer(route) and not route.can_be_cut:
             log.warning("chain_cannot_be_interrupted", route=str(route), hint=NOTHING_CUTS_IT)
-
-
-def _goes_nowhere(route: Route) -> bool:
-    kinds = [type(stage) for stage in route.stages]
-    if Stream not in kinds or Broadcast in kinds:
-        return False
-    last = len(kinds) - 1 - kinds[::-1].index(Stream)
-    return Map not in kinds[last:]
 
 
 def _begins_answer(route: Route) -> bool:
     matcher = route.trigger.matcher
     return any(matcher.for_class(event) is not None for event in BEGINS_ANSWER)
-
-
-def _can_be_cut(route: Route) -> bool:
-    trigger = route.trigger
-    has_rule = any(isinstance(rule, Interrupt) for rule in route.rules)
-    return has_rule or trigger.linked or trigger.overlap == "restart"

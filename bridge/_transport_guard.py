@@ -13,8 +13,7 @@ from typing import Any
 import structlog
 
 from bargein.routes import Message
-from bargein.routes._contain import as_error
-from bargein.routes._failures import Failures
+from bargein.routes.containment import Failures, as_error
 
 from ._transport import Transport
 

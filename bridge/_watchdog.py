@@ -27,9 +27,9 @@ import structlog
 import trio
 from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
-from bargein.routes._run import run_in
+from bargein.routes import run_in
 
-from ._error_text import is_of_app
+from .error_text import is_of_app
 
 BLOCKED_S = 0.25
 """From about a quarter of a second on people notice that nobody hears them."""

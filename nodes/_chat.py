@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge import Message, UserEntry
-from bargein.bridge.control._caps import Caps
+from bargein.bridge.control import Caps
 from bargein.bridge.events import (
     AgentResponse,
     JobAnnounced,
@@ -17,7 +17,7 @@ from bargein.bridge.events import (
     TurnWentOn,
     UserStartedSpeaking,
 )
-from bargein.bridge.history._render import last_messages
+from bargein.bridge.history import last_messages
 
 from ._context import ConversationContext
 from ._jobs import Job, Jobs, bring

@@ -13,8 +13,7 @@ from bargein.bridge.events import (
     ToolResult,
     UserTranscriptionReceived,
 )
-from bargein.bridge.history._history import Entry
-from bargein.bridge.history._render import ChatMessage, as_anthropic, as_chat
+from bargein.bridge.history import ChatMessage, Entry, as_anthropic, as_chat
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

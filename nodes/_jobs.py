@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-from bargein.bridge.control import Verb
-from bargein.bridge.control._background import BackgroundTurn
-from bargein.bridge.control._caps import ActiveClock, Caps, Meter
+from bargein.bridge.control import ActiveClock, BackgroundTurn, Caps, Meter, Verb
 from bargein.bridge.events import ToolResult, TurnEnded
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.routes._closing import closing
-from bargein.routes._contain import contain
+from bargein.routes.containment import closing, contain
 
 from .llm import AnswerPiece, ChatModel
 

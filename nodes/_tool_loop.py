@@ -21,18 +21,25 @@ import structlog
 import trio
 
 from bargein.bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
-from bargein.bridge.control import StepState, TurnPhase
-from bargein.bridge.control._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
+from bargein.bridge.control import (
+    ActiveClock,
+    CapReachedError,
+    Caps,
+    Meter,
+    StepState,
+    TurnPhase,
+    current_meter,
+)
 from bargein.bridge.events import ToolCall, ToolResult
-from bargein.bridge.history._render import as_chat
-from bargein.routes._closing import closing
+from bargein.bridge.history import as_chat
+from bargein.routes.containment import closing
 
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
-    from bargein.bridge.history._history import Entry
+    from bargein.bridge.history import Entry
     from bargein.routes import Run
 
     from ._context import ConversationContext

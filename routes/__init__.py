@@ -3,35 +3,46 @@
 if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
+from ._alarm_clock import start_alarm_clock as start_alarm_clock
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
 from ._errors import PublishLoopError as PublishLoopError
 from ._errors import RouteDefinitionError as RouteDefinitionError
 from ._errors import RouteError as RouteError
+from ._errors import SafeText as SafeText
 from ._errors import ScopeLeakError as ScopeLeakError
 from ._errors import StageTimeoutError as StageTimeoutError
 from ._events import Event as Event
 from ._events import alias_of as alias_of
 from ._events import class_of as class_of
 from ._events import register as register
+from ._match import Predicate as Predicate
 from ._message import Message as Message
 from ._outcome import Decision as Decision
 from ._outcome import Interruption as Interruption
 from ._outcome import Outcome as Outcome
+from ._outcome import Phase as Phase
+from ._outcome import Verdict as Verdict
 from ._route import Route as Route
 from ._router import Router as Router
 from ._router import RouterStatistics as RouterStatistics
 from ._router import open_router as open_router
+from ._rules import Overlap as Overlap
+from ._run import Clock as Clock
+from ._run import Deadline as Deadline
 from ._run import Run as Run
 from ._run import current_run as current_run
+from ._run import run_in as run_in
 from ._runtime import RouteRuntime as RouteRuntime
 from ._runtime import RouteStatistics as RouteStatistics
 from ._token import InterruptToken as InterruptToken
 
 __all__ = [
     "BargeinError",
+    "Clock",
     "CodeExitError",
+    "Deadline",
     "Decision",
     "Event",
     "InterruptToken",
@@ -39,6 +50,9 @@ __all__ = [
     "Interruption",
     "Message",
     "Outcome",
+    "Overlap",
+    "Phase",
+    "Predicate",
     "PublishLoopError",
     "Route",
     "RouteDefinitionError",
@@ -48,11 +62,15 @@ __all__ = [
     "Router",
     "RouterStatistics",
     "Run",
+    "SafeText",
     "ScopeLeakError",
     "StageTimeoutError",
+    "Verdict",
     "alias_of",
     "class_of",
     "current_run",
     "open_router",
     "register",
+    "run_in",
+    "start_alarm_clock",
 ]

@@ -107,3 +107,11 @@ class AlarmClock:
 
 
 _clock: RunVar[AlarmClock] = RunVar("bargein_alarm_clock")
+
+
+def start_alarm_clock() -> None:
+    """Start the task that wakes the routers of this trio run, where none has started it yet.
+
+    The first router of a run does so by itself; for whoever counts tasks, or decides their order.
+    """
+    AlarmClock.of_run()

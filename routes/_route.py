@@ -12,6 +12,7 @@ from ._match import Matcher, Predicate, matcher, written_options
 from ._rules import Gate, Interrupt, Overlap, Rule, an_interrupt
 from ._stages import (
     Broadcast,
+    Map,
     Stage,
     Stream,
     a_buffer,
@@ -233,6 +234,26 @@ class Route:
         """Whether it streams something and broadcasts it."""
         kinds = {type(stage) for stage in self.stages}
         return Stream in kinds and Broadcast in kinds
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether it publishes what its stages give."""
+        return any(isinstance(stage, Broadcast) for stage in self.stages)
+
+    @property
+    def goes_nowhere(self) -> bool:
+        """Whether it streams something that it neither publishes nor gives to a function."""
+        kinds = [type(stage) for stage in self.stages]
+        if Stream not in kinds or Broadcast in kinds:
+            return False
+        last = len(kinds) - 1 - kinds[::-1].index(Stream)
+        return Map not in kinds[last:]
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether something of its own declaration cuts its runs: a rule, or an option of on()."""
+        has_rule = any(isinstance(rule, Interrupt) for rule in self.rules)
+        return has_rule or self.trigger.linked or self.trigger.overlap == "restart"
 
     @property
     def answers(self) -> bool:

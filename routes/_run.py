@@ -288,6 +288,15 @@ class Run:
             for clock in self._clocks:
                 clock.go_on()
 
+    def add_clock(self, clock: Clock) -> None:
+        """Let a clock stand still while this run is paused."""
+        self._clocks.append(clock)
+
+    def remove_clock(self, clock: Clock) -> None:
+        """Let a clock be; one that was never added is left as it is."""
+        if clock in self._clocks:
+            self._clocks.remove(clock)
+
     @contextlib.contextmanager
     def _deadline(self) -> Iterator[Deadline]:
         """Open a scope with a deadline, not armed yet, that stands still in a pause."""

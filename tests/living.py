@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import trio
 
-from bargein.routes._alarm_clock import AlarmClock
+from bargein.routes import start_alarm_clock
 
 
 def living_tasks() -> int:
     """Return how many tasks live, with the one that all routers of a trio run share."""
-    AlarmClock.of_run()
+    start_alarm_clock()
     return trio.lowlevel.current_statistics().tasks_living

@@ -37,6 +37,18 @@ def imports(path: Path, package: str) -> Iterator[tuple[str, bool, int]]:
     yield from _imports(ast.parse(path.read_text("utf-8")), package, at_once=True)
 
 
+def modules(path: Path, package: str) -> Iterator[tuple[str, int]]:
+    """Yield all that a file imports by its full name, ``module.name``, and the line of it."""
+    here = [*package.split("."), *path.relative_to(ROOTS[package]).parts]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = here[: -node.level] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
+
+
 def _imports(node: ast.AST, package: str, *, at_once: bool) -> Iterator[tuple[str, bool, int]]:
     for child in ast.iter_child_nodes(node):
         inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -76,6 +88,21 @@ def test_imports_point_one_way(package):
         for name, _, line in imports(path, package)
         if name.startswith("bargein")
         and name not in {package, *MAY_IMPORT[package]}
+        and not _is_an_app(path)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", ROOTS)
+def test_no_package_imports_what_another_keeps_private(package):
+    """What one package takes from another is public: no module and no name begins with ``_``."""
+    wrong = [
+        f"{path.relative_to(ROOTS[package])}:{line} imports {module}"
+        for path in files(package)
+        for module, line in modules(path, package)
+        if module.startswith("bargein.")
+        and not module.startswith(f"{package}.")
+        and any(part.startswith("_") for part in module.split("."))
         and not _is_an_app(path)
     ]
     assert not wrong

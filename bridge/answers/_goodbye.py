@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bargein.routes import Message
-from bargein.routes._run import Deadline
+from bargein.routes import Deadline, Message
 
 from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from bargein.routes import Interruption, Message, Run, current_run
-from bargein.routes._outcome import Phase
+from bargein.routes import Interruption, Message, Phase, Run, current_run
 
 from .._barge_ins import BargeIns
 from .._transport import Transport

@@ -22,9 +22,9 @@ from urllib.parse import quote
 
 import structlog
 
-from .._error_text import where_in_app
 from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
+from ..error_text import where_in_app
 from ..server import Limits, Server, UnguardedError, run
 from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions

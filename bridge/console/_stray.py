@@ -15,8 +15,8 @@ import structlog
 import trio
 from structlog.typing import EventDict, WrappedLogger
 
-from .._error_text import detail
 from ..cli._logs import LogLevel, configure_logs
+from ..error_text import detail
 from ._cells import clean, one_line
 from ._lines import Line
 

@@ -1,10 +1,19 @@
 """Control over the work of a call: verbs, states, receipts, and the tools that run."""
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
+from ._background import BackgroundTurn
+from ._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
+from ._questions import Answer
 from ._steps import Step, StepList, StepState, StepView
 from ._work import StillRunning, Work, WorkRoom
 
 __all__ = [
+    "ActiveClock",
+    "Answer",
+    "BackgroundTurn",
+    "CapReachedError",
+    "Caps",
+    "Meter",
     "PolicyKind",
     "STRENGTH",
     "Step",
@@ -18,4 +27,5 @@ __all__ = [
     "Verb",
     "Work",
     "WorkRoom",
+    "current_meter",
 ]

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 import structlog
 import trio
 
-from bargein.routes import BargeinError, Run
-from bargein.routes._run import Clock
+from bargein.routes import BargeinError, Clock, Run
 
 from ..events import CapWarning
 
@@ -125,7 +124,7 @@ class ActiveClock(Clock):
         if run is not None:
             if run.is_paused:
                 self._since_s = None
-            run._clocks.append(self)
+            run.add_clock(self)
 
     @property
     def elapsed_s(self) -> float:
@@ -147,8 +146,8 @@ class ActiveClock(Clock):
 
     def close(self) -> None:
         """Count on, whatever becomes of the run."""
-        if self.run is not None and self in self.run._clocks:
-            self.run._clocks.remove(self)
+        if self.run is not None:
+            self.run.remove_clock(self)
             if self._since_s is None:
                 self.go_on()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from bargein.routes import BargeinError
-from bargein.routes._errors import SafeText
+from bargein.routes import BargeinError, SafeText
 
 
 class RehearsalExtraError(SafeText, BargeinError, ImportError):

@@ -15,7 +15,7 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from .._watchdog import watch_loop
 from ..websocket import Connection, Data, HttpRequest, accept, check_all

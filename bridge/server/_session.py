@@ -15,7 +15,7 @@ import structlog
 import trio
 from structlog.contextvars import bound_contextvars
 
-from bargein.routes._contain import as_error, contain
+from bargein.routes.containment import as_error, contain
 
 from ..conversations import ConversationBusyError
 from ..websocket import Data

@@ -20,7 +20,7 @@ import structlog
 import trio
 
 from bargein.routes import Message
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ..answers._answer import FixedText
 from ..events import AgentAudio, PermissionAnswered, PermissionRequested, UserAudio
@@ -28,8 +28,7 @@ from ._compact import compact, without_words
 from ._watch_messages import Seen, Watch, Watching, WatchLevel
 
 if TYPE_CHECKING:
-    from bargein.routes._outcome import Verdict
-    from bargein.routes._runtime import RouteRuntime
+    from bargein.routes import RouteRuntime, Verdict
 
     from .. import Call
 

@@ -12,7 +12,7 @@ import structlog.testing
 import trio
 import trio.testing
 
-from bargein.routes._alarm_clock import AlarmClock
+from bargein.routes import start_alarm_clock
 
 from .._app import Answer, App
 from ..history._history import AgentEntry
@@ -85,7 +85,7 @@ class Attempt:
         self.turns_cut += len(caller.call.history.interruptions) - before
 
     async def _main(self, recorder: Recorder) -> None:
-        AlarmClock.of_run()  # its task is there for all calls, and outlives them
+        start_alarm_clock()  # its task is there for all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
         # What fails only because of an interrupt is a law's to tell, with its point.

@@ -13,7 +13,6 @@ import trio
 import trio.testing
 
 from bargein.routes import Message, Run
-from bargein.routes._stages import Broadcast
 
 from .._app import Answer, App
 from .._call import Call
@@ -272,8 +271,7 @@ class Caller:
     def _answering(self) -> Iterator[Run]:
         """Yield the runs that may yet give the caller something to hear."""
         for route in self.call.router.routes:
-            broadcasts = any(isinstance(stage, Broadcast) for stage in route.route.stages)
-            if broadcasts and self.call.has_floor(route.source):
+            if route.route.broadcasts and self.call.has_floor(route.source):
                 yield from (run for run in route.runs if run.is_running)
 
 

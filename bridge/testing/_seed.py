@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 import trio.testing
 from trio._core import _run as _scheduler
 
-from bargein.routes._alarm_clock import AlarmClock
+from bargein.routes import start_alarm_clock
 
 from ._places import repeatable
 
@@ -54,7 +54,7 @@ async def seeded(seed: int | None) -> AsyncIterator[None]:
     used.append(seed)
     _open += 1
     try:
-        AlarmClock.of_run()  # the first call of a run begins its task; so it is there for each
+        start_alarm_clock()  # the first call of a run begins its task; so it is there for each
         # Whoever is in the first batch takes part in the shuffle: let it be this task alone.
         await trio.testing.wait_all_tasks_blocked()
         with repeatable(seed):

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._capture import Captured, OnOutput, Stream
 from ._errors import ChildError, EngineLoadError, JobError, PoolClosedError, ProcessLostError

@@ -38,7 +38,7 @@ from bargein.bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._classifier_schedule import Looks
 from ._protocols import (

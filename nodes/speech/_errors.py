@@ -12,8 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from bargein.routes import BargeinError
-from bargein.routes._errors import SafeText
+from bargein.routes import BargeinError, SafeText
 
 
 class SpeechError(BargeinError):

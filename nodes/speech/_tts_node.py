@@ -23,7 +23,7 @@ from bargein.bridge.events import (
     LogMetric,
     UserStoppedSpeaking,
 )
-from bargein.routes._closing import closing
+from bargein.routes.containment import closing
 
 from ._clauses import ClauseSplitter
 from ._errors import SpeechEngineError

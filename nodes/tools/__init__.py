@@ -1,6 +1,6 @@
 """Tools that a model can call: what an interrupt means to each is declared, and kept."""
 
-from bargein.bridge.control._questions import Answer as Answer
+from bargein.bridge.control import Answer as Answer
 
 from ._context import ToolContext as ToolContext
 from ._context import commit as commit

@@ -14,7 +14,7 @@ import trio
 
 from bargein.bridge.control import ToolOutcome
 from bargein.routes import InterruptToken, Run
-from bargein.routes._contain import CONTAINED, contain
+from bargein.routes.containment import CONTAINED, contain
 
 from ._commit import CommitState
 from ._schema import as_text

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 import trio
 
-from bargein.bridge.control import ToolOutcome
-from bargein.bridge.control._questions import Answer
+from bargein.bridge.control import Answer, ToolOutcome
 from bargein.bridge.events import (
     AgentResponse,
     Button,

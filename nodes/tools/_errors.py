@@ -7,8 +7,7 @@ CommitOverrunError            a commit section was not over at its deadline
 
 from __future__ import annotations
 
-from bargein.routes import BargeinError
-from bargein.routes._errors import SafeText
+from bargein.routes import BargeinError, SafeText
 
 
 class ToolDefinitionError(SafeText, BargeinError, TypeError):

@@ -8,8 +8,7 @@ McpError
 
 from __future__ import annotations
 
-from bargein.routes import BargeinError
-from bargein.routes._errors import SafeText
+from bargein.routes import BargeinError, SafeText
 
 
 class McpError(BargeinError):

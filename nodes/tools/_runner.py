@@ -12,7 +12,7 @@ import structlog
 
 from bargein.bridge.events import ToolCall
 from bargein.routes import Run
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._context import ToolContext
 from ._errors import BadArgumentsError, ToolDefinitionError

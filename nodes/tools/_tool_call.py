@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 import trio
 
-from bargein.bridge._error_text import detail
-from bargein.bridge.control import PolicyKind, StillRunning, ToolOutcome, Verb
-from bargein.bridge.control._caps import CapReachedError
+from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, ToolOutcome, Verb
+from bargein.bridge.error_text import detail
 from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._body import Body
 from ._context import ToolContext

@@ -12,7 +12,7 @@ import structlog
 
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
 from bargein.routes import Event
-from bargein.routes._contain import CONTAINED
+from bargein.routes.containment import CONTAINED
 
 from ._settings import TurnSettings
 from ._types import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bargein.routes import BargeinError
-from bargein.routes._errors import SafeText
+from bargein.routes import BargeinError, SafeText
 
 
 class WeightsError(SafeText, BargeinError):

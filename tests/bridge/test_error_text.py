@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from bargein import Call, Event, Message
-from bargein.bridge._error_text import detail, headline
+from bargein.bridge.error_text import detail, headline
 from bargein.events import AgentError, AgentResponse, DTMFInput, ToolCall, ToolResult
 from bargein.llm import ChatModelError
 from bargein.speech import SpeechExtraError

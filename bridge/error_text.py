@@ -14,6 +14,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+__all__ = ["ON_TRIO", "detail", "explain", "headline", "is_of_app", "safe_text", "where_in_app"]
+
 ON_TRIO = (
     "bargein runs on trio, not on asyncio: write trio.sleep() for asyncio.sleep(), "
     "trio.to_thread.run_sync() for asyncio.to_thread(), trio.open_nursery() for gather() and "
