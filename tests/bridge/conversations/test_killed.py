@@ -31,6 +31,7 @@ CHILD = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 import pytest
+import structlog
 import trio
 from bargein import App
 from bargein.events import *
@@ -69,6 +70,7 @@ async def answer(call):
 
 
 async def main():
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     app = App(answer, threads=SqliteConversations(sys.argv[2]))
     async with app.open_call(Line(), thread="a") as call:
         os.write(1, b"ready\\n")
