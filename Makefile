@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 # what makes publishing cheap).
 ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
-.PHONY: demo test oldest proofs processors nightly talk lint bench eval models wheel clean
+.PHONY: demo test oldest pythons proofs processors nightly talk lint bench eval models wheel clean
 
 # CALLER=piper lets another voice ring, which pauses in mid-sentence.
 CALLER ?= espeak
@@ -48,6 +48,10 @@ oldest: $(VENV)/dev-installed
 	PYTHONPATH=$(CURDIR)/build/oldest $(BIN)/python -m pytest tests/bridge/websocket \
 	    tests/bridge/server tests/bridge/test_client.py -m "not proof" -n 2 --dist loadfile
 
+# The core on the oldest and the newest Python that this machine has.
+pythons: $(VENV)/dev-installed
+	$(BIN)/python -m tests.pythons
+
 lint: $(VENV)/dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -74,12 +78,13 @@ eval: $(VENV)/dev-installed
 models: $(VENV)/demo-installed
 	$(BIN)/python -m bargein models --fetch
 
-# Builds the wheel, installs it alone into an environment of its own, and uses it in an empty folder.
+# Builds the wheel, installs it into an environment of its own, and uses it in an empty folder.  The
+# registry's package Routes lies beside it, which was once imported in its place.
 wheel: $(VENV)/dev-installed
 	rm -rf dist build/wheel-check
 	$(BIN)/python -m build --wheel --outdir dist . > /dev/null
 	$(PYTHON) -m venv build/wheel-check
-	build/wheel-check/bin/python -m pip install --quiet dist/*.whl
+	build/wheel-check/bin/python -m pip install --quiet dist/*.whl Routes
 	mkdir -p build/wheel-check/empty
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
 	build/wheel-check/bin/python -m pip install --quiet "$$(echo dist/*.whl)[testing]"
