@@ -20,7 +20,7 @@ import trio
 
 from bargein import History
 from bargein.bridge.conversations._records import to_record
-from bargein.bridge.history._entries import Entry
+from bargein.bridge.history import Entry
 from bargein.conversations import SqliteConversations
 from bargein.events import ToolCall, ToolResult
 

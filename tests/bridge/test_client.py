@@ -16,18 +16,24 @@ from bargein.bridge.server._handle_messages import (
     UseVerb,
 )
 from bargein.bridge.server._native import (
-    AgentFrame,
     CallerAudio,
-    Ended,
-    Hello,
-    Hold,
     PlaybackReport,
     ProtocolViolationError,
-    UtteranceEnd,
     decode_client,
     encode,
 )
-from bargein.client import Arrival, CallOverError, Clear, State, open_caller
+from bargein.client import (
+    AgentFrame,
+    Arrival,
+    CallOverError,
+    Clear,
+    Ended,
+    Hello,
+    Hold,
+    State,
+    UtteranceEnd,
+    open_caller,
+)
 from bargein.websocket import ConnectionClosedError, accept, using
 
 HELLO = Hello(call="c1", agent="a", audio=True)

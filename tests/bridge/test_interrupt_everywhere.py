@@ -14,7 +14,7 @@ import trio.testing
 
 from bargein import App, Call, Message
 from bargein.bridge.testing._laws import LAWS, Trial, agent_entries, heard_stays_heard
-from bargein.bridge.testing._points import Point, Survey, choose
+from bargein.bridge.testing._points import Survey, choose
 from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
@@ -28,7 +28,15 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.testing import Caller, Report, asks_on, barge_in, interrupt_everywhere, open_call
+from bargein.testing import (
+    Caller,
+    Point,
+    Report,
+    asks_on,
+    barge_in,
+    interrupt_everywhere,
+    open_call,
+)
 
 pytestmark = pytest.mark.proof
 

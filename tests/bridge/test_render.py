@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein import AgentEntry, InterruptionRecord, JobEntry, NoteEntry, ToolEntry, UserEntry
+from bargein.bridge.history import as_anthropic, as_chat, last_messages
 from bargein.bridge.history._prompt_texts import OUTCOME_WORDS
-from bargein.bridge.history._render import as_anthropic, as_chat, harmless, last_messages
+from bargein.bridge.history._render import harmless
 from bargein.control import VERBS
 from bargein.events import JobFinished, ToolCall, ToolResult
 from bargein.testing import anthropic_problems, chat_problems

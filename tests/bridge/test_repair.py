@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein import AgentEntry, InterruptionRecord, JobEntry, ToolEntry, ToolRecord, UserEntry
-from bargein.bridge._verbs import STRENGTH
-from bargein.bridge.history._render import as_anthropic, as_chat
+from bargein.bridge.history import as_anthropic, as_chat
 from bargein.bridge.history._repair import repair
-from bargein.control import VERBS
+from bargein.control import STRENGTH, VERBS
 from bargein.events import JobFinished, ToolCall, ToolResult
 from bargein.testing import anthropic_problems, chat_problems
 

@@ -6,8 +6,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from itertools import pairwise
 
-from bargein.nodes.speech._clauses import ClauseSplitter
-from bargein.speech import EspeakVoice, PiperVoice, SpeechPiece, TextToSpeech, resample
+from bargein.speech import (
+    ClauseSplitter,
+    EspeakVoice,
+    PiperVoice,
+    SpeechPiece,
+    TextToSpeech,
+    resample,
+)
 
 RATE_HZ = 16_000
 

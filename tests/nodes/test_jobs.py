@@ -7,8 +7,7 @@ import json
 import pytest
 import trio
 
-from bargein import ChatNode, open_agent
-from bargein.bridge.control._caps import Caps
+from bargein import Caps, ChatNode, open_agent
 from bargein.events import (
     AgentHandoff,
     AgentResponse,

@@ -4,9 +4,10 @@ import math
 
 import pytest
 
+from bargein import Receipt
 from bargein.bridge.console._commands import COMMANDS, as_message, read_command
 from bargein.bridge.console._receipts import _DONE, not_stopped_line, receipt_line
-from bargein.bridge.control._receipt import Receipt, Stopped
+from bargein.bridge.control._receipt import Stopped
 from bargein.control import VERBS, StillRunning
 
 

@@ -17,9 +17,8 @@ import trio.testing
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from bargein import AgentEntry, Call, ChatNode, ToolEntry, UserEntry
-from bargein.bridge._verbs import VERBS
-from bargein.bridge.control._caps import Caps
+from bargein import AgentEntry, Call, Caps, ChatNode, ToolEntry, UserEntry
+from bargein.control import VERBS
 from bargein.events import (
     AgentResponse,
     PermissionRequested,

@@ -7,15 +7,9 @@ import math
 import pytest
 import trio
 
-from bargein import current_run
-from bargein.bridge.control._caps import (
-    CAPS,
-    ActiveClock,
-    CapReachedError,
-    Caps,
-    Meter,
-    current_meter,
-)
+from bargein import CapReachedError, Caps, Meter, current_meter, current_run
+from bargein.bridge.control._caps import CAPS
+from bargein.control import ActiveClock
 from bargein.events import AgentResponse, CapWarning, UserStoppedSpeaking
 from bargein.testing import open_call
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from bargein import Handle, ReasoningNode, open_agent
-from bargein.bridge._verbs import VERBS
+from bargein.control import VERBS
 from bargein.events import (
     AgentResponse,
     InputReturned,
@@ -359,7 +359,8 @@ async def test_events_come_with_their_time_and_source(autojump_clock):
 
 async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
     """It gets a snapshot for what it missed, and never misses the end of a turn."""
-    from bargein.bridge.control._feed import FEED_LIMIT, Snapshot
+    from bargein import Snapshot
+    from bargein.bridge.control._feed import FEED_LIMIT
 
     class Flood(ReasoningNode):
         async def process_context(self, context: Any) -> AsyncIterator[Any]:

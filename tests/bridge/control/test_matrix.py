@@ -16,13 +16,14 @@ import trio
 import trio.testing
 
 from bargein import Call, ChatNode
-from bargein.bridge._verbs import VERBS, Verb
+from bargein.control import VERBS
 from bargein.events import (
     PermissionRequested,
     ToolResult,
     TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    Verb,
 )
 from bargein.llm import AnswerProgress, TextDelta, ToolCallRequest, Usage
 from bargein.testing import Caller, open_call

@@ -8,8 +8,7 @@ import pytest
 import trio
 
 from bargein import Call, Message
-from bargein.bridge._verbs import Verb
-from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking, Verb
 from bargein.testing import Caller, open_call
 
 NOTICE = "This call is recorded."

@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from bargein import Call, Message
-from bargein.bridge._verbs import STRENGTH, VERBS
 from bargein.bridge.control._states import STATES, TABLE, IllegalStepError, check_step, diagram
+from bargein.control import STRENGTH, VERBS
 from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
 from bargein.testing import open_call
 

@@ -18,10 +18,10 @@ from bargein.bridge.rehearsal._measure import (
     heard_of_turn,
 )
 from bargein.bridge.rehearsal._observer import Metric
-from bargein.bridge.rehearsal._recording import Recording, record
+from bargein.bridge.rehearsal._recording import record
 from bargein.bridge.rehearsal._sound import to_pcm
 from bargein.client import Arrival, Heard
-from bargein.rehearsal import Cut, Line, Said, agent_has_spoken
+from bargein.rehearsal import Cut, Line, Recording, Said, agent_has_spoken
 
 Tone = Callable[..., Any]
 

@@ -26,11 +26,11 @@ from bargein.bridge.rehearsal._colors import (
 from bargein.bridge.rehearsal._measure import Fence, Notes, find_cut
 from bargein.bridge.rehearsal._picture import LEAST_WIDTH, LEFT, RIGHT, draw
 from bargein.bridge.rehearsal._recording import record
-from bargein.bridge.rehearsal._result import Check
 from bargein.bridge.rehearsal._sound import to_pcm
 from bargein.client import Heard
 from bargein.rehearsal import (
     Aside,
+    Check,
     Decision,
     Held,
     Line,

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from bargein.bridge.rehearsal._recording import RATE_HZ, Recording, Span, record
+from bargein.bridge.rehearsal._recording import RATE_HZ, Span, record
 from bargein.bridge.rehearsal._sound import to_pcm
 from bargein.client import Heard
+from bargein.rehearsal import Recording
 
 Tone = Callable[..., Any]
 

@@ -6,7 +6,6 @@ import json
 from array import array
 from dataclasses import replace
 
-from bargein.bridge.rehearsal._recording import Recording
 from bargein.bridge.rehearsal._report import as_json, decision_in_words, parts_in_words
 from bargein.rehearsal import (
     Answer,
@@ -17,6 +16,7 @@ from bargein.rehearsal import (
     Held,
     Line,
     Parts,
+    Recording,
     Rehearsal,
     Said,
     agent_falls_silent,

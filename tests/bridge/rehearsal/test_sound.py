@@ -12,13 +12,13 @@ from bargein.bridge.rehearsal._sound import (
     AUDIBLE,
     first_audible,
     hiss,
-    joined,
     last_audible,
     loudest,
     resample,
     samples,
     to_pcm,
 )
+from bargein.rehearsal import joined
 
 
 def sine(hz: float, rate_hz: int, seconds: float = 1.0) -> array[int]:

@@ -4,9 +4,7 @@ import pytest
 import trio
 
 from bargein import App, Identity, Refusal
-from bargein.bridge.server._handle_messages import VerbReceipt
-from bargein.bridge.server._native import ErrorMessage
-from bargein.client import CallRefusedError
+from bargein.client import CallRefusedError, ErrorMessage, VerbReceipt
 from bargein.server import UnguardedError, open_server, sign_token
 
 SECRET = "a secret of thirty-two bytes or more"

@@ -10,11 +10,9 @@ import trio
 from bargein import App
 from bargein.bridge.server import _addresses as addresses_module
 from bargein.bridge.server._addresses import Addresses, key_of
-from bargein.bridge.server._metrics import Metrics
-from bargein.bridge.server._native import ErrorMessage
-from bargein.client import CallRefusedError, Transcript, open_caller
+from bargein.client import CallRefusedError, ErrorMessage, Transcript, open_caller
 from bargein.events import AgentResponse, UserAudio, UserTranscriptionReceived
-from bargein.server import Limits, open_server
+from bargein.server import Limits, Metrics, open_server
 
 FRAME = bytes(640)  # 20 ms
 

@@ -8,8 +8,7 @@ from websockets.http11 import Response
 
 from bargein.bridge.server._access import Access
 from bargein.bridge.server._http import SECURITY_HEADERS, Gate, call_request, is_loopback, load_page
-from bargein.bridge.server._metrics import Metrics
-from bargein.server import sign_token
+from bargein.server import Metrics, sign_token
 from bargein.websocket import HttpRequest
 
 SECRET = "a secret of thirty-two bytes or more"

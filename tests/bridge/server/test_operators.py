@@ -6,8 +6,8 @@ import pytest
 import trio
 
 from bargein import App, current_run
-from bargein.bridge.server._native import ErrorMessage, OtherEvent, encode
-from bargein.client import Seen, Spoken, open_caller
+from bargein.bridge.server._native import encode
+from bargein.client import ErrorMessage, OtherEvent, Seen, Spoken, open_caller
 from bargein.events import (
     AgentResponse,
     PermissionAnswered,

@@ -11,13 +11,14 @@ from structlog.testing import capture_logs
 from bargein import Call
 from bargein.bridge.server._greeting import Tokens
 from bargein.bridge.server._line_messages import Resume
-from bargein.bridge.server._native import Ended, TextInput, decode_server, encode
+from bargein.bridge.server._native import TextInput, decode_server, encode
 from bargein.bridge.server._session import STALLED_S
 from bargein.client import (
     AgentFrame,
     CallRefusedError,
     Clear,
     Cut,
+    Ended,
     ErrorMessage,
     OtherEvent,
     Resumed,

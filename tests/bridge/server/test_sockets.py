@@ -15,7 +15,6 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein import App, Call
-from bargein.bridge.server._handle_messages import VerbReceipt
 from bargein.client import (
     Clear,
     ErrorMessage,
@@ -24,6 +23,7 @@ from bargein.client import (
     Spoken,
     State,
     Transcript,
+    VerbReceipt,
     open_caller,
 )
 from bargein.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived

@@ -9,8 +9,7 @@ import pytest
 import structlog
 import trio
 
-from bargein.llm import TextDelta
-from bargein.nodes.llm._answer import Answer
+from bargein.llm import Answer, TextDelta
 
 
 class Source:

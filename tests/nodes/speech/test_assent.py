@@ -8,9 +8,16 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from bargein.nodes.speech._backchannel import LOOKED_AT, BackchannelDetector, features
-from bargein.nodes.speech._ear import ListeningSettings
-from bargein.speech import EspeakVoice, PiperVoice, SileroModel, SoundOfVoice, TextToSpeech
+from bargein.nodes.speech._backchannel import LOOKED_AT, features
+from bargein.speech import (
+    BackchannelDetector,
+    EspeakVoice,
+    ListeningSettings,
+    PiperVoice,
+    SileroModel,
+    SoundOfVoice,
+    TextToSpeech,
+)
 from bargein.user_turns import TurnSettings
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]

@@ -11,7 +11,7 @@ import trio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bargein.nodes.speech._clauses import ClauseSplitter, clauses
+from bargein.speech import ClauseSplitter, clauses
 
 TEXTS = st.text(st.sampled_from("ab .,!?\n\"'1。，「」Dr…—🙂é") | st.characters(codec="utf-8"))
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bargein.nodes.speech._echo import EchoDetector
-from bargein.speech import EspeakVoice, TextToSpeech
+from bargein.speech import EchoDetector, EspeakVoice, TextToSpeech
 
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
 Sound = NDArray[np.float64]

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import App
-from bargein.bridge.testing._caller import Caller, new_line
+from bargein.bridge.testing._caller import new_line
 from bargein.events import (
     AgentAudio,
     AgentError,
@@ -19,6 +19,7 @@ from bargein.events import (
 )
 from bargein.nodes.speech._tts_node import Mouth
 from bargein.speech import SpeechPiece
+from bargein.testing import Caller
 
 
 class SlowVoice:

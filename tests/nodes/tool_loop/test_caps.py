@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from bargein import ChatNode
-from bargein.bridge.control._caps import Caps
+from bargein import Caps, ChatNode
 from bargein.events import CapWarning, ToolCall, TurnEnded, UserStoppedSpeaking
 from bargein.llm import ToolCallRequest, Usage
 from bargein.testing import open_call

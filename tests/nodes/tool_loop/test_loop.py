@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from bargein import ChatNode, current_run
-from bargein.bridge.control._caps import CapReachedError, Caps
+from bargein import CapReachedError, Caps, ChatNode, current_run
 from bargein.events import (
     PermissionRequested,
     ToolCall,

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import trio
 
-from bargein import ChatNode
-from bargein.bridge.control._caps import Caps
+from bargein import Caps, ChatNode
 from bargein.events import (
     AgentResponse,
     ToolCall,

@@ -14,13 +14,19 @@ import trio
 from bargein import Call
 from bargein.events import ToolCall
 from bargein.nodes.tools import ToolRunner, _mcp_stdio
-from bargein.nodes.tools._errors import BadArgumentsError, ToolDefinitionError
-from bargein.nodes.tools._mcp import McpServer
-from bargein.nodes.tools._mcp_errors import McpExtraError, McpServerError, McpToolError
-from bargein.nodes.tools._policy import finish, shield
 from bargein.nodes.tools._prompt_texts import WORDS
-from bargein.nodes.tools._tool import Tool
 from bargein.testing import open_call
+from bargein.tools import (
+    BadArgumentsError,
+    McpExtraError,
+    McpServer,
+    McpServerError,
+    McpToolError,
+    Tool,
+    ToolDefinitionError,
+    finish,
+    shield,
+)
 
 pytestmark = pytest.mark.proof
 

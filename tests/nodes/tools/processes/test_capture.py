@@ -7,7 +7,8 @@ import os
 import pytest
 import trio
 
-from bargein.nodes.processes._capture import LONGEST_LINE, Excerpt, Lines, Tap
+from bargein.nodes.processes import Excerpt, Tap
+from bargein.nodes.processes._capture import LONGEST_LINE, Lines
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,15 @@ import pytest
 from pydantic import Field
 
 from bargein.events import ToolOutput
-from bargein.nodes.tools._processes import CommandTool, Ladder, command_tool
-from bargein.tools import BadArgumentsError, CommandError, ToolContext, ToolDefinitionError
+from bargein.nodes.processes import Ladder
+from bargein.tools import (
+    BadArgumentsError,
+    CommandError,
+    CommandTool,
+    ToolContext,
+    ToolDefinitionError,
+    command_tool,
+)
 
 FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
 SLOW = Ladder(int_s=20)

@@ -16,8 +16,8 @@ import trio
 from bargein import ChatNode, open_agent
 from bargein.events import ToolOutput
 from bargein.llm import ToolCallRequest, Usage
-from bargein.nodes.tools._processes import CommandTool, Ladder
-from bargein.tools import finish, shield
+from bargein.nodes.processes import Ladder
+from bargein.tools import CommandTool, finish, shield
 
 pytestmark = pytest.mark.proof
 

@@ -16,15 +16,15 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
+from bargein.nodes.processes import Ladder
 from bargein.nodes.tools._processes import (
-    Ladder,
     PythonWorker,
     WorkerCall,
     WorkerCallError,
     WorkerDiedError,
-    WorkerError,
     WorkerStartError,
 )
+from bargein.tools import WorkerError
 
 FAST = Ladder(int_s=0.4, term_s=0.3, kill_s=2.0)
 PATIENT = Ladder(int_s=20, term_s=5, kill_s=2)

@@ -1,0 +1,258 @@
+"""Tests come in by the doors that users have, so that a private file moves without its tests.
+
+A door is `bargein`, one of the modules in `bargein/`, or a package; public is what its ``__all__``
+names.  A module without an underscore inside a package is not public by that.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+INSIDE = {
+    "bridge/control/test_states.py": "each step of the table of states, one by one",
+    "bridge/playout/": "the playout's arithmetic: what is sent, heard and due, to the microsecond",
+    "nodes/user_turns/": "turn taking is one pure function of facts; hypothesis feeds it any order",
+    "test_control_page.py": "the diagram of the states in the docs is drawn from their table",
+}
+"""Pure cores that are tested from inside, for good, and why; a folder ends in a slash."""
+
+NOT_YET = {
+    "benchmarks/control.py",
+    "benchmarks/records.py",
+    "bridge/console/test_cells.py",
+    "bridge/console/test_commands.py",
+    "bridge/console/test_conversation.py",
+    "bridge/console/test_editor.py",
+    "bridge/console/test_keys.py",
+    "bridge/console/test_narrator.py",
+    "bridge/console/test_player.py",
+    "bridge/console/test_screen.py",
+    "bridge/console/test_stray.py",
+    "bridge/console/test_voice.py",
+    "bridge/control/test_caps.py",
+    "bridge/control/test_choices.py",
+    "bridge/control/test_control.py",
+    "bridge/control/test_handle.py",
+    "bridge/control/test_mistakes.py",
+    "bridge/control/test_permissions.py",
+    "bridge/conversations/test_killed.py",
+    "bridge/conversations/test_lock.py",
+    "bridge/conversations/test_lost_background.py",
+    "bridge/conversations/test_records.py",
+    "bridge/conversations/test_sqlite.py",
+    "bridge/page/fake_server.py",
+    "bridge/rehearsal/test_aside.py",
+    "bridge/rehearsal/test_caller.py",
+    "bridge/rehearsal/test_canvas.py",
+    "bridge/rehearsal/test_checks.py",
+    "bridge/rehearsal/test_closeup.py",
+    "bridge/rehearsal/test_cough.py",
+    "bridge/rehearsal/test_ear.py",
+    "bridge/rehearsal/test_extra.py",
+    "bridge/rehearsal/test_measure.py",
+    "bridge/rehearsal/test_microphone.py",
+    "bridge/rehearsal/test_observer.py",
+    "bridge/rehearsal/test_parts.py",
+    "bridge/rehearsal/test_picture.py",
+    "bridge/rehearsal/test_placing.py",
+    "bridge/rehearsal/test_recording.py",
+    "bridge/rehearsal/test_rehearse.py",
+    "bridge/rehearsal/test_report.py",
+    "bridge/rehearsal/test_result.py",
+    "bridge/rehearsal/test_sound.py",
+    "bridge/rehearsal/test_terminal.py",
+    "bridge/rehearsal/test_timeline.py",
+    "bridge/server/test_backlog.py",
+    "bridge/server/test_budgets.py",
+    "bridge/server/test_compact.py",
+    "bridge/server/test_http.py",
+    "bridge/server/test_limits.py",
+    "bridge/server/test_native.py",
+    "bridge/server/test_operators.py",
+    "bridge/server/test_proxies.py",
+    "bridge/server/test_remote.py",
+    "bridge/server/test_session.py",
+    "bridge/server/test_transport.py",
+    "bridge/server/test_watch.py",
+    "bridge/test_aloud.py",
+    "bridge/test_caller_line.py",
+    "bridge/test_cli.py",
+    "bridge/test_client.py",
+    "bridge/test_contained.py",
+    "bridge/test_due.py",
+    "bridge/test_error_text.py",
+    "bridge/test_heard.py",
+    "bridge/test_history.py",
+    "bridge/test_interrupt_everywhere.py",
+    "bridge/test_kept.py",
+    "bridge/test_last_word.py",
+    "bridge/test_ledger.py",
+    "bridge/test_logs.py",
+    "bridge/test_loudspeaker.py",
+    "bridge/test_random_conversations.py",
+    "bridge/test_render.py",
+    "bridge/test_repair.py",
+    "bridge/test_respeaking.py",
+    "bridge/test_simulated_voice.py",
+    "bridge/test_target.py",
+    "bridge/test_testing_seed.py",
+    "bridge/test_turns.py",
+    "bridge/test_watchdog.py",
+    "evaluation/__main__.py",
+    "evaluation/_found.py",
+    "evaluation/_rooms.py",
+    "evaluation/_rooms_cases.py",
+    "evaluation/_row.py",
+    "evaluation/_stage.py",
+    "evaluation/_talking.py",
+    "fuzzing.py",
+    "nodes/llm/test_assembler.py",
+    "nodes/llm/test_backoff.py",
+    "nodes/llm/test_local_stuck.py",
+    "nodes/llm/test_shared.py",
+    "nodes/llm/test_sse.py",
+    "nodes/speech/test_assent.py",
+    "nodes/speech/test_bpe.py",
+    "nodes/speech/test_child_espeak.py",
+    "nodes/speech/test_child_piper.py",
+    "nodes/speech/test_ear.py",
+    "nodes/speech/test_echo_path.py",
+    "nodes/speech/test_errors.py",
+    "nodes/speech/test_features.py",
+    "nodes/speech/test_hearing.py",
+    "nodes/speech/test_looks.py",
+    "nodes/speech/test_loudspeaker_and_ear.py",
+    "nodes/speech/test_mouth.py",
+    "nodes/speech/test_played.py",
+    "nodes/speech/test_stt.py",
+    "nodes/speech/test_threads.py",
+    "nodes/test_contained.py",
+    "nodes/test_speculation.py",
+    "nodes/tools/processes/test_capture.py",
+    "nodes/tools/processes/test_reference.py",
+    "nodes/tools/processes/test_run.py",
+    "nodes/tools/processes/test_session.py",
+    "nodes/tools/processes/test_worker.py",
+    "nodes/tools/running/test_permission.py",
+    "nodes/tools/running/test_policies.py",
+    "nodes/tools/running/test_running.py",
+    "nodes/tools/test_body.py",
+    "nodes/tools/test_interrupts.py",
+    "nodes/tools/test_limits.py",
+    "nodes/tools/test_mcp.py",
+    "nodes/tools/test_mcp_content.py",
+    "nodes/tools/test_outcome.py",
+    "nodes/tools/test_policy.py",
+    "nodes/tools/test_schema.py",
+    "nodes/tools/test_thread.py",
+    "nodes/tools/test_words.py",
+    "nodes/weights/test_background.py",
+    "routes/test_alarm_clock.py",
+    "routes/test_alarms.py",
+    "routes/test_calls.py",
+    "routes/test_events.py",
+    "routes/test_match.py",
+    "routes/test_router.py",
+    "routes/test_sinks.py",
+    "routes/test_stages.py",
+    "routes/test_values.py",
+    "test_docs.py",
+    "test_evaluation.py",
+    "test_soak.py",
+    "training/assent.py",
+}
+"""Files that still look behind a door.  This list only shrinks: write new tests through a door."""
+
+
+def private_imports(source: str) -> Iterator[str]:
+    """Yield what a file imports of ours that no ``__all__`` of a door names."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if is_ours(one.name, None))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for one in node.names:
+                if is_ours(node.module, one.name):
+                    yield f"{node.module}.{one.name}"
+
+
+def is_ours(module: str, name: str | None) -> bool:
+    """Whether this is an import of ours that is not public."""
+    if module.partition(".")[0] != "bargein":
+        return False
+    if name is None:
+        return not is_door(module)
+    return not (is_door(module) and is_named(module, name)) and not is_door(f"{module}.{name}")
+
+
+def is_door(module: str) -> bool:
+    """Whether a module is one that users import from."""
+    if any(part.startswith("_") for part in module.split(".")):
+        return False
+    try:
+        loaded = import_module(module)
+    except ModuleNotFoundError:  # a name of a module, and no module
+        return False
+    at_the_top = module.count(".") < 2
+    return hasattr(loaded, "__all__") and (at_the_top or hasattr(loaded, "__path__"))
+
+
+def is_named(module: str, name: str) -> bool:
+    return name in import_module(module).__all__
+
+
+def found() -> dict[str, list[str]]:
+    """Return the files that import what is private, and what that is."""
+    files = {
+        path.relative_to(TESTS).as_posix(): list(private_imports(path.read_text("utf-8")))
+        for path in sorted(TESTS.rglob("*.py"))
+    }
+    return {file: names for file, names in files.items() if names}
+
+
+def is_inside(file: str) -> bool:
+    return any(is_of(file, entry) for entry in INSIDE)
+
+
+def is_of(file: str, entry: str) -> bool:
+    return file.startswith(entry) if entry.endswith("/") else file == entry
+
+
+def test_tests_come_in_by_the_doors_of_users():
+    """No test imports a private name, but those of a pure core and those of a list that shrinks."""
+    wrong = {file: names for file, names in found().items() if not is_inside(file)}
+    new = {file: names for file, names in wrong.items() if file not in NOT_YET}
+    assert not new, "import these from a module of bargein/ or a package that names them in __all__"
+    assert not NOT_YET - wrong.keys(), "take these off the list: they are clean, or gone"
+
+
+def test_what_is_tested_from_inside_is_there():
+    """Each entry of the list of pure cores stands for tests that do look inside."""
+    files = found()
+    assert all(any(is_of(file, entry) for file in files) for entry in INSIDE)
+
+
+def test_a_private_import_is_found_in_each_way_of_writing_it():
+    """A private module, a private name, and a name that no ``__all__`` has; public ones are not."""
+    assert list(
+        private_imports(
+            "from bargein.bridge.control._caps import Caps\n"
+            "from bargein.bridge import _call, App\n"
+            "import bargein.routes._run\n"
+            "from bargein.bridge.error_text import headline\n"
+            "from bargein.routes import events_of\n"
+            "from bargein import events, routes, App\n"
+            "from bargein.bridge import history\n"
+            "import bargein.testing, trio\n"
+        )
+    ) == [
+        "bargein.bridge.control._caps.Caps",
+        "bargein.bridge._call",
+        "bargein.routes._run",
+        "bargein.bridge.error_text.headline",
+        "bargein.routes.events_of",
+    ]
