@@ -16,7 +16,8 @@ The rules, in the order in which they are tried; the first that knows an answer 
 8. ``min_words``: enough other words are one; fewer are kept for later.
 9. ``words``: a sound without words was none.
 10. ``hint``: what the sound itself tells is enough to let the agent go on for now.
-11. ``min_duration_s``: a voice that lasts is an interruption before any word is known.
+11. ``min_duration_s``, ``acknowledgement_lasts_s``: a voice that lasts is an interruption before
+   any word is known.
 12. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
     for now.
 
@@ -192,7 +193,9 @@ def _words_a_second(sound: Sound) -> float:
 
 def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
-    values = {"words": words, "min_words": settings.min_words}
+    values: dict[str, int | float] = {"words": words, "min_words": settings.min_words}
+    if sound.confidence is not None:
+        values["confidence"] = round(sound.confidence, 3)
     if not sound.words_known and settings.phrases.may_become_acknowledgement(sound.text):
         return None
     if words and words >= settings.min_words:
@@ -221,11 +224,12 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 def _duration(sound: Sound, settings: TurnSettings) -> Verdict | None:
     """A voice that lasts; sound alone does not count at first, nor if it seems to be none."""
-    limit_s = duration_that_counts(sound, settings)
-    if limit_s is None or not sound.lasts(limit_s) or _warms_for_s(sound, settings) > CLOSE_S:
+    found = duration_that_counts(sound, settings)
+    if found is None or not sound.lasts(found[1]) or _warms_for_s(sound, settings) > CLOSE_S:
         return None
-    values = {"voiced_s": round(sound.voiced_s, 3), "min_duration_s": limit_s}
-    return Verdict("interruption", "min_duration_s", values)
+    rule, limit_s = found
+    values = {"voiced_s": round(sound.voiced_s, 3), rule: limit_s}
+    return Verdict("interruption", rule, values)
 
 
 def _warms_for_s(sound: Sound, settings: TurnSettings) -> float:
@@ -235,23 +239,24 @@ def _warms_for_s(sound: Sound, settings: TurnSettings) -> float:
     return sound.agent.first_sound_s + settings.echo_warm_up_s - (sound.now_s - sound.silent_s)
 
 
-def duration_that_counts(sound: Sound, settings: TurnSettings) -> float | None:
-    """Return for how long this sound has to last to be an interruption; None for never.
+def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, float] | None:
+    """Return the setting that says for how long this sound has to last, and how long; None: never.
 
     Args:
         sound: What was heard so far.
         settings: As they are at this moment.
     """
-    limit_s = settings.min_duration_s
-    if limit_s is None:
+    least_s = settings.min_duration_s
+    if least_s is None:
         return None
     unlike_speech = any(sound.seems(kind, settings.hint_above) for kind in ("noise", "echo"))
     if unlike_speech and not sound.text:
         return None
     assent = sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
-    if assent or settings.phrases.is_acknowledgement(sound.text):
-        return max(limit_s, settings.acknowledgement_lasts_s)
-    return limit_s
+    assent = assent or settings.phrases.is_acknowledgement(sound.text)
+    if assent and settings.acknowledgement_lasts_s > least_s:
+        return "acknowledgement_lasts_s", settings.acknowledgement_lasts_s
+    return "min_duration_s", least_s
 
 
 def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -324,9 +329,9 @@ def is_surely_speech(hint: Hint | None) -> bool:
 def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
     """In how many seconds a rule that knows nothing yet may know something."""
     looks = []
-    limit_s = duration_that_counts(sound, settings)
-    if sound.is_voiced and limit_s is not None:
-        looks.append(max(limit_s - sound.voiced_s, _warms_for_s(sound, settings)))
+    counts = duration_that_counts(sound, settings)
+    if sound.is_voiced and counts is not None:
+        looks.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
     if not sound.is_voiced:
         looks.append(timeout(sound.hint, sound.voiced_s, settings)[1] - sound.silent_s)
     if _short_hold(sound, settings):

@@ -27,9 +27,11 @@ class TurnSettings:
 
     # --- what interrupts -----------------------------------------------------------------------
 
-    min_duration_s: float | None = 0.5
+    min_duration_s: float | None = 0.8
     """A voice that lasts this long interrupts before any word is known; None: only words do.  Most
-    acknowledgements are shorter, and most of what is meant to interrupt is longer."""
+    acknowledgements are shorter, and many laughs and coughs; what is meant to interrupt is longer.
+    The agent is held meanwhile, so that the caller notices no wait, and words that are known
+    interrupt at once."""
     acknowledgement_lasts_s: float = 0.9
     """As `min_duration_s`, for a sound that seems to be an acknowledgement: a slow "mm-hmm" takes
     up to 0.75 s in the voices we measured."""

@@ -38,11 +38,14 @@ def says(text: str, *, final: bool = True, segment: int = 0) -> VoiceWords:
 
 
 def at_once(settings: TurnSettings | None = None) -> TurnSettings:
-    """Settings by which what sounds complete ends in the step in which its words are known.
+    """Settings by which nothing is waited for that most tests are not about.
 
-    The default waits a little; that is tested where the end of a turn is.
+    What sounds complete ends in the step in which its words are known, and any voice that lasts
+    for half a second interrupts; what the defaults wait for is tested by itself.
     """
     settings = settings or TurnSettings()
+    if settings.min_duration_s == TurnSettings().min_duration_s:
+        settings = settings.but({"min_duration_s": 0.5})
     if settings.endpointing != ModelEndpointing():
         return settings
     quick = ModelEndpointing(

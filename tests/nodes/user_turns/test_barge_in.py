@@ -12,9 +12,12 @@ AGENT = AgentView(is_audible=True, is_at_work=True, first_sound_s=-100.0, state=
 SAYING = "your parcel left the warehouse on monday"
 
 
+HALF_A_SECOND = TurnSettings(min_duration_s=0.5)
+
+
 def judged(settings=None, **known):
     known = {"now_s": 10.0, "agent": AGENT, "saying": SAYING, **known}
-    return HoldThenDecide().judge(Sound(**known), settings or TurnSettings())
+    return HoldThenDecide().judge(Sound(**known), settings or HALF_A_SECOND)
 
 
 def over(text, **known):
@@ -54,7 +57,7 @@ def over(text, **known):
         ({"text": "could"}, "interruption", "min_words", True),
         ({"text": "okay"}, "acknowledgement", "acknowledgements", False),
         ({"text": "okay", "voiced_s": 0.8}, "acknowledgement", "acknowledgements", False),
-        ({"text": "okay", "voiced_s": 0.9}, "interruption", "min_duration_s", True),
+        ({"text": "okay", "voiced_s": 0.9}, "interruption", "acknowledgement_lasts_s", True),
         ({"text": "okay stop"}, "interruption", "interruption_phrases", True),
         ({"text": "parcel left the warehouse"}, "echo", "echo_similarity", False),
         (
@@ -72,7 +75,7 @@ def over(text, **known):
         (
             {"hint": Hint("acknowledgement", 0.7), "voiced_s": 0.9},
             "interruption",
-            "min_duration_s",
+            "acknowledgement_lasts_s",
             True,
         ),
         (
@@ -115,9 +118,41 @@ def test_a_long_timeout_is_no_shorter_for_speech():
     assert judged(patient, silent_s=1.0, **stopped).rule == "false_interruption_timeout_s"
 
 
+@pytest.mark.parametrize(
+    ("known", "limit_s", "rule"),
+    [
+        ({}, 0.8, "min_duration_s"),
+        ({"hint": Hint("speech", 0.9)}, 0.8, "min_duration_s"),
+        ({"hint": Hint("acknowledgement", 0.7)}, 0.9, "acknowledgement_lasts_s"),
+    ],
+)
+def test_a_voice_that_lasts_interrupts(known, limit_s, rule):
+    """A laugh lasts for half a second, too; the rule names the setting that counted."""
+    before = judged(TurnSettings(), voiced_s=limit_s - 0.01, **known)
+    assert before.decision != "interruption"
+    assert before.look_in_s == pytest.approx(0.01)
+    verdict = judged(TurnSettings(), voiced_s=limit_s, **known)
+    assert (verdict.decision, verdict.rule) == ("interruption", rule)
+    assert verdict.values == {"voiced_s": limit_s, rule: limit_s}
+
+
+def test_sure_words_do_not_wait_for_a_duration():
+    """Words that are known interrupt at once, and tell how sure they are."""
+    verdict = judged(TurnSettings(), text="a tea please", confidence=0.8, voiced_s=0.3)
+    assert (verdict.decision, verdict.rule) == ("interruption", "min_words")
+    assert verdict.values == {"words": 3, "min_words": 1, "confidence": 0.8}
+
+
+def test_assent_lasts_no_less_than_any_voice():
+    """Who lets a voice last for two seconds means it of assent, too."""
+    settings, hint = TurnSettings(min_duration_s=2.0), Hint("acknowledgement", 0.7)
+    assert judged(settings, voiced_s=1.99, hint=hint).decision == "acknowledgement"
+    assert judged(settings, voiced_s=2.0, hint=hint).rule == "min_duration_s"
+
+
 def test_words_are_no_noise():
     """A hint at noise does not count once there are words, however few."""
-    settings = TurnSettings(min_words=3)
+    settings = TurnSettings(min_words=3, min_duration_s=0.5)
     assert judged(settings, hint=Hint("noise", 0.9), text="with milk").decision == "undecided"
     last = judged(settings, hint=Hint("noise", 0.9), text="with milk", voiced_s=0.5)
     assert last.rule == "min_duration_s"

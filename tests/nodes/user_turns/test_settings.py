@@ -13,7 +13,7 @@ from bargein.user_turns import FixedEndpointing, TurnSettings
 def test_the_defaults_are_valid_and_frozen():
     """Defaults need no arguments, and do not change."""
     settings = TurnSettings()
-    assert (settings.min_duration_s, settings.min_words) == (0.5, 1)
+    assert (settings.min_duration_s, settings.min_words) == (0.8, 1)
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.min_words = 3
 
