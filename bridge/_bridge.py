@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from bargein.routes import Message, Overlap, Predicate, Route
+from bargein.routes import ChainStart, Message, Route
 
 if TYPE_CHECKING:
     from ._call import Call
 
+E = TypeVar("E")
+
 
 @final
-class Bridge:
+class Bridge(ChainStart):
     """Dispatches the events of a call to the routes of one node.
 
     Made by ``call.bridge(node)`` alone, since it is the node's place in that call.
@@ -51,51 +52,10 @@ class Bridge:
         self.is_agent = is_agent
         return self
 
-    def on(
-        self,
-        event: object,
-        *,
-        where: Predicate | None = None,
-        source: str | Iterable[str] | None = None,
-        overlap: Overlap = "queue",
-        limit: int | None = None,
-        linked: bool = False,
-        **filters: Any,
-    ) -> Route:
-        """Begin a chain.
+    def _begin(self, event: object, **options: Any) -> Route[Any]:
+        return self.call.router.on(event, name=self.name, **options)
 
-        Args:
-            event: An event class (and with it its subclasses), a list or tuple of them, an alias
-                or alias pattern (``"user.*"``), or a plain function over the message.
-            where: A further plain function of the message.
-            source: The names of publishers that are meant; ``None`` means all.  The caller's side
-                is ``"caller"``, a node has the name of its bridge.
-            overlap: What a trigger does while a run is active: ``queue`` waits, bounded and in
-                order; ``restart`` cuts the running one and takes its place; ``drop`` ignores the
-                trigger; ``concurrent`` runs beside it.
-            limit: With ``concurrent`` how many runs may be active at once; with ``queue`` how many
-                triggers may wait, 64 by default.
-            linked: Whether a run of this chain ends when the run that caused it is cut.
-            **filters: Field name to the value it must equal, or to a function of the value.
-
-        Returns:
-            The chain, to be written further.
-
-        Raises:
-            RouteDefinitionError: A wrong type, a duplicate, an unknown alias, field or option.
-        """
-        return self.call.router.on(
-            event,
-            name=self.name,
-            where=where,
-            source=source,
-            overlap=overlap,
-            limit=limit,
-            linked=linked,
-            **filters,
-        )
-
-    def publish(self, event: Any) -> Message:
+    def publish(self, event: E) -> Message[E]:
         """Publish an event as this bridge's, now; never waits.
 
         Args:

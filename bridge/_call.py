@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import structlog
 import trio
@@ -56,6 +56,8 @@ from .events import (
 from .history._history import History
 
 log = structlog.get_logger()
+
+E = TypeVar("E")
 
 PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
@@ -250,7 +252,7 @@ class Call:
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def publish(self, event: Any, *, source: str = "caller") -> Message:
+    def publish(self, event: E, *, source: str = "caller") -> Message[E]:
         """Hand an event to every route that is meant, in this step; never waits.
 
         Safe to call from any task of the call; from a thread use

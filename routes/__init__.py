@@ -4,6 +4,7 @@ if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
 from ._alarm_clock import start_alarm_clock as start_alarm_clock
+from ._chain_start import ChainStart as ChainStart
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
@@ -40,6 +41,7 @@ from ._token import InterruptToken as InterruptToken
 
 __all__ = [
     "BargeinError",
+    "ChainStart",
     "Clock",
     "CodeExitError",
     "Deadline",

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ._events import alias_of
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeVar as DefaultTypeVar
+
     from ._run import Run
 
+    E_co = DefaultTypeVar("E_co", covariant=True, default=Any)
+else:
+    E_co = TypeVar("E_co", covariant=True)
 
-class Message:
+
+class Message(Generic[E_co]):
     """An event with where and when it came from.
+
+    ``Message[OrderPlaced]`` is a message whose event is an ``OrderPlaced``, for a type checker;
+    plain ``Message`` may carry any event.
 
     Attributes:
         event: The event itself.
@@ -24,7 +35,7 @@ class Message:
     __slots__ = ("at_s", "event", "id", "run", "source")
 
     def __init__(
-        self, event: Any, source: str = "", id: int = 0, at_s: float = 0.0, run: Run | None = None
+        self, event: E_co, source: str = "", id: int = 0, at_s: float = 0.0, run: Run | None = None
     ) -> None:
         self.event = event
         self.source = source

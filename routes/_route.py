@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
+from ._chain_rules import ChainRules
+from ._chain_stages import ChainStages
+from ._chain_start import ChainStart
 from ._errors import RouteDefinitionError
 from ._match import Matcher, Predicate, matcher, written_options
-from ._rules import Gate, Interrupt, Overlap, Rule, an_interrupt
-from ._stages import (
-    Broadcast,
-    Map,
-    Stage,
-    Stream,
-    a_buffer,
-    a_filter,
-    a_map,
-    a_stream,
-    a_through,
-    a_timeout,
-)
+from ._rules import Gate, Interrupt, Overlap, Rule
+from ._stages import Broadcast, Map, Stage, Stream
+from ._types import T_co
 
 if TYPE_CHECKING:
     from ._router import Router
@@ -45,8 +38,11 @@ class Trigger:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Route:
+class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
     """A chain: what triggers it, what interrupts it, and what it does.
+
+    ``Route[str]`` is a chain whose last stage gives strings, for a type checker; a chain without
+    stages gives messages.
 
     Begin one with ``bridge.on()``.  Each step returns a new chain and puts it in the place of the
     one it was made from, so the chain as last written is the one that runs.  Two steps made from
@@ -59,169 +55,26 @@ class Route:
     rules: tuple[Rule, ...] = ()
     stages: tuple[Stage, ...] = ()
 
-    def interrupt_on(
-        self,
-        event: object,
-        *,
-        handler: Callable[..., Any] | None = None,
-        condition: Predicate | None = None,
-        source: str | Iterable[str] | None = None,
-        **filters: Any,
-    ) -> Route:
-        """Cut the runs of this chain in the very step in which an event is published.
-
-        Args:
-            event: An event class, a list or tuple of them, an alias pattern (``"user.*"``), or a
-                plain function over the message.
-            handler: Sync or async; takes nothing, the message, or the message and the
-                ``Interruption``.  It runs once for each run that was cut, after that run has
-                unwound and before the next one begins, and may take at most
-                ``Router.handler_s`` seconds.  It is not called when nothing was running.
-            condition: A plain function of the message that decides, in the same step, whether this
-                event interrupts; ``None`` always does.
-            source: The names of publishers that are meant; ``None`` means all.
-            **filters: Field name to the value it must equal, or to a function of the value.
-
-        Raises:
-            RouteDefinitionError: A wrong type, a duplicate, an unknown alias or field.
-        """
-        where = ".interrupt_on()"
-        matched = matcher(event, where, source=source, filters=filters)
-        self._refuse_second(Interrupt, matched, where)
-        options = written_options(filters, source)
-        rule = an_interrupt("interrupt_on", matched, options, handler, condition, suspends=False)
-        return self._with(rules=(*self.rules, rule))
-
-    def suspend_on(
-        self,
-        event: object,
-        *,
-        handler: Callable[..., Any] | None = None,
-        condition: Predicate | None = None,
-        **filters: Any,
-    ) -> Route:
-        """Cut the runs of this chain and keep it from triggering until a ``.resume_on()`` event.
-
-        Args:
-            event: As in ``interrupt_on()``.
-            handler: As in ``interrupt_on()``.
-            condition: As in ``interrupt_on()``.
-            **filters: As in ``interrupt_on()``.
-        """
-        where = ".suspend_on()"
-        matched = matcher(event, where, filters=filters)
-        self._refuse_second(Interrupt, matched, where)
-        options = written_options(filters, None)
-        rule = an_interrupt("suspend_on", matched, options, handler, condition, suspends=True)
-        return self._with(rules=(*self.rules, rule))
-
-    def pause_on(self, event: object, **filters: Any) -> Route:
-        """Hold the runs of this chain in place, at their next value, until a resuming event.
-
-        Args:
-            event: As in ``interrupt_on()``.
-            **filters: As in ``interrupt_on()``.
-        """
-        return self._gate("pause_on", event, filters, opens=False)
-
-    def resume_on(self, event: object, **filters: Any) -> Route:
-        """Let held runs go on where they stopped, and a suspended chain trigger again.
-
-        Args:
-            event: As in ``interrupt_on()``.
-            **filters: As in ``interrupt_on()``.
-        """
-        return self._gate("resume_on", event, filters, opens=True)
-
-    def map(self, fn: Callable[..., Any]) -> Route:
-        """Call a function, sync or async, and pass on what it gives.
-
-        Args:
-            fn: Takes the message in the first stage, else what the stage before gave.  ``None``
-                goes no further; what a generator yields goes on one by one.
-        """
-        return self._with(stages=(*self.stages, a_map(fn)))
-
-    def filter(self, fn: Callable[..., Any]) -> Route:
-        """Let a value pass only when a function of it, sync or async, is true.
-
-        Args:
-            fn: Takes the message in the first stage, else what the stage before gave.
-        """
-        return self._with(stages=(*self.stages, a_filter(fn)))
-
-    def stream(self, source: Callable[..., Any] | Iterable[Any] | object) -> Route:
-        """Pass on, one by one, what a generator yields.
-
-        Args:
-            source: A generator function, sync or async, or a function that returns an iterator, a
-                list or a single value; it is called for each trigger.  Or something that can be
-                iterated again and again, such as a list: each trigger gets all of it.
-
-        Raises:
-            RouteDefinitionError: It can be iterated only once, as ``node.generate()``, with
-                parentheses, can; or it takes more than one argument.
-        """
-        return self._with(stages=(*self.stages, a_stream(source)))
-
-    def through(self, fn: Callable[..., Any]) -> Route:
-        """Hand the stream of values to a function that gives another stream.
-
-        Args:
-            fn: Takes an async iterator and returns one, such as an async generator that joins
-                pieces of text to sentences.
-        """
-        return self._with(stages=(*self.stages, a_through(fn)))
-
-    def buffer(self, size: int) -> Route:
-        """Run the stages before this one and those after it at once.
-
-        Args:
-            size: How many values the stages before may be ahead, from 1.
-        """
-        return self._with(stages=(*self.stages, a_buffer(size)))
-
-    def timeout(self, limit_s: float) -> Route:
-        """Fail the run when the stages before this one do not give their next value in time.
-
-        Args:
-            limit_s: Seconds for each value, the first included.  Time in which a run is paused does
-                not count.
-        """
-        return self._with(stages=(*self.stages, a_timeout(limit_s)))
-
-    def broadcast(self) -> Route:
-        """Publish each value as an event to the routes and sinks of the call, and pass it on."""
-        return self._with(stages=(*self.stages, Broadcast()))
-
-    def on(self, event: object, **options: Any) -> Route:
-        """Begin the next chain of the same bridge.
-
-        Args:
-            event: As in ``bridge.on()``.
-            **options: As in ``bridge.on()``.
-        """
+    def _begin(self, event: object, **options: Any) -> Route[Any]:
+        """Begin the next chain of the same bridge."""
         return new_route(self.router, self.source, event, **options)
 
-    def _with(self, **changes: Any) -> Route:
-        route = replace(self, **changes)
+    def _add_rule(self, rule: Rule, where: str) -> Route[T_co]:
+        self._refuse_second(rule, where)
+        return self._instead(replace(self, rules=(*self.rules, rule)))
+
+    def _add_stage(self, stage: Stage) -> Route[Any]:
+        return self._instead(replace(self, stages=(*self.stages, stage)))
+
+    def _instead(self, route: Route[T_co]) -> Route[T_co]:
         self.router.put(route, instead_of=self)
         return route
 
-    def _gate(self, word: str, event: object, filters: Mapping[str, Any], *, opens: bool) -> Route:
-        matched = matcher(event, f".{word}()", filters=filters)
-        self._refuse_second(Gate, matched, f".{word}()", opens=opens)
-        written = ", ".join([str(matched), *written_options(filters, None)])
-        rule = Gate(matched, opens, f"{word}({written})")
-        return self._with(rules=(*self.rules, rule))
-
-    def _refuse_second(
-        self, kind: type[Rule], matched: Matcher, where: str, *, opens: bool | None = None
-    ) -> None:
+    def _refuse_second(self, new: Rule, where: str) -> None:
         for rule in self.rules:
-            same_kind = isinstance(rule, kind) and getattr(rule, "opens", None) == opens
-            if same_kind and not matched.checks and not rule.matcher.checks:
-                for spec in matched.specs:
+            same_kind = _kind(rule) == _kind(new)
+            if same_kind and not new.matcher.checks and not rule.matcher.checks:
+                for spec in new.matcher.specs:
                     if spec in rule.matcher.specs:
                         name = spec.__name__ if isinstance(spec, type) else repr(spec)
                         raise RouteDefinitionError(
@@ -318,6 +171,11 @@ def new_route(
     route = Route(router, from_source, trigger)
     router.put(route, instead_of=None)
     return route
+
+
+def _kind(rule: Rule) -> tuple[type[Rule], bool]:
+    """Return what two rules of one chain have in common that must not name the same event."""
+    return type(rule), isinstance(rule, Gate) and rule.opens
 
 
 def _default_limit(overlap: Overlap) -> float:

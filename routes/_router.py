@@ -34,6 +34,7 @@ from ._rules import Interrupt
 from ._run import Run, _current
 from ._runtime import RouteRuntime
 from ._sinks import SINK_LIMIT, QueuedSink
+from ._types import E
 from ._values import Shape, shape_of
 
 log = structlog.get_logger()
@@ -125,7 +126,7 @@ class Router:
 
     # --- declaring ----------------------------------------------------------------------------
 
-    def on(self, event: object, *, name: str = "", **options: Any) -> Route:
+    def on(self, event: object, *, name: str = "", **options: Any) -> Route[Any]:
         """Begin a chain; what it broadcasts carries `name` as its source.
 
         Args:
@@ -237,7 +238,7 @@ class Router:
 
     # --- publishing ---------------------------------------------------------------------------
 
-    def publish(self, event: Any, source: str = "", run: Run | None = None) -> Message:
+    def publish(self, event: E, source: str = "", run: Run | None = None) -> Message[E]:
         """Hand an event to every chain and sink that is meant, now.
 
         Never waits, and never raises for a fault of a chain, sink or listener.  After the router is

@@ -7,7 +7,7 @@ each word, so that everything downstream works as on a real call, in virtual tim
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -100,5 +100,7 @@ class _Mouth:
         return chars * self._ms_per_char / 1000
 
 
-def _one_by_one(events: list[object]) -> object:
+def _one_by_one(
+    events: list[AgentAudio | AgentAudioComplete],
+) -> Iterator[AgentAudio | AgentAudioComplete]:
     return iter(events)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import trio
 import trio.testing
@@ -25,6 +25,8 @@ from ..events import (
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ._errors import AgentErrors, ExpectErrors, single
 from ._seed import seeded
+
+E = TypeVar("E")
 
 CHARS_PER_S = 15.0
 """Speaking rate of both sides: 150 words a minute at 6 characters a word, the usual rate of
@@ -133,7 +135,7 @@ class Caller:
         """Every event that reached the caller's side so far, in order; none of them was stale."""
         return [Received(m.event, m.at_s - self._began_s, m.source) for m in self._line.messages]
 
-    def events(self, kind: type) -> list[Any]:
+    def events(self, kind: type[E]) -> list[E]:
         """Return the received events of one class.
 
         Args:
@@ -163,7 +165,7 @@ class Caller:
         """
         return tuple(self._line.errors.caught)
 
-    def publish(self, event: Any) -> Message:
+    def publish(self, event: E) -> Message[E]:
         """Publish an event as the caller's side, now.
 
         Args:
@@ -224,7 +226,7 @@ class Caller:
             return
         raise AssertionError(f"not reached within {within_s} s; heard so far: {self.heard!r}")
 
-    async def receives(self, kind: type, *, within_s: float = 60.0) -> Any:
+    async def receives(self, kind: type[E], *, within_s: float = 60.0) -> E:
         """Wait for an event of a class that has not been received yet, and return it.
 
         Args:

@@ -93,6 +93,7 @@ def cut_once(trial: Trial) -> Iterator[str]:
     """A turn has at most one interruption record, and exactly one end."""
     records = [record.turn for record in trial.caller.call.history.interruptions]
     yield from (f"turn {turn} has {n} records" for turn, n in _twice(records))
+    kind: type[AgentGenerationComplete | TurnEnded]
     for kind in (AgentGenerationComplete, TurnEnded):
         ends = [event.turn for event in trial.caller.events(kind)]
         yield from (f"turn {turn} has {n} {kind.__name__}" for turn, n in _twice(ends))

@@ -4,6 +4,7 @@ from typing import Literal
 
 import pytest
 import trio
+import trio.testing
 
 from bargein.routes import Event, InterruptToken, RouteDefinitionError, open_router
 
@@ -109,6 +110,21 @@ async def test_handlers_take_what_they_like(takes, is_async, autojump_clock):
             assert (told.phase, told.at_s, told.elapsed_s) == ("running", 1.5, 1.5)
             assert told.route == str(route)
             assert told.reason.startswith("interrupt_on(Stop, handler=")
+
+
+@pytest.mark.parametrize("event", [Stop, [Halt, Stop], "rl.st*", lambda m: m.event == Stop()])
+@pytest.mark.parametrize("rule", ["interrupt_on", "suspend_on"])
+async def test_the_handler_is_the_second_argument(rule, event, autojump_clock):
+    """What comes after the event is the handler, whatever the event is given as."""
+    told = []
+    async with open_router() as router:
+        chain = router.on(Go)
+        getattr(chain, rule)(event, lambda m: told.append(m.event)).stream(count)
+        router.publish(Go())
+        await trio.sleep(1.5)
+        router.publish(Stop())
+        await trio.testing.wait_all_tasks_blocked()
+    assert told == [Stop()]
 
 
 async def test_handlers_are_methods_too(autojump_clock):

@@ -1,0 +1,219 @@
+"""The steps of a chain that declare what cuts, holds or releases its runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, overload
+
+from ._match import matcher, written_options
+from ._rules import Gate, Rule, an_interrupt
+from ._types import T_co
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from ._match import Predicate
+    from ._route import Route
+    from ._types import E1, E2, E3, E4, AnyEvent, Condition, E, Handler
+
+
+class ChainRules(Generic[T_co]):
+    """Adds rules to a chain."""
+
+    __slots__ = ()
+
+    def _add_rule(self, rule: Rule, where: str) -> Route[T_co]:
+        raise NotImplementedError
+
+    @overload
+    def interrupt_on(
+        self,
+        event: type[E],
+        handler: Handler[E] | None = None,
+        *,
+        condition: Condition[E] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: tuple[type[E1], type[E2]],
+        handler: Handler[E1 | E2] | None = None,
+        *,
+        condition: Condition[E1 | E2] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: tuple[type[E1], type[E2], type[E3]],
+        handler: Handler[E1 | E2 | E3] | None = None,
+        *,
+        condition: Condition[E1 | E2 | E3] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: tuple[type[E1], type[E2], type[E3], type[E4]],
+        handler: Handler[E1 | E2 | E3 | E4] | None = None,
+        *,
+        condition: Condition[E1 | E2 | E3 | E4] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: Collection[type[E]],
+        handler: Handler[E] | None = None,
+        *,
+        condition: Condition[E] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: AnyEvent,
+        handler: Handler[Any] | None = None,
+        *,
+        condition: Condition[Any] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    def interrupt_on(
+        self,
+        event: object,
+        handler: Callable[..., Any] | None = None,
+        *,
+        condition: Predicate | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]:
+        """Cut the runs of this chain in the very step in which an event is published.
+
+        Args:
+            event: An event class, a list or tuple of them, an alias pattern (``"user.*"``), or a
+                plain function over the message.
+            handler: Sync or async; takes nothing, the message, or the message and the
+                ``Interruption``.  It runs once for each run that was cut, after that run has
+                unwound and before the next one begins, and may take at most
+                ``Router.handler_s`` seconds.  It is not called when nothing was running.  Where
+                something else cuts the run, the message is of that, or ``None``.
+            condition: A plain function of the message that decides, in the same step, whether this
+                event interrupts; ``None`` always does.
+            source: The names of publishers that are meant; ``None`` means all.
+            **filters: Field name to the value it must equal, or to a function of the value.
+
+        Raises:
+            RouteDefinitionError: A wrong type, a duplicate, an unknown alias or field.
+        """
+        where = ".interrupt_on()"
+        matched = matcher(event, where, source=source, filters=filters)
+        options = written_options(filters, source)
+        rule = an_interrupt("interrupt_on", matched, options, handler, condition, suspends=False)
+        return self._add_rule(rule, where)
+
+    @overload
+    def suspend_on(
+        self,
+        event: type[E],
+        handler: Handler[E] | None = None,
+        *,
+        condition: Condition[E] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def suspend_on(
+        self,
+        event: tuple[type[E1], type[E2]],
+        handler: Handler[E1 | E2] | None = None,
+        *,
+        condition: Condition[E1 | E2] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def suspend_on(
+        self,
+        event: tuple[type[E1], type[E2], type[E3]],
+        handler: Handler[E1 | E2 | E3] | None = None,
+        *,
+        condition: Condition[E1 | E2 | E3] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def suspend_on(
+        self,
+        event: tuple[type[E1], type[E2], type[E3], type[E4]],
+        handler: Handler[E1 | E2 | E3 | E4] | None = None,
+        *,
+        condition: Condition[E1 | E2 | E3 | E4] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def suspend_on(
+        self,
+        event: Collection[type[E]],
+        handler: Handler[E] | None = None,
+        *,
+        condition: Condition[E] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    @overload
+    def suspend_on(
+        self,
+        event: AnyEvent,
+        handler: Handler[Any] | None = None,
+        *,
+        condition: Condition[Any] | None = None,
+        **filters: Any,
+    ) -> Route[T_co]: ...
+    def suspend_on(
+        self,
+        event: object,
+        handler: Callable[..., Any] | None = None,
+        *,
+        condition: Predicate | None = None,
+        **filters: Any,
+    ) -> Route[T_co]:
+        """Cut the runs of this chain and keep it from triggering until a ``.resume_on()`` event.
+
+        Args:
+            event: As in ``interrupt_on()``.
+            handler: As in ``interrupt_on()``.
+            condition: As in ``interrupt_on()``.
+            **filters: As in ``interrupt_on()``.
+        """
+        where = ".suspend_on()"
+        matched = matcher(event, where, filters=filters)
+        options = written_options(filters, None)
+        rule = an_interrupt("suspend_on", matched, options, handler, condition, suspends=True)
+        return self._add_rule(rule, where)
+
+    def pause_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Route[T_co]:
+        """Hold the runs of this chain in place, at their next value, until a resuming event.
+
+        Args:
+            event: As in ``interrupt_on()``.
+            **filters: As in ``interrupt_on()``.
+        """
+        return self._add_gate("pause_on", event, filters, opens=False)
+
+    def resume_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Route[T_co]:
+        """Let held runs go on where they stopped, and a suspended chain trigger again.
+
+        Args:
+            event: As in ``interrupt_on()``.
+            **filters: As in ``interrupt_on()``.
+        """
+        return self._add_gate("resume_on", event, filters, opens=True)
+
+    def _add_gate(
+        self, word: str, event: object, filters: Mapping[str, Any], *, opens: bool
+    ) -> Route[T_co]:
+        matched = matcher(event, f".{word}()", filters=filters)
+        written = ", ".join([str(matched), *written_options(filters, None)])
+        return self._add_rule(Gate(matched, opens, f"{word}({written})"), f".{word}()")

@@ -1,0 +1,119 @@
+"""Where chains begin: ``on()``, which a bridge and a chain have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from ._message import Message
+    from ._route import Route
+    from ._rules import Overlap
+    from ._types import E1, E2, E3, E4, AnyEvent, Condition, E
+
+
+class ChainStart:
+    """Begins chains; the type of a chain follows from the events that it begins with."""
+
+    __slots__ = ()
+
+    def _begin(self, event: object, **options: Any) -> Route[Any]:
+        raise NotImplementedError
+
+    @overload
+    def on(
+        self,
+        event: type[E],
+        *,
+        where: Condition[E] | None = None,
+        source: str | Iterable[str] | None = None,
+        overlap: Overlap = "queue",
+        limit: int | None = None,
+        linked: bool = False,
+        **filters: Any,
+    ) -> Route[Message[E]]: ...
+    @overload
+    def on(
+        self,
+        event: tuple[type[E1], type[E2]],
+        *,
+        where: Condition[E1 | E2] | None = None,
+        source: str | Iterable[str] | None = None,
+        overlap: Overlap = "queue",
+        limit: int | None = None,
+        linked: bool = False,
+        **filters: Any,
+    ) -> Route[Message[E1 | E2]]: ...
+    @overload
+    def on(
+        self,
+        event: tuple[type[E1], type[E2], type[E3]],
+        *,
+        where: Condition[E1 | E2 | E3] | None = None,
+        source: str | Iterable[str] | None = None,
+        overlap: Overlap = "queue",
+        limit: int | None = None,
+        linked: bool = False,
+        **filters: Any,
+    ) -> Route[Message[E1 | E2 | E3]]: ...
+    @overload
+    def on(
+        self,
+        event: tuple[type[E1], type[E2], type[E3], type[E4]],
+        *,
+        where: Condition[E1 | E2 | E3 | E4] | None = None,
+        source: str | Iterable[str] | None = None,
+        overlap: Overlap = "queue",
+        limit: int | None = None,
+        linked: bool = False,
+        **filters: Any,
+    ) -> Route[Message[E1 | E2 | E3 | E4]]: ...
+    @overload
+    def on(
+        self,
+        event: Collection[type[E]],
+        *,
+        where: Condition[E] | None = None,
+        source: str | Iterable[str] | None = None,
+        overlap: Overlap = "queue",
+        limit: int | None = None,
+        linked: bool = False,
+        **filters: Any,
+    ) -> Route[Message[E]]: ...
+    @overload
+    def on(
+        self,
+        event: AnyEvent,
+        *,
+        where: Condition[Any] | None = None,
+        source: str | Iterable[str] | None = None,
+        overlap: Overlap = "queue",
+        limit: int | None = None,
+        linked: bool = False,
+        **filters: Any,
+    ) -> Route[Message[Any]]: ...
+    def on(self, event: object, **options: Any) -> Route[Any]:
+        """Begin a chain.
+
+        Args:
+            event: An event class (and with it its subclasses), a list or tuple of them, an alias
+                or alias pattern (``"user.*"``), or a plain function over the message.
+            where: A further plain function of the message.
+            source: The names of publishers that are meant; ``None`` means all.  The caller's side
+                is ``"caller"``, a node has the name of its bridge.
+            overlap: What a trigger does while a run is active: ``queue`` waits, bounded and in
+                order; ``restart`` cuts the running one and takes its place; ``drop`` ignores the
+                trigger; ``concurrent`` runs beside it.
+            limit: With ``concurrent`` how many runs may be active at once; with ``queue`` how many
+                triggers may wait, 64 by default.
+            linked: Whether a run of this chain ends when the run that caused it is cut.
+            **filters: Field name to the value it must equal, or to a function of the value.
+
+        Returns:
+            The chain, to be written further.
+
+        Raises:
+            RouteDefinitionError: A wrong type, a duplicate, an unknown alias, field or option.
+        """
+        return self._begin(event, **options)
