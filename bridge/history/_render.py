@@ -23,6 +23,7 @@ from ._entries import (
     NoteEntry,
     ToolEntry,
     UserEntry,
+    moved_note,
 )
 from ._prompt_texts import OUTCOME_WORDS, marker_text, pending_words
 
@@ -212,6 +213,8 @@ class _Rendering:
             match entry:
                 case UserEntry(content=text) if text.strip():
                     yield Said(self._clean(text))
+                case NoteEntry(kind="control", content=text) if text == moved_note(self._turn):
+                    pass  # the model of that turn has its task, and would answer this instead
                 case NoteEntry(content=text) if text.strip():
                     yield self._note(self._clean(text))
                 case UserEntry() | NoteEntry():

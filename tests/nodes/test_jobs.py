@@ -156,6 +156,28 @@ async def test_a_turn_in_the_background_is_not_about_the_talk(autojump_clock):
     assert second[-1]["content"] == "found"
 
 
+async def test_a_turn_that_moves_before_its_model_is_asked_has_its_task_last(autojump_clock):
+    """The model of a turn in the background is not told of the move, which it would answer."""
+
+    class Slow(ChatNode):
+        async def process_context(self, context):
+            await trio.sleep(1)
+            async for event in super().process_context(context):
+                yield event
+
+    model = Teller()
+    async with open_call(answer_with(Slow(model)), audio=False) as caller:
+        caller.publish(UserTranscriptionReceived(content="look it up"))
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.5)
+        assert caller.call.handle.background().accepted
+        await caller.receives(JobFinished)
+        await caller.quiet()
+    first, then = model.asked
+    assert first == [{"role": "user", "content": "look it up"}]
+    assert "turn 1 was moved to the background" in then[1]["content"]
+
+
 async def test_a_result_waits_while_the_user_speaks_and_is_answered(autojump_clock):
     """A result that comes during a barge-in waits until the user was answered."""
     model = Teller(asks("report", seconds=2))
