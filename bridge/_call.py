@@ -336,13 +336,20 @@ class Call:
             played_ms: How much of that utterance has left the loudspeaker.
             kind: ``flushed`` answers a ``clear``; ``underrun`` means that the player ran dry.
 
+        A number that is negative, infinite or NaN is the player's mistake, which comes from the
+        network: such a report is logged and ignored.
+
         Raises:
             TypeError: A number is none.
-            ValueError: A number is negative or infinite, or there is no such kind.
+            ValueError: There is no such kind.
         """
-        check_number("report_playback", "utterance", utterance)
-        check_number("report_playback", "played_ms", played_ms)
         check_word("report_playback", "kind", kind, get_args(PlaybackKind))
+        try:
+            check_number("report_playback", "utterance", utterance)
+            check_number("report_playback", "played_ms", played_ms)
+        except ValueError as wrong:
+            log.warning("playback_report_ignored", reason=str(wrong))
+            return
         self.speaking.report(utterance, kind, played_ms)
 
     def end(self, reason: str = "ended") -> None:

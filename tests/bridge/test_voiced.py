@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from typing import Literal
 
@@ -208,6 +209,28 @@ async def test_a_player_that_reports(autojump_clock):
         (cut,) = player.of(AgentSpeechCut)
         assert (cut.heard, cut.unheard, cut.at_ms) == ("Hello", " there", 560)
         assert call.speaking.utterance(1) is None
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, -1.0])
+async def test_a_player_that_reports_nonsense(autojump_clock, wrong):
+    """No number from the network ends a call or moves what was heard; the log names it."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    player = Player()
+    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
+        handle = call.say("Hello there")
+        await trio.sleep(0.1)
+        call.report_playback(1, 0, "start")
+        with structlog.testing.capture_logs() as logs:
+            call.report_playback(1, wrong, "done")
+            call.report_playback(wrong, 100, "position")  # type: ignore[arg-type]
+        assert [line["event"] for line in logs] == ["playback_report_ignored"] * 2
+        assert repr(wrong) in logs[0]["reason"]
+        assert handle.heard == ""
+        assert await handle == "completed"
 
 
 async def test_silence_waits_for_the_flush(autojump_clock):

@@ -77,7 +77,7 @@ CALL = [
     wrong(Call.hold_speech, "reason", []),
     wrong(Call.release_speech, "reason", 7),
     wrong(Call.report_playback, "utterance", "x", played_ms=1, kind="done"),
-    wrong(Call.report_playback, "played_ms", math.inf, utterance=1, kind="done"),
+    wrong(Call.report_playback, "played_ms", "far", utterance=1, kind="done"),
     wrong(Call.report_playback, "kind", "over", utterance=1, played_ms=1),
     wrong(Call.end, "reason", 7),
 ]
