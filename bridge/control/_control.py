@@ -349,7 +349,7 @@ class Control(Reach):
         self._release()
 
     def _do_barge_in(self, receipt: Receipt, message: Message) -> None:
-        for run in self._uncut_runs():
+        for run in self._uncut_runs(self._call.has_floor):
             if not run.is_protected:
                 run.cut(message, reason="barge_in")
 

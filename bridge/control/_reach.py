@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bargein.routes import Run
@@ -63,8 +64,8 @@ class Reach:
 
     @property
     def has_work(self) -> bool:
-        """Whether there are tools or turns at work, those in the background among them."""
-        return len(self._call.work) > 0
+        """Whether anything is at work: tools, turns in the background, runs of any agent."""
+        return len(self._call.work) > 0 or bool(self._uncut_runs(self._call.is_agent))
 
     @property
     def has_leftovers(self) -> bool:
@@ -80,14 +81,14 @@ class Reach:
     @property
     def can_be_cut(self) -> bool:
         """Whether a barge-in would cut anything: not all of it is protected."""
-        runs = self._uncut_runs()
+        runs = self._uncut_runs(self._call.has_floor)
         return not runs or any(not run.is_protected for run in runs)
 
-    def _uncut_runs(self) -> list[Run]:
+    def _uncut_runs(self, is_meant: Callable[[str], bool]) -> list[Run]:
         return [
             run
             for runtime in self._call.router.routes
-            if runtime.source in self._sources()
+            if is_meant(runtime.source)
             for run in runtime.runs
             if not (run.is_cut or run.is_aside or run.is_settled)
         ]

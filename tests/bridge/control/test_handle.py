@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from bargein import Handle, ReasoningNode, open_agent
+from bargein import Call, Handle, ReasoningNode, open_agent
 from bargein.control import VERBS
 from bargein.events import (
     AgentResponse,
@@ -262,6 +262,29 @@ async def test_emergency_stop_reaches_what_is_in_the_background(autojump_clock):
         await handle.emergency_stop().settled
         await trio.sleep(1)
         assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 0)
+
+
+async def test_emergency_stop_reaches_an_agent_without_the_floor(autojump_clock):
+    """What an agent still works on after it handed over ends too, though nobody would hear it."""
+    nodes = Counter(), Counter()
+
+    async def answer(call: Call) -> None:
+        for node, name in zip(nodes, ("one", "two"), strict=True):
+            bridge = call.bridge(node, name=name)
+            turns = bridge.on(UserStoppedSpeaking, where=lambda m, b=bridge: b.has_floor)
+            turns.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+
+    async with open_call(answer) as caller:
+        caller.publish(UserStoppedSpeaking())
+        caller.publish(UserStoppedSpeaking())
+        caller.call.hand_over("two")  # the next turn of "one" begins all the same, unheard
+        await caller.at(1.5)
+        assert (nodes[0].begun, caller.call.state) == (1, "idle")
+        receipt = caller.call.handle.emergency_stop()
+        assert receipt.accepted
+        assert [run.is_cut for route in caller.call.router.routes for run in route.runs] == [True]
+        await receipt.settled
+        assert caller.call.handle.emergency_stop().reason == "nothing is running"
 
 
 async def test_shutdown_refuses_input_and_closes(autojump_clock):
