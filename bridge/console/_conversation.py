@@ -42,9 +42,6 @@ ANSWERS = {
 }
 """What answers a question: whether the tool may run, and whether that holds from now on."""
 
-_TAKES_INPUT = ("idle", "listening", "stopping")
-"""The states in which what is typed is sent at once; what was cut may end meanwhile."""
-
 _AT_REST = ("idle", "listening")
 
 LOOK_S = 0.05
@@ -250,10 +247,20 @@ class Conversation:
             elif self._by_pipe and (self.question or self.asked) is not None:
                 if not self._answer_by_pipe():
                     return
-            elif self.queued and self._call.current_state in _TAKES_INPUT:
+            elif self.queued and self._takes_input():
                 self._send(as_message(self.queued.popleft()))
             else:
                 return
+
+    def _takes_input(self) -> bool:
+        """Whether an entry is sent at once; one at a time while what was cut still unwinds."""
+        state = self._call.current_state
+        return state in _AT_REST or (state == "stopping" and not self._input_waits())
+
+    def _input_waits(self) -> bool:
+        """Whether something that was sent has no run yet."""
+        router = self._call.router
+        return any(router.waiting(runtime.source) for runtime in router.routes)
 
     def _answer_by_pipe(self) -> bool:
         """Answer a question with the line that is next; False to wait for one."""

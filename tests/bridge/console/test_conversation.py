@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import trio
 
-from bargein import App, Call, ChatNode, ToolEntry, UserEntry
+from bargein import App, Call, ChatNode, ReasoningNode, ToolEntry, UserEntry
 from bargein.bridge.console._conversation import Conversation
 from bargein.bridge.console._lines import Line
 from bargein.bridge.console._narrator import Narrator
@@ -148,6 +149,33 @@ async def test_an_interrupt_tells_what_goes_on(autojump_clock):
         "so: and",
         '✓ save(name="it") · completed after the interrupt · 2.0 s',
     ]
+
+
+async def test_what_waits_behind_a_cut_answer_is_sent_in_turn(autojump_clock):
+    """While what was cut unwinds, one entry is taken; the next waits until that was answered."""
+
+    class Slow(ReasoningNode):
+        async def process_context(self, context: Any) -> AsyncIterator[Any]:
+            try:
+                await trio.sleep(1)
+                yield AgentResponse(content=f"so: {context.last_user_text.split()[-1]}")
+            finally:
+                with trio.move_on_after(0.5, shield=True):
+                    await trio.sleep_forever()
+
+    async def slow(call: Call) -> None:
+        call.converse(Slow())
+
+    async with opened(App(slow)) as (_, conversation, shown):
+        conversation.enter("zero")
+        await trio.sleep(0.5)
+        conversation.enter("one")
+        conversation.enter("two")
+        assert conversation.interrupt()
+        await trio.sleep(0.2)
+        assert list(conversation.queued) == ["two"]
+        await trio.sleep(10)
+    assert shown.lines == ["> zero", "■ interrupted", "> one", "so: one", "> two", "so: two"]
 
 
 async def test_a_question_is_answered_by_its_words_alone(autojump_clock):
