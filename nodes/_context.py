@@ -126,9 +126,21 @@ class ConversationContext:
         Args:
             *more: What the snapshot holds besides, behind everything else.
         """
-        copy = ConversationContext(self.system_prompt, (*self.entries, *more))
-        copy._own.fence, copy._answering = self._fence, self._turn()
-        return copy
+        return self.with_entries((*self.entries, *more))
+
+    def with_entries(self, entries: Sequence[Entry]) -> ConversationContext:
+        """Return a snapshot that holds other entries, and else is as this memory is now.
+
+        Args:
+            entries: What the snapshot holds, in order.
+        """
+        other = ConversationContext(self.system_prompt, entries)
+        other._render_as(self.fence, self._turn())
+        return other
+
+    def _render_as(self, fence: str, answering: int) -> None:
+        """Render the entries of another memory as that does."""
+        self._own.fence, self._answering = fence, answering
 
     def as_chat(self) -> list[ChatMessage]:
         """Return the conversation as messages for a chat model, in the style of OpenAI's API.
@@ -138,17 +150,18 @@ class ConversationContext:
         nothing was heard is left out; every tool call has its result, or the words that it has none
         yet.
         """
-        return as_chat(self.entries, self.system_prompt, fence=self._fence, turn=self._turn())
+        return as_chat(self.entries, self.system_prompt, fence=self.fence, turn=self._turn())
 
     def as_anthropic(self) -> tuple[str, list[ChatMessage]]:
         """Return the system prompt and the conversation as Anthropic's messages API takes it.
 
         What it holds is as in ``as_chat``; roles alternate, and the user's comes first.
         """
-        return as_anthropic(self.entries, self.system_prompt, fence=self._fence, turn=self._turn())
+        return as_anthropic(self.entries, self.system_prompt, fence=self.fence, turn=self._turn())
 
     @property
-    def _fence(self) -> str:
+    def fence(self) -> str:
+        """What marks, for a model, the words that are no caller's; see ``History.fence``."""
         return (self._own if self._call is None else self._call.history).fence
 
     def _turn(self) -> int:

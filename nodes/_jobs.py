@@ -144,8 +144,7 @@ class Jobs:
         running, meter = self._watched.pop(result.id, (None, None))
         if running is None or meter is None or result.outcome != "backgrounded":
             return
-        meter.caps = self._caps
-        meter.clock.close()  # it stands still no more when the turn that began it does
+        meter.go_on_as_job(self._caps)
         job = self._jobs[running.id] = Job(running, self._caps, meter.snapshot)
         log.info("job_begun", job=job.id, tool=job.name)
         if self._caps.wall_s is not None:

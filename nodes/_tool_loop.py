@@ -116,7 +116,7 @@ class ToolLoop:
         else:
             self.meter = Meter(plan.caps, self._turn, call, ActiveClock(self._run))
         if self._turn is not None:
-            self._turn.caps = self.meter.snapshot
+            self._turn.count_by(self.meter.snapshot)
         self._story = _Story(context, context if call is None else call.history)
         self._requests: list[ToolCallRequest] = []
         self._text = ""
@@ -282,20 +282,16 @@ class ToolLoop:
         log.info("capped", cap=capped.which, used=capped.used, limit=capped.limit)
         if self._turn is None:
             raise capped
-        self._turn.capped = capped.which
+        self._turn.end_by_cap(capped.which)
 
     def _model_ended(self, state: StepState) -> None:
         if self._turn is not None:
             self._turn.step_list.model_answered(state)
 
     def _show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> None:
-        turn = self._turn
-        if turn is None or (turn.phase == phase and turn.label == label and not step):
-            return
-        turn.phase, turn.label = phase, label
-        turn.step += step
-        assert self._call is not None
-        self._call.touch_state()
+        if self._turn is not None and self._turn.show(phase, label, step=step):
+            assert self._call is not None
+            self._call.touch_state()
 
 
 class _Story:
@@ -320,16 +316,18 @@ class _Story:
         self._take_results()
         before = messages(self._before)
         self._ids.update(call["id"] for m in before for call in m.get("tool_calls") or ())
-        return [*before, *as_chat(self._steps, fence=self._context._fence)]
+        return [*before, *as_chat(self._steps, fence=self._context.fence)]
 
     def _take_results(self) -> None:
         """Give calls of earlier turns, which were told as running, the results that came since."""
         before = self._before.entries
         if any(isinstance(entry, ToolEntry) and entry.result is None for entry in before):
             now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
-            self._before._snapshot = tuple(
-                now.get(entry.call.id, entry) if isinstance(entry, ToolEntry) else entry
-                for entry in before
+            self._before = self._before.with_entries(
+                [
+                    now.get(entry.call.id, entry) if isinstance(entry, ToolEntry) else entry
+                    for entry in before
+                ]
             )
 
     def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:

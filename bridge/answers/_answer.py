@@ -47,7 +47,7 @@ class Turn:
     is_over: bool = False
     """Whether it was heard to its end, or cut."""
     phase: TurnPhase = "thinking"
-    """What it is at; nodes set it, and call ``call.touch_state()``."""
+    """What it is at; nodes say so by ``show()``, and call ``call.touch_state()``."""
     step: int = 0
     """The step it is at, from 1: a call of the model, or a tool; 0 before the first."""
     steps: int | None = None
@@ -69,10 +69,87 @@ class Turn:
     handle: AnswerHandle | None = None
     """Made when somebody asks for it."""
     caps: Callable[[], dict[str, tuple[float, float]]] = dict
-    """Gives each of its caps: what is used, and what is allowed; nodes set it."""
+    """Gives each of its caps: what is used, and what is allowed."""
     paused_s: float = 0.0
     """For how long it was paused, up to the last time it went on."""
     _paused_at_s: float | None = None
+
+    def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
+        """Say what it is at now, and return whether that is news.
+
+        Args:
+            phase: What it is at.
+            label: What it is doing, in a few words for a person.
+            step: Whether its next step begins with that.
+        """
+        if self.phase == phase and self.label == label and not step:
+            return False
+        self.phase, self.label = phase, label
+        self.step += step
+        return True
+
+    def count_by(self, caps: Callable[[], dict[str, tuple[float, float]]]) -> None:
+        """Name who counts what it takes: each of its caps, what is used, and what is allowed."""
+        self.caps = caps
+
+    def end_by_cap(self, cap: str) -> None:
+        """Record the cap that ends it."""
+        self.capped = cap
+
+    def say_for(self, handle: AnswerHandle) -> None:
+        """Become the turn of a fixed text."""
+        self.is_said = True
+        self.handle = handle
+        handle._begin(self)
+
+    def hand_out(self, handle: AnswerHandle) -> AnswerHandle:
+        """Return its handle: the one that was given out first."""
+        if self.handle is None:
+            self.handle = handle
+        return self.handle
+
+    def add_utterance(self, utterance: Utterance) -> None:
+        """Say the next part of it by an utterance."""
+        self.utterances.append(utterance)
+
+    def say_aside(self, text: str) -> None:
+        """Keep what it generates in the background, unheard."""
+        self.aside.append(text)
+
+    def cut(self, by: Interruption) -> None:
+        """Record what cuts it."""
+        self.interruption = by
+        self.verb = verb_of(by.cause)
+
+    def upgrade(self, verb: Verb) -> None:
+        """Record that a stronger verb takes the place of the one that cut it."""
+        self.verb = verb
+
+    def move_to_background(self, job: BackgroundTurn) -> None:
+        """Go on in the background, as a job."""
+        self.job = job
+        self.outcome = "backgrounded"
+
+    def run_ended(self, outcome: Outcome) -> Outcome:
+        """Record how one of its runs ended, and return the outcome of all so far."""
+        if self.result in (None, "completed"):
+            self.result = outcome
+        if self.capped:
+            self.result = "capped"
+        assert self.result is not None
+        return self.result
+
+    def end(self, outcome: Outcome) -> None:
+        """Record how its generation ended."""
+        self.outcome = outcome
+
+    def close(self) -> None:
+        """Record that it was heard to its end, or cut."""
+        self.is_over = True
+
+    def mark_told(self) -> None:
+        """Record that its end was told."""
+        self.is_told = True
 
     @property
     def is_aside(self) -> bool:
@@ -214,7 +291,7 @@ class Turns:
         self._open.pop(turn, None)
         for run in (turn.run, *turn.active):
             self._forget(run, turn)
-        turn.is_over = True
+        turn.close()
 
     def _forget(self, run: Run | None, turn: Turn) -> None:
         if run is not None and self._by_run.get(run) is turn:

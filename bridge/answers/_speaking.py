@@ -264,19 +264,19 @@ class Speaking:
         """Let a turn that was cut, and whose end is not told yet, end by a stronger verb."""
         for turn in self._turns:
             if turn.number == number and turn.interruption is not None:
-                turn.verb = verb
+                turn.upgrade(verb)
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""
-        turn.job = BackgroundTurn(turn, self._call.job_ended)
-        turn.outcome = "backgrounded"
+        job = BackgroundTurn(turn, self._call.job_ended)
+        turn.move_to_background(job)
         self._turns.set_aside(turn)
         for utterance in turn.utterances:
             if not utterance.finished:
                 self._playout.cut(utterance, "moved to the background")
         for run in tuple(turn.active):
             run.set_aside()
-        self._call.work.add(turn.job)
+        self._call.work.add(job)
         self._moving.append(turn)
         self._call.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
         self._holding.look()
@@ -296,10 +296,10 @@ class Speaking:
         """Let turns that were moved to the background in this very step end by a stronger verb."""
         moving, self._moving = self._moving, []
         for turn in moving:
-            turn.interruption = self._interruption_of(turn, message, "moved and stopped", "running")
-            turn.verb = verb_of(message)
-            self._record(turn, turn.interruption)
-            turn.outcome = self._outcome_of_cut(turn.verb)
+            by = self._interruption_of(turn, message, "moved and stopped", "running")
+            turn.cut(by)
+            self._record(turn, by)
+            turn.end(self._outcome_of_cut(turn.verb))
             self._tell_ended(turn)
             self.close_if_over(turn)
 
@@ -338,9 +338,7 @@ class Speaking:
 
     def handle_of(self, turn: Turn) -> AnswerHandle:
         """Return the handle of a turn that is not over; the same each time."""
-        if turn.handle is None:
-            turn.handle = AnswerHandle(self._call.control.interrupt, turn)
-        return turn.handle
+        return turn.handle or turn.hand_out(AnswerHandle(self._call.control.interrupt, turn))
 
     def cut(self, turn: Turn, reason: str) -> None:
         """Cut one turn, past every condition, in this step."""
@@ -363,7 +361,7 @@ class Speaking:
         unheard = [each for each in turn.utterances if not each.finished]
         if all(each.interruptible for each in unheard):
             for utterance in unheard:
-                utterance.rest_left_out = True
+                utterance.leave_out_rest()
                 self._playout.cut(utterance, "its rest is left out")
             self.texts.note(turn)
             self._holding.look()
@@ -414,21 +412,18 @@ class Speaking:
         if turn is None or run not in turn.active or run.outcome is None:
             return
         self._turns.leave(turn, run)
-        if turn.result in (None, "completed"):
-            turn.result = run.outcome
-        if turn.capped:
-            turn.result = "capped"
+        outcome = turn.run_ended(run.outcome)
         if turn.job is not None:
             if not turn.active:
                 self._told_moved()
-                self._tell_complete(turn, turn.result)
+                self._tell_complete(turn, outcome)
                 self._turns.close(turn)
-                turn.job.end(turn.result)
+                turn.job.end(outcome)
             return
         if turn.interruption is not None:
-            turn.result = self._outcome_of_cut(turn.verb)
+            outcome = self._outcome_of_cut(turn.verb)
         if not turn.active or (turn.interruption is not None and run is turn.run):
-            self.finish(turn, turn.result)
+            self.finish(turn, outcome)
 
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run has said, in the step in which it is cut."""
@@ -456,8 +451,7 @@ class Speaking:
         """Put down that a turn was cut, unless all of it had been heard by then."""
         delivered = turn.outcome is not None and turn.is_heard_whole
         if by is not None and turn.interruption is None and not delivered:
-            turn.interruption = by
-            turn.verb = verb_of(by.cause)
+            turn.cut(by)
             self.turns_cut += 1
             self._record(turn, by)
             self._barge_ins.add(turn, by, self.phase_of(turn))
@@ -493,7 +487,7 @@ class Speaking:
     def finish(self, turn: Turn, outcome: Outcome) -> None:
         """End the text of a turn; one that has ended keeps its outcome."""
         if turn.outcome is None:
-            turn.outcome = outcome
+            turn.end(outcome)
             self.texts.complete(turn)
             self.texts.remember_if_begun(turn)
             if not turn.is_said:
@@ -507,11 +501,9 @@ class Speaking:
         self._marks.begin(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
-            turn.is_said = True
-            turn.handle = trigger.handle
-            turn.handle._begin(turn)
-            if turn.handle in self._unbegun:
-                self._unbegun.remove(turn.handle)
+            turn.say_for(trigger.handle)
+            if trigger.handle in self._unbegun:
+                self._unbegun.remove(trigger.handle)
         elif run is not None and run.trigger is not None:
             self.answered = max(self.answered, run.trigger.id)
         if isinstance(trigger, JobFinished | JobAnnounced):
@@ -525,7 +517,7 @@ class Speaking:
     def _tell_ended(self, turn: Turn) -> None:
         if turn.is_told or turn.outcome is None:
             return
-        turn.is_told = True
+        turn.mark_told()
         self._marks.end(turn)
         outcome = self._outcome_of(turn)
         self.texts.remember_if_begun(turn)  # what is told of a turn is written down before

@@ -55,14 +55,6 @@ class Texts:
                     complete = AgentTextComplete(utterance=utterance.number)
                     self._publish_of(utterance, complete)
 
-    def let_go(self, utterance: Utterance) -> None:
-        """Let the runs go that an utterance has kept interruptible."""
-        held, utterance.held = utterance.held, []
-        for holder in held:
-            holder.release()
-            if not utterance.interruptible:
-                holder.unprotect()
-
     # --- text -------------------------------------------------------------------------------------
 
     def _response(self, message: Message) -> None:
@@ -73,7 +65,7 @@ class Texts:
         run = message.run
         turn = self._turns.of(run) or self._cut_by_its_first_words(message)
         if turn is not None and turn.is_aside:
-            turn.aside.append(response.content)
+            turn.say_aside(response.content)
             return
         if turn is None or turn.outcome is not None:
             turn = self._speaking.open_turn(outermost(run), message.source)
@@ -81,7 +73,7 @@ class Texts:
         utterance = self._utterance_for(turn, run, response.interruptible)
         if not turn.generated:
             self.remember(turn)  # takes its place in the history's order
-        utterance.generated += response.content
+        utterance.add_text(response.content)
         self._playout.look_by(message.at_s + TICK_S)
         self._newest = (message.id, utterance)
         self._unwritten[turn] = None
@@ -111,7 +103,7 @@ class Texts:
             return last
         self.complete(turn)
         utterance = Utterance(self._playout.new_number(), turn, interruptible)
-        turn.utterances.append(utterance)
+        turn.add_utterance(utterance)
         if self._audio:
             self._playout.add(utterance)
         if run is not None:
@@ -120,17 +112,10 @@ class Texts:
 
     def _hold(self, utterance: Utterance, run: Run) -> None:
         """Keep a run that gives text interruptible until that was heard."""
-        utterance.runs.append(run)
-        for holder in lineage(run) if self._audio else ():
-            holder.hold()
-            utterance.held.append(holder)
-            if not utterance.interruptible:
-                holder.protect()
+        utterance.say_for(run, lineage(run) if self._audio else ())
 
     def _heard_as_sent(self, turn: Turn, utterance: Utterance, content: str) -> None:
-        utterance.basis = "text"
-        utterance.hear_all()
-        utterance.finished = utterance.settled = True
+        utterance.hear_as_text()
         self.remember(turn)
         sent = AgentSpeechSent(content=content, utterance=utterance.number)
         self._publish_of(utterance, sent)

@@ -223,6 +223,11 @@ class Meter:
         """
         return Meter(caps or Caps(), self.turn, None, ActiveClock(self._run), parent=self)
 
+    def go_on_as_job(self, caps: Caps) -> None:
+        """Count for a job from now on, by limits of its own, whatever becomes of the turn."""
+        self.caps = caps
+        self.clock.close()  # it stands still no more when the turn that began it does
+
     def close(self) -> None:
         """End the turn: no warning about its time comes any more.  What is counted stays."""
         self.clock.close()

@@ -235,9 +235,7 @@ class Control(Reach):
         self._call.settle_state()  # in the midst of a publication it may not have been told yet
         before = self._under_way
         if before is not None and receipt.verb != "resume":
-            receipt.upgraded_from = before.verb
-            if receipt.turn is None:
-                receipt.turn = before.turn
+            receipt.take_over(before)
         self._performing = receipt
         if receipt.verb != "resume":
             self._under_way = receipt
@@ -297,7 +295,7 @@ class Control(Reach):
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:
         turn = self.target()
-        receipt.turn = turn.number if turn else None
+        receipt.aim_at(turn.number if turn else None)
         step = turn.step if turn is not None else 0
         self._call.history.add_resumed(step, message.event.text.strip())
         if turn is not None:
@@ -327,7 +325,7 @@ class Control(Reach):
         waiting = [each.id for source in self._sources() for each in call.router.waiting(source)]
         if waiting:
             texts = call.history.give_back(call.speaking.answered, max(waiting))
-            receipt.returned += tuple(texts)
+            receipt.give_back(texts)
             for text in texts:
                 call.router.publish_detached(InputReturned(content=text), "call")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,20 @@ class Receipt:
     def accepted(self) -> bool:
         """Whether it did anything."""
         return not self.reason
+
+    def aim_at(self, turn: int | None) -> None:
+        """Record the turn that it turned out to be used on."""
+        self.turn = turn
+
+    def take_over(self, weaker: Receipt) -> None:
+        """Take the place of a weaker verb under way."""
+        self.upgraded_from = weaker.verb
+        if self.turn is None:
+            self.turn = weaker.turn
+
+    def give_back(self, inputs: Iterable[str]) -> None:
+        """Record input that waited behind the turn and is not answered."""
+        self.returned += tuple(inputs)
 
     def took(self, work: Work, still: StillRunning | None) -> None:
         """Take note of what became of a tool; a later word about the same tool replaces it."""

@@ -56,7 +56,7 @@ class Telling:
 
     def utterance_finished(self, utterance: Utterance) -> None:
         """Let the run go that said it, and tell that the agent has fallen silent."""
-        self._speaking.texts.let_go(utterance)
+        utterance.let_runs_go()
         if utterance.started:
             self._last = (utterance.heard, trio.current_time())
             cut = utterance.is_cut or not utterance.is_heard_whole

@@ -141,8 +141,7 @@ class Playout:
 
     def text_complete(self, utterance: Utterance) -> None:
         """Take note that an utterance gets no more text: now its voice has a deadline."""
-        utterance.text_complete = True
-        utterance.waits_since_s = max(utterance.waits_since_s, trio.current_time())
+        utterance.complete_text(trio.current_time())
         self.wake()
 
     def look_by(self, at_s: float) -> None:
@@ -184,7 +183,7 @@ class Playout:
         pcm = audio.pcm
         size = self._chunk_bytes
         tells_more = utterance.add_audio(audio)
-        utterance.waits_since_s = now_s
+        utterance.await_voice(now_s)
         is_steady = (
             0 < len(pcm) <= size
             and utterance.started
@@ -202,10 +201,7 @@ class Playout:
             self._steady = None if audio.last else utterance
             return
         looks = tells_more or not utterance.sent_ms or now_s >= self._words_at_s
-        if len(pcm) > size:
-            utterance.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
-        elif pcm:
-            utterance.waiting.append(pcm)
+        utterance.queue(pcm, size)
         if looks or self._send_due(now_s) < self._looks_at_s:
             self._look(now_s)
 
@@ -276,7 +272,7 @@ class Playout:
         self._held = False
         given_again = self._give_again(now_s)
         for utterance in self._utterances:
-            utterance.waits_since_s = now_s
+            utterance.await_voice(now_s)
             if not given_again:
                 utterance.go_on(now_s)
         if self._holds_player is not None:
@@ -320,10 +316,10 @@ class Playout:
         utterance = self._utterances[index]
         goes_on = kind == "position" and utterance.started and not (index or self._held)
         utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
-        if kind == "done" and utterance.is_all_sent:
-            utterance.done_reported = True
+        if kind == "done":
+            utterance.report_done()
         for earlier in self._utterances[:index]:
-            earlier.done_reported = earlier.is_all_sent  # players play in order
+            earlier.report_done()  # players play in order
         if self._held and utterance.started:
             self._hear(utterance, utterance.played_ms)
         foreseen_s = self._plays_until_s
@@ -338,7 +334,7 @@ class Playout:
         if utterance.finished and kind == "flushed":
             self._settle(utterance, utterance.possible_ms(place_ms))
         elif not utterance.finished:
-            utterance.played_once_ms = max(utterance.played_once_ms, place_ms)
+            utterance.played_before(place_ms)
             self._hear(utterance, place_ms)
 
     def _line_up(self, now_s: float) -> None:
@@ -357,10 +353,7 @@ class Playout:
         now_s = trio.current_time()
         position_ms = utterance.position_ms(now_s)
         sure_ms = utterance.sure_position_ms(now_s)
-        utterance.cut_at_ms = position_ms
-        utterance.finished = True
-        utterance.waiting.clear()
-        utterance.kept.clear()
+        utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._goes_on = False
         if utterance.sent_ms and not self._given.is_recalled:
@@ -388,16 +381,13 @@ class Playout:
         self._settling.pop(utterance, None)
         if utterance.settled:
             return
-        utterance.settled = True
-        utterance.cut_at_ms = max(played_ms, utterance.played_once_ms)
-        self._hear(utterance, utterance.cut_at_ms)
+        self._hear(utterance, utterance.settle(played_ms))
         self._listener.utterance_settled(utterance)
 
     def _front_waits(self, now_s: float) -> None:
         """Let the time that a voice may take begin when nothing is in front any more."""
         if self._utterances:
-            front = self._utterances[0]
-            front.waits_since_s = max(front.waits_since_s, now_s)
+            self._utterances[0].await_voice(now_s)
 
     def advance(self, now_s: float) -> None:
         """Take note of what was heard by now."""
@@ -412,7 +402,7 @@ class Playout:
             return  # players play in order
         self._give_up_voice(utterance, now_s)
         if not utterance.started and has_started(utterance, now_s, reports=self._player_reports):
-            utterance.started = True
+            utterance.start()
             self._goes_on = False
             self._listener.utterance_started(utterance)
         if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
@@ -421,8 +411,7 @@ class Playout:
             self._finish(utterance, now_s)
 
     def _finish(self, utterance: Utterance, now_s: float) -> None:
-        utterance.finished = utterance.settled = True
-        utterance.kept.clear()
+        utterance.finish()
         self._utterances.remove(utterance)
         self._goes_on = bool(self._utterances) and self._has_audio(self._utterances[0])
         self._hear(utterance, utterance.audio_ms)
@@ -438,7 +427,7 @@ class Playout:
     def _give_up_voice(self, utterance: Utterance, now_s: float) -> None:
         if now_s >= voice_until_s(utterance) - CLOSE_S:
             log.error("voice_gave_no_audio", utterance=utterance.number, waited_s=VOICE_S)
-            utterance.audio_complete = True
+            utterance.complete_audio()
             self._listener.voice_failed(utterance)
 
     def _hear(self, utterance: Utterance, played_ms: float) -> bool:
@@ -462,13 +451,12 @@ class Playout:
     def _send_due(self, now_s: float) -> float:
         """Send the audio whose time has come, and return when the next is due."""
         while not self._held and (utterance := next_to_send(self._utterances)) is not None:
-            waiting = utterance.waiting
-            while waiting:
+            while utterance.waiting:
                 over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
                 if over_s > CLOSE_S:
                     self._tell_queued()
                     return now_s + over_s
-                self._send_one(utterance, waiting.pop(0), now_s)
+                self._send_one(utterance, utterance.next_piece(), now_s)
             if not utterance.audio_complete:
                 break  # its voice is not ready with it, and nothing may overtake it
         self._tell_queued()
@@ -489,5 +477,5 @@ class Playout:
             return  # audio goes out in order
         for utterance in self.utterances:
             if not utterance.queued_told and utterance.is_all_sent:
-                utterance.queued_told = True
+                utterance.mark_queued()
                 self._listener.utterance_queued(utterance)

@@ -72,7 +72,7 @@ class GivenAudio:
             again_from_ms = utterance.again_from_ms(played_ms)
             utterance.kept.forget_all_but(self.kept_bytes)
             begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
-            utterance.waiting[:0] = audio
+            utterance.queue_again(audio)
             from_ms = begins / self._bytes_per_ms
             utterance.give_again(new_number(), from_ms, played_ms, now_s)
         return True

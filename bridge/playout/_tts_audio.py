@@ -75,7 +75,7 @@ class Voiced:
     def _audio_complete(self, message: Message) -> None:
         utterance = self._meant(message.event.utterance, message)
         if utterance is not None and not utterance.finished:
-            utterance.audio_complete = True
+            utterance.complete_audio()
             self._playout.wake()
 
     def _meant(self, number: int, message: Message) -> Utterance | None:

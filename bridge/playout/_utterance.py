@@ -11,11 +11,12 @@ Rules:
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..events import AgentAudio, HeardBasis, WordTiming
+from ._position import REPORT_TRUSTED_S, PlayedPosition
 from ._replay_buffer import KeptAudio
 from ._segment import Segment
 
@@ -24,16 +25,12 @@ if TYPE_CHECKING:
 
     from ..answers._answer import Turn
 
-REPORT_TRUSTED_S = 0.25
-"""For how long a player's last report counts as the truth about what was heard; then the clock
-carries it on.  Players report every 100 ms."""
-
 _QUIET_SLACK_S = 0.002
 """By how much what is known of the end of a word is too early, at most."""
 
 
 @dataclass(slots=True, eq=False)
-class Utterance:
+class Utterance(PlayedPosition):
     """Speech of one turn that is cut, or heard, as one."""
 
     number: int
@@ -50,31 +47,20 @@ class Utterance:
     waiting: list[bytes] = field(default_factory=list)
     """Audio that the transport has not got yet, in pieces; mostly none, and so no deque, of which
     each takes 0.7 kB."""
-    sent_ms: float = 0.0
-    """Audio that was handed to the transport so far."""
     waits_since_s: float = 0.0
     """Since when it waits for its voice, if it does."""
     heard_chars: int = 0
     text_complete: bool = False
     audio_complete: bool = False
     queued_told: bool = False
-    started: bool = False
-    """Whether its first sound has reached the caller."""
     finished: bool = False
     """Heard to its end, or cut; nothing of it will change but the count of heard words."""
-    cut_at_ms: float | None = None
-    """Where it was cut; ``None`` if it was not."""
     rest_left_out: bool = False
     """Whether what was not heard of it is no part of what its turn says: nobody waits for it."""
     settled: bool = False
     """Whether the heard text is final."""
     done_reported: bool = False
     basis: HeardBasis = "clock"
-    _anchor_s: float | None = None
-    _anchor_ms: float = 0.0
-    _reported_s: float | None = None
-    _reported_ms: float = 0.0
-    _stalled: bool = False
     _quiet_until_ms: float = 0.0
     """Before this position no further word is heard, as long as no more is known than this:"""
     _quiet_for: tuple[int, bool, bool] = (0, False, False)
@@ -127,6 +113,109 @@ class Utterance:
         """Whether it was cut before it was heard to its end."""
         return self.cut_at_ms is not None
 
+    # --- what becomes of it ---------------------------------------------------------------------
+
+    def say_for(self, run: Run, keeps: Iterable[Run]) -> None:
+        """Take text of a run, and keep runs interruptible until it was heard.
+
+        Args:
+            run: The run that gives text.
+            keeps: The runs to keep; none where only text travels.
+        """
+        self.runs.append(run)
+        for kept in keeps:
+            kept.hold()
+            self.held.append(kept)
+            if not self.interruptible:
+                kept.protect()
+
+    def let_runs_go(self) -> None:
+        """Keep no run interruptible any more."""
+        held, self.held = self.held, []
+        for kept in held:
+            kept.release()
+            if not self.interruptible:
+                kept.unprotect()
+
+    def add_text(self, text: str) -> None:
+        """Say some more."""
+        self.generated += text
+
+    def complete_text(self, now_s: float) -> None:
+        """Get no more text: now its voice has a deadline."""
+        self.text_complete = True
+        self.await_voice(now_s)
+
+    def await_voice(self, now_s: float) -> None:
+        """Count the time that its voice may take from now on."""
+        self.waits_since_s = max(self.waits_since_s, now_s)
+
+    def complete_audio(self) -> None:
+        """Get no more audio."""
+        self.audio_complete = True
+
+    def start(self) -> None:
+        """Record that its first sound has reached the caller."""
+        self.started = True
+
+    def cut(self, position_ms: float) -> None:
+        """End it here: what was not sent is dropped."""
+        self.cut_at_ms = position_ms
+        self.finished = True
+        self.waiting.clear()
+        self.kept.clear()
+
+    def leave_out_rest(self) -> None:
+        """Take what was not heard of it out of what its turn says."""
+        self.rest_left_out = True
+
+    def settle(self, played_ms: float) -> float:
+        """Fix where it was cut, for good, and return that."""
+        self.settled = True
+        self.cut_at_ms = max(played_ms, self.played_once_ms)
+        return self.cut_at_ms
+
+    def finish(self) -> None:
+        """End it as heard to its end, and settled."""
+        self.finished = self.settled = True
+        self.kept.clear()
+
+    def report_done(self) -> None:
+        """Record that the player has played all that it will get, if that is all there is."""
+        if self.is_all_sent:
+            self.done_reported = True
+
+    def played_before(self, position_ms: float) -> None:
+        """Record how far it had been played before it was given again."""
+        self.played_once_ms = max(self.played_once_ms, position_ms)
+
+    def mark_queued(self) -> None:
+        """Record that it was told that the transport has all of it."""
+        self.queued_told = True
+
+    def hear_as_text(self) -> None:
+        """Record that it was heard whole as it was sent: no audio travels."""
+        self.basis = "text"
+        self.hear_all()
+        self.finished = self.settled = True
+
+    # --- its audio ------------------------------------------------------------------------------
+
+    def queue(self, pcm: bytes, size: int) -> None:
+        """Queue audio for the transport, in pieces of at most `size` bytes."""
+        if len(pcm) > size:
+            self.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
+        elif pcm:
+            self.waiting.append(pcm)
+
+    def queue_again(self, pieces: Iterable[bytes]) -> None:
+        """Queue audio in front of all that waits."""
+        self.waiting[:0] = pieces
+
+    def next_piece(self) -> bytes:
+        """Take the next audio that waits."""
+        return self.waiting.pop(0)
+
     def add_audio(self, audio: AgentAudio) -> bool:
         """Take note of a piece of synthesised audio.
 
@@ -177,57 +266,6 @@ class Utterance:
         self.audio_ms += duration_ms
         self.sent_ms += duration_ms
         self.kept.add(pcm, kept_bytes)
-
-    def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
-        """Take note of audio that was handed to the transport.
-
-        Args:
-            duration_ms: How much.
-            now_s: The time.
-            plays_at_s: When the player gets to it, if it has played all that it was sent.
-        """
-        flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
-        if not flows:
-            self._begin_to_flow(now_s, plays_at_s)
-        self.sent_ms += duration_ms
-
-    def _begin_to_flow(self, now_s: float, plays_at_s: float) -> None:
-        """Take note of audio that a player gets which has played all, or stood still."""
-        if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
-            self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
-        elif self._stalled:
-            self._anchor_s = now_s
-        self._stalled = False
-
-    def stand(self, now_s: float) -> None:
-        """Take note that its player holds at the sample that is being heard."""
-        if self._anchor_s is not None:
-            self._anchor_s, self._anchor_ms = now_s, self.position_ms(now_s)
-            self._stalled = True
-
-    def go_on(self, now_s: float) -> None:
-        """Take note that its player goes on where it was held."""
-        if self._anchor_s is not None:
-            self._anchor_s = now_s
-            self._stalled = False
-
-    def begins_at(self, plays_at_s: float) -> None:
-        """Take note that what is in front of it takes longer, or less long, than was thought."""
-        if not self.started and self._anchor_s is not None:
-            self._anchor_s = plays_at_s
-
-    def report(self, played_ms: float, now_s: float, *, stalled: bool) -> None:
-        """Take note of a position that the player reports.
-
-        Args:
-            played_ms: How much of this utterance was played.
-            now_s: The time.
-            stalled: Whether the player has nothing left to play for now.
-        """
-        played_ms = self.possible_ms(played_ms)
-        self._anchor_s, self._anchor_ms = now_s, played_ms
-        self._reported_s, self._reported_ms = now_s, played_ms
-        self._stalled = stalled
 
     def again_from_ms(self, position_ms: float, chars: int | None = None) -> float:
         """Return where its audio begins that is given again: with the last heard word.
@@ -292,68 +330,10 @@ class Utterance:
         from_ms, to_ms = self._earlier[play_number]
         return min(from_ms + played_ms, to_ms)
 
-    def possible_ms(self, played_ms: float) -> float:
-        """Return a reported position, put right where it cannot be: backwards, or beyond the end.
-
-        Args:
-            played_ms: Any number.
-        """
-        return min(max(self._reported_ms, played_ms), self.sent_ms)
-
-    @property
-    def is_reported(self) -> bool:
-        """Whether its player reports positions."""
-        return self._reported_s is not None
-
-    def position_ms(self, now_s: float) -> float:
-        """Return how much of its audio is played by now, as best is known."""
-        if self.cut_at_ms is not None:
-            return self.cut_at_ms
-        if self._anchor_s is None:
-            return 0.0
-        if self._stalled:
-            return self._anchor_ms
-        played_ms = self._anchor_ms + max(0.0, now_s - self._anchor_s) * 1000
-        return min(played_ms, self.sent_ms)
-
-    @property
-    def played_ms(self) -> float:
-        """What was played at the player's last word, or when it began."""
-        return self._anchor_ms
-
     @property
     def is_all_sent(self) -> bool:
         """Whether its audio is complete and was handed to the transport."""
         return self.audio_complete and self.sent_ms >= self.audio_ms - 0.5
-
-    @property
-    def starts_at_s(self) -> float:
-        """When its first sound plays; infinite before any was sent."""
-        return math.inf if self._anchor_s is None else self._anchor_s
-
-    @property
-    def ends_at_s(self) -> float:
-        """When what was sent of it will have been played."""
-        if self._anchor_s is None:
-            return math.inf
-        return self._anchor_s + (self.sent_ms - self._anchor_ms) / 1000
-
-    def sure_position_ms(self, now_s: float) -> float:
-        """Return how much was played for sure: the player's word for it, while that is fresh."""
-        if self._reported_s is not None and now_s - self._reported_s <= REPORT_TRUSTED_S:
-            return self._reported_ms
-        return self.position_ms(now_s)
-
-    def known_position_ms(self, now_s: float, *, lost: bool) -> float:
-        """Return how much was played of what its player has lost.
-
-        Args:
-            now_s: The time.
-            lost: Whether it was lost on the way: then the player's last word is all there is.
-        """
-        if not self.started:
-            return 0.0
-        return self._reported_ms if lost and self.is_reported else self.sure_position_ms(now_s)
 
     def hear(self, played_ms: float) -> str:
         """Take note of how much was played, and return the words newly heard."""

@@ -103,6 +103,24 @@ class Body:
             if self.is_closed:
                 log.info("abandoned_tool_ended", tool=self.tool.name, id=self.id)
 
+    def ask_to_stop(self) -> None:
+        """Ask it to come to its end: it is cut later."""
+        self.is_stopping = True
+
+    def move_to_background(self) -> None:
+        """Go on for no run, with nothing asked of it any more."""
+        self.run = None
+        self.is_stopping = False
+        self.token.tell_background()
+
+    def conclude(self, conclusion: Conclusion) -> None:
+        """Settle what the result will say, however it ends from here on."""
+        self.conclusion = conclusion
+
+    def close(self) -> None:
+        """Tell nobody anything any more: its result was given."""
+        self.is_closed = True
+
     def cut(self, reason: str) -> None:
         """Cancel it now, but for its commit section."""
         self.commit.stop()

@@ -236,7 +236,7 @@ class ToolContext:
             outcome: What became of it; ``None`` leaves that to the rules.
             error: Whether it failed.
         """
-        self._body.conclusion = Conclusion(content, outcome, error)
+        self._body.conclude(Conclusion(content, outcome, error))
 
     def share(self, result: ToolResult) -> None:
         """Settle that the result is that of another call.
@@ -244,7 +244,7 @@ class ToolContext:
         Args:
             result: The other's final result.
         """
-        self._body.conclusion = Conclusion(result.content, result.outcome, result.error, True)
+        self._body.conclude(Conclusion(result.content, result.outcome, result.error, True))
 
     @contextmanager
     def as_current(self) -> Iterator[None]:

@@ -68,6 +68,18 @@ class Interrupts:
             self.stop_at_s = self._would_stop_s()
         return effect
 
+    def begin(self, at_s: float) -> None:
+        """Count the tool's time from now on.
+
+        Args:
+            at_s: Now, in seconds of trio's clock.
+        """
+        self.started_at_s = at_s
+
+    def note(self, verb: Verb) -> None:
+        """Note a verb that cuts it, whatever its policy says."""
+        self.verb = verb
+
     def may_move(self) -> bool:
         """Whether nothing stronger than ``background`` has asked it to stop."""
         return self.verb is None or STRENGTH[self.verb] < STRENGTH["background"]

@@ -154,7 +154,7 @@ class RunningTool:
     def stop(self) -> None:
         """Stop it by its policy, as ``cancel`` would; a job is cancelled now if it may detach."""
         if self.run is None and self.policy == "detach" and not self._is_over():
-            self._interrupts.verb = "cancel"
+            self._interrupts.note("cancel")
             self._cut("its job was cancelled")
         else:
             self.interrupt("cancel")
@@ -199,7 +199,7 @@ class RunningTool:
             case "move":
                 self._move()
             case "wait":
-                self._body.is_stopping = True
+                self._body.ask_to_stop()
                 self._limits.stop_at(self._interrupts.stop_at_s)
             case "nothing":
                 pass  # it has been told
@@ -211,18 +211,17 @@ class RunningTool:
 
     def _token_asked(self) -> None:
         if self.outcome is None and not self.is_cut:
-            self._interrupts.verb = self._interrupts.verb or "cancel"
+            self._interrupts.note(self._interrupts.verb or "cancel")
             self._cut("its token was asked")
 
     def _move(self) -> None:
         assert self._body is not None
-        self.run = self._body.run = None
+        self.run = None
         self._has_moved = True
         self._call.questions.interrupt(self.id, "background")
         self._interrupts.forget()
         self._limits.stop_at(math.inf)
-        self._body.is_stopping = False
-        self._body.token.tell_background()
+        self._body.move_to_background()
         self._tell(self._as_result(plain("backgrounded")))
         self._call.work.changed()
 
@@ -263,7 +262,7 @@ class RunningTool:
         permissions = self._call.permissions
         self._is_asking = True
         if turn is not None:
-            turn.phase = "permission"
+            turn.show("permission", turn.label)
         try:
             by: Literal["caller", "operator"] = (
                 "operator" if self.tool.permission == "operator" else "caller"
@@ -276,7 +275,7 @@ class RunningTool:
             self._is_asking = False
             others = [q for q in permissions.pending if self._call.turn_of(q.run) is turn]
             if turn is not None and turn.phase == "permission" and not others:
-                turn.phase = "tool"
+                turn.show("tool", turn.label)
                 self._call.touch_state()
 
     async def _oversee(self, arguments: dict[str, Any]) -> None:
@@ -308,7 +307,8 @@ class RunningTool:
     def _begin(self) -> None:
         # Written before the first effect: after a kill -9 it reads as one that may have run.
         self._call.history.mark_tool(self.id, "began")
-        self.started_at_s = self._interrupts.started_at_s = trio.current_time()
+        self.started_at_s = trio.current_time()
+        self._interrupts.begin(self.started_at_s)
         self._limits.begin()
         self._call.work.changed()
 
@@ -317,7 +317,7 @@ class RunningTool:
         if not body.ended.is_set() and not self.is_cut:
             self._timed_out = self._limits.is_timeout
             if not self._limits.is_over:
-                self._interrupts.verb = "shutdown"
+                self._interrupts.note("shutdown")
             self._cut("it took too long" if self._limits.is_over else "the call is over")
         return max(trio.current_time(), body.commit.until_s) + self.tool.unwind_s
 
@@ -340,7 +340,7 @@ class RunningTool:
             return
         self.outcome = settled.outcome
         if self._body is not None:
-            self._body.is_closed = True
+            self._body.close()
             self._log_error(self._body.error)
         self.final = self._as_result(settled)
         log.info("tool_settled", tool=self.name, id=self.id, outcome=settled.outcome,

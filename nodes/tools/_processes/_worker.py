@@ -49,6 +49,10 @@ class WorkerCall:
     state_lost: bool = False
     """Whether that process is a new one, so that what earlier calls had kept is gone."""
 
+    def begin(self, *, state_lost: bool) -> None:
+        """Record that a process got it."""
+        self.is_begun, self.state_lost = True, state_lost
+
 
 class PythonWorker:
     """One worker process; open it, then call functions.  The first call starts the process."""
@@ -132,8 +136,7 @@ class PythonWorker:
         call = WorkerCall() if call is None else call
 
         def begin(generation: int) -> None:
-            call.is_begun = True
-            call.state_lost = 0 < self._generation < generation
+            call.begin(state_lost=0 < self._generation < generation)
             self._generation = generation
 
         job = self._pool.run(

@@ -1,0 +1,141 @@
+"""How much of an utterance was played: what its player reports, carried on by the clock.
+
+Rules:
+1. A position is what the player reported, carried on by the clock; never more than was sent.
+2. It never goes back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+REPORT_TRUSTED_S = 0.25
+"""For how long a player's last report counts as the truth about what was heard; then the clock
+carries it on.  Players report every 100 ms."""
+
+
+@dataclass(slots=True, eq=False)
+class PlayedPosition:
+    """Where the player is in one utterance.  Times are those of trio's clock."""
+
+    sent_ms: float = field(default=0.0, init=False)
+    """Audio that was handed to the transport so far."""
+    started: bool = field(default=False, init=False)
+    """Whether its first sound has reached the caller."""
+    cut_at_ms: float | None = field(default=None, init=False)
+    """Where it was cut; ``None`` if it was not."""
+    _anchor_s: float | None = field(default=None, init=False)
+    _anchor_ms: float = field(default=0.0, init=False)
+    _reported_s: float | None = field(default=None, init=False)
+    _reported_ms: float = field(default=0.0, init=False)
+    _stalled: bool = field(default=False, init=False)
+
+    def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
+        """Take note of audio that was handed to the transport.
+
+        Args:
+            duration_ms: How much.
+            now_s: The time.
+            plays_at_s: When the player gets to it, if it has played all that it was sent.
+        """
+        flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
+        if not flows:
+            self._begin_to_flow(now_s, plays_at_s)
+        self.sent_ms += duration_ms
+
+    def _begin_to_flow(self, now_s: float, plays_at_s: float) -> None:
+        """Take note of audio that a player gets which has played all, or stood still."""
+        if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
+            self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
+        elif self._stalled:
+            self._anchor_s = now_s
+        self._stalled = False
+
+    def stand(self, now_s: float) -> None:
+        """Take note that its player holds at the sample that is being heard."""
+        if self._anchor_s is not None:
+            self._anchor_s, self._anchor_ms = now_s, self.position_ms(now_s)
+            self._stalled = True
+
+    def go_on(self, now_s: float) -> None:
+        """Take note that its player goes on where it was held."""
+        if self._anchor_s is not None:
+            self._anchor_s = now_s
+            self._stalled = False
+
+    def begins_at(self, plays_at_s: float) -> None:
+        """Take note that what is in front of it takes longer, or less long, than was thought."""
+        if not self.started and self._anchor_s is not None:
+            self._anchor_s = plays_at_s
+
+    def report(self, played_ms: float, now_s: float, *, stalled: bool) -> None:
+        """Take note of a position that the player reports.
+
+        Args:
+            played_ms: How much of this utterance was played.
+            now_s: The time.
+            stalled: Whether the player has nothing left to play for now.
+        """
+        played_ms = self.possible_ms(played_ms)
+        self._anchor_s, self._anchor_ms = now_s, played_ms
+        self._reported_s, self._reported_ms = now_s, played_ms
+        self._stalled = stalled
+
+    def possible_ms(self, played_ms: float) -> float:
+        """Return a reported position, put right where it cannot be: backwards, or beyond the end.
+
+        Args:
+            played_ms: Any number.
+        """
+        return min(max(self._reported_ms, played_ms), self.sent_ms)
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether its player reports positions."""
+        return self._reported_s is not None
+
+    def position_ms(self, now_s: float) -> float:
+        """Return how much of its audio is played by now, as best is known."""
+        if self.cut_at_ms is not None:
+            return self.cut_at_ms
+        if self._anchor_s is None:
+            return 0.0
+        if self._stalled:
+            return self._anchor_ms
+        played_ms = self._anchor_ms + max(0.0, now_s - self._anchor_s) * 1000
+        return min(played_ms, self.sent_ms)
+
+    @property
+    def played_ms(self) -> float:
+        """What was played at the player's last word, or when it began."""
+        return self._anchor_ms
+
+    @property
+    def starts_at_s(self) -> float:
+        """When its first sound plays; infinite before any was sent."""
+        return math.inf if self._anchor_s is None else self._anchor_s
+
+    @property
+    def ends_at_s(self) -> float:
+        """When what was sent of it will have been played."""
+        if self._anchor_s is None:
+            return math.inf
+        return self._anchor_s + (self.sent_ms - self._anchor_ms) / 1000
+
+    def sure_position_ms(self, now_s: float) -> float:
+        """Return how much was played for sure: the player's word for it, while that is fresh."""
+        if self._reported_s is not None and now_s - self._reported_s <= REPORT_TRUSTED_S:
+            return self._reported_ms
+        return self.position_ms(now_s)
+
+    def known_position_ms(self, now_s: float, *, lost: bool) -> float:
+        """Return how much was played of what its player has lost.
+
+        Args:
+            now_s: The time.
+            lost: Whether it was lost on the way: then the player's last word is all there is.
+        """
+        if not self.started:
+            return 0.0
+        return self._reported_ms if lost and self.is_reported else self.sure_position_ms(now_s)
