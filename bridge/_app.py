@@ -27,7 +27,7 @@ from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
 
 if TYPE_CHECKING:
-    from .conversations import Threads
+    from .conversations import Conversations
 
 log = structlog.get_logger()
 
@@ -37,7 +37,7 @@ class _Memory:
     """What a call begins with, and where it is kept."""
 
     history: History
-    thread: str
+    conversation: str
     kept_in: SafeWriter | None = None
 
     def follow(self, call: Call) -> None:
@@ -53,7 +53,7 @@ def _publish_trouble(call: Call, text: str) -> None:
 Answer = Callable[[Call], Awaitable[Any]]
 
 MayName = Callable[[CallRequest], bool | Awaitable[bool]]
-"""Says whether a caller may open the thread that it names; plain or async."""
+"""Says whether a caller may open the conversation that it names; plain or async."""
 
 Operate = Callable[[Call, Question], bool | Awaitable[bool]]
 """Says whether a tool with ``permission="operator"`` may run; plain or async."""
@@ -73,8 +73,9 @@ class App:
         answer: Called for each call; declares its routes and may speak first.
         speech: Ears and voice for calls with audio; ``None`` for an app that only reads and
             writes.
-        threads: Where conversations are kept; ``None`` for an app that forgets each with its call.
-        callers_name_conversations: Whether callers may name the thread of their call, or who
+        conversations: Where conversations are kept; ``None`` for an app that forgets each with its
+            call.
+        callers_name_conversations: Whether callers may name the conversation of their call, or who
             says so.
         name: Shown to callers.
         not_understood: Said when no words are known of what a caller has said; empty for nothing.
@@ -89,7 +90,7 @@ class App:
         answer: Answer,
         *,
         speech: Speech | None = None,
-        threads: Threads | None = None,
+        conversations: Conversations | None = None,
         callers_name_conversations: bool | MayName = False,
         name: str | None = None,
         not_understood: str | None = NOT_UNDERSTOOD,
@@ -103,13 +104,14 @@ class App:
             answer: An async function that takes the call.  It declares routes and may speak; the
                 call goes on after it returns.
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
-            threads: Where conversations are kept, such as ``SqliteConversations("calls.db")``.
+            conversations: Where conversations are kept, such as
+                ``SqliteConversations("calls.db")``.
             callers_name_conversations: Whether a caller of the server may go on with a
-                conversation by its name, as in ``/ws?thread=ada``.  A name is no secret: ``True``
-                lets everybody
+                conversation by its name, as in ``/ws?conversation=ada``.  A name is no secret:
+                ``True`` lets everybody
                 who can reach the server, and has its token if it asks for one, open every
                 conversation.  A function, plain or async, takes the ``CallRequest`` and says
-                whether this caller may open this thread.
+                whether this caller may open this conversation.
             name: Shown to callers; by default made of the module of `answer`.
             not_understood: What the agent says when the recogniser fails, or gives no words in
                 time: then there is no turn that could be answered.  ``None`` says nothing; a route
@@ -129,14 +131,15 @@ class App:
         Raises:
             TypeError: `answer` is no function that takes a call, or `admit` none that takes a
                 request.
-            ValueError: Callers may name threads, and there are none; or `handle` is another word.
+            ValueError: Callers may name conversations, and there are none; or `handle` is another
+                word.
         """
         if handle not in get_args(HandleOffer):
             offers = " or ".join(map(repr, get_args(HandleOffer)))
             raise ValueError(f"App(handle=...) is {offers}, not {handle!r}")
-        if callers_name_conversations and threads is None:
+        if callers_name_conversations and conversations is None:
             raise ValueError(
-                "App(callers_name_conversations=...) needs threads=, where they are kept"
+                "App(callers_name_conversations=...) needs conversations=, where they are kept"
             )
         if not callable(answer) or isinstance(answer, type):
             raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
@@ -146,7 +149,7 @@ class App:
             raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
         self.answer = answer
         self.speech = speech
-        self.threads = threads
+        self.conversations = conversations
         self.callers_name_conversations = callers_name_conversations
         self.name = name or _name_of(answer)
         self.not_understood = not_understood or ""
@@ -175,20 +178,21 @@ class App:
         *,
         caller: str = "",
         call_id: str | None = None,
-        thread: str | None = None,
+        conversation: str | None = None,
         request: CallRequest | None = None,
     ) -> AsyncIterator[Call]:
         """Answer one call; leaving the block ends it and all its tasks.
 
-        With ``threads=``, what is said is saved as it happens, before anything is told of it.  A
-        disk that cannot be written to is told as ``AgentError`` and tried again; the call goes on.
+        With ``conversations=``, what is said is saved as it happens, before anything is told of
+        it. A disk that cannot be written to is told as ``AgentError`` and tried again; the call
+        goes on.
 
         Args:
             transport: The caller's side.
             caller: Who calls.
             call_id: Names the call in logs; by default random.
-            thread: Names the conversation, and goes on with the one of that name if there is one;
-                by default a new one under a random name.  ``call.thread`` is the name.
+            conversation: Names the conversation, and goes on with the one of that name if there is
+                one; by default a new one under a random name.  ``call.conversation`` is the name.
             request: How a client of the server asked for the call; ``call.request``.
 
         Raises:
@@ -198,13 +202,13 @@ class App:
         """
         call_id = call_id or secrets.token_hex(8)
         async with (
-            self._open_memory(thread) as memory,
+            self._open_memory(conversation) as memory,
             open_bare_call(
                 transport,
                 call_id=call_id,
                 caller=caller,
                 history=memory.history,
-                thread=memory.thread,
+                conversation=memory.conversation,
                 request=request,
             ) as call,
         ):
@@ -213,7 +217,7 @@ class App:
             yield call
 
     async def lets_name_conversation(self, request: CallRequest) -> bool:
-        """Whether a caller may open the thread that it names.
+        """Whether a caller may open the conversation that it names.
 
         Args:
             request: How it asked for its call.
@@ -254,11 +258,11 @@ class App:
             "return True, False, a Refusal or an Identity"
         )
 
-    def _open_memory(self, thread: str | None) -> AbstractAsyncContextManager[_Memory]:
-        name = secrets.token_hex(8) if thread is None else thread
-        if self.threads is None:
+    def _open_memory(self, conversation: str | None) -> AbstractAsyncContextManager[_Memory]:
+        name = secrets.token_hex(8) if conversation is None else conversation
+        if self.conversations is None:
             return nullcontext(_Memory(History(), name))
-        return _open_saved(self.threads, name)
+        return _open_saved(self.conversations, name)
 
     async def _begin(self, call: Call, transport: Transport) -> None:
         if transport.audio and self.speech is not None:
@@ -309,8 +313,8 @@ class App:
 
 
 @asynccontextmanager
-async def _open_saved(threads: Threads, name: str) -> AsyncIterator[_Memory]:
-    async with threads.open_conversation(name) as opened:
+async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[_Memory]:
+    async with conversations.open_conversation(name) as opened:
         history = History(opened.entries)
         writer = SafeWriter(opened)
         history.on_change = writer.write

@@ -87,7 +87,7 @@ class Call:
         actions: Passes the caller on and presses keys, where the transport can.
         on_touch: Plain functions that are called after whatever may have changed what
             ``snapshot()`` shows.
-        thread: Names the conversation in the thread store; empty without one.
+        conversation: Names the conversation in the conversation store; empty without one.
         request: How a client of the server asked for the call, and who it is; None for a call that
             did not come over a server.
         on_error: Plain functions that are called with each exception of the app's code that the
@@ -103,7 +103,7 @@ class Call:
         call_id: str,
         caller: str,
         history: History | None = None,
-        thread: str = "",
+        conversation: str = "",
         request: CallRequest | None = None,
     ) -> None:
         self.call_id = call_id
@@ -116,7 +116,7 @@ class Call:
         self._bridges: dict[str, Bridge] = {}
         self._floor: Bridge | None = None
         self._transport = TransportGuard(transport)
-        self.thread = thread
+        self.conversation = conversation
         self._history = History() if history is None else history
         self._is_ending = False
         # The first sink: what follows from an event is told after it.
@@ -623,7 +623,7 @@ async def open_bare_call(
     call_id: str,
     caller: str = "",
     history: History | None = None,
-    thread: str = "",
+    conversation: str = "",
     request: CallRequest | None = None,
 ) -> AsyncIterator[Call]:
     """Open a call over a transport; leaving the block ends it and all its tasks.
@@ -634,11 +634,11 @@ async def open_bare_call(
         call_id: Names the call in logs.
         caller: Who calls.
         history: What was said before, in the same conversation; ``None`` for nothing.
-        thread: Names the conversation in the thread store.
+        conversation: Names the conversation in the conversation store.
         request: How a client of the server asked for it.
     """
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, thread, request)
+        call = Call(router, transport, call_id, caller, history, conversation, request)
         attached = getattr(transport, "attached", None)
         if callable(attached):
             attached(call)

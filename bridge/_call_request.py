@@ -38,7 +38,7 @@ class CallRequest:
     """
 
     mode: Literal["audio", "text"]
-    thread: str | None
+    conversation: str | None
     """The conversation that it names; None if it names none."""
     headers: Mapping[str, str]
     """By their names in lower case; values of a repeated one are joined by commas."""

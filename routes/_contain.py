@@ -92,11 +92,11 @@ def contain(error: BaseException) -> tuple[Exception | None, BaseException | Non
 
 def _passes(error: BaseException) -> bool:
     if isinstance(error, KeyboardInterrupt):
-        return not _is_of_thread(error)
+        return not _is_of_conversation(error)
     return isinstance(error, trio.Cancelled)
 
 
-def _is_of_thread(error: BaseException) -> bool:
+def _is_of_conversation(error: BaseException) -> bool:
     """Whether an error came out of a thread of trio's, whose frames are in its traceback."""
     where = error.__traceback__
     while where is not None:

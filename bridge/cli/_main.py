@@ -183,7 +183,9 @@ def _add_talk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     _add_common(parser)
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument(
-        "--thread", metavar="NAME", help="go on with the conversation of this name, or begin it"
+        "--conversation",
+        metavar="NAME",
+        help="go on with the conversation of this name, or begin it",
     )
     parser.set_defaults(command=_talk)
 
@@ -256,7 +258,11 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _talk(options: argparse.Namespace) -> int:
-    query = "" if options.thread is None else f"?thread={quote(options.thread, safe='')}"
+    query = (
+        ""
+        if options.conversation is None
+        else f"?conversation={quote(options.conversation, safe='')}"
+    )
 
     def invite(server: Server) -> None:
         _say(f"\n  Talk to your agent:  {server.url}{query}\n\n  Ctrl+C ends.\n")
@@ -265,7 +271,14 @@ def _talk(options: argparse.Namespace) -> int:
 
     # Whoever talks to an agent of this machine may see all of it.
     limits = Limits(watch="words")
-    return _run(options, invite, host="127.0.0.1", limits=limits, thread=options.thread, texts=True)
+    return _run(
+        options,
+        invite,
+        host="127.0.0.1",
+        limits=limits,
+        conversation=options.conversation,
+        texts=True,
+    )
 
 
 def _chat(options: argparse.Namespace) -> int:
@@ -284,7 +297,7 @@ def _run(
     options: argparse.Namespace,
     on_ready: Callable[[Server], None],
     *,
-    thread: str | None = None,
+    conversation: str | None = None,
     texts: bool = False,
     **served: Unpack[ServerOptions],
 ) -> int:
@@ -299,10 +312,12 @@ def _run(
     except TargetError as error:
         sys.stderr.write(error.details)
         return _fail(str(error))
-    if thread is not None and app.threads is None:
-        return _fail(f"--thread: {app!r} keeps no conversations; give it App(..., threads=...)")
-    if thread is not None and not app.callers_name_conversations:
-        app.callers_name_conversations = lambda request: request.thread == thread
+    if conversation is not None and app.conversations is None:
+        return _fail(
+            f"--conversation: {app!r} keeps no conversations; give it App(..., conversations=...)"
+        )
+    if conversation is not None and not app.callers_name_conversations:
+        app.callers_name_conversations = lambda request: request.conversation == conversation
     if app.speech is not None:
         _say("Loading ears and voice ...")
     try:

@@ -100,7 +100,8 @@ class CallRefusedError(BargeinError, ConnectionError):
     """The server refused the call.
 
     Attributes:
-        code: Its error code, such as ``server_full`` or ``thread_in_use``; None if it gave none.
+        code: Its error code, such as ``server_full`` or ``conversation_in_use``; None if it gave
+            none.
     """
 
     def __init__(self, code: str | None, message: str) -> None:
@@ -115,7 +116,7 @@ async def open_caller(
     mode: Literal["audio", "text"] = "audio",
     token: str | None = None,
     origin: str | None = None,
-    thread: str | None = None,
+    conversation: str | None = None,
     reconnect: bool = True,
     microphone: Frames | None = None,
     buffer_s: float = 0.06,
@@ -132,8 +133,8 @@ async def open_caller(
         mode: ``text`` for a caller who reads and types.
         token: The server's bearer token, if it asks for one.
         origin: Origin header to send; None sends none, as programs do.
-        thread: Names the conversation to go on with, where the app lets callers name one; None
-            begins a new one.
+        conversation: Names the conversation to go on with, where the app lets callers name one;
+            None begins a new one.
         reconnect: False ends the call when its line drops.
         microphone: Gives each frame that is sent.  None means one that sends what
             ``Caller.speak`` is given, and silence where nothing is said.
@@ -150,7 +151,7 @@ async def open_caller(
     """
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
-    way = _Way(url, mode, thread, token, origin, ssl, stream, reconnect)
+    way = _Way(url, mode, conversation, token, origin, ssl, stream, reconnect)
     scope = trio.CancelScope()
     error: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -176,7 +177,7 @@ class _Way:
 
     url: str
     mode: str
-    thread: str | None
+    conversation: str | None
     token: str | None
     origin: str | None
     ssl: ssl_module.SSLContext | None
@@ -194,7 +195,11 @@ class _Way:
     @asynccontextmanager
     async def dial(self, outbox: Outbox, *, resume: bool = False) -> AsyncIterator[WebSocket]:
         """Open a connection that sends what an outbox has; leaving the block closes it."""
-        query = {"mode": self.mode, "thread": self.thread, "resume": "1" if resume else None}
+        query = {
+            "mode": self.mode,
+            "conversation": self.conversation,
+            "resume": "1" if resume else None,
+        }
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         stream = await self.stream() if callable(self.stream) else self.stream
         try:

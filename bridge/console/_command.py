@@ -25,7 +25,7 @@ from ._voice import MachineVoice
 
 if TYPE_CHECKING:
     from .._app import App
-    from ..conversations import Threads
+    from ..conversations import Conversations
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +35,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser: Of the command alone.
     """
     parser.add_argument(
-        "--thread", metavar="NAME", help="go on with the conversation of this name, or begin it"
+        "--conversation",
+        metavar="NAME",
+        help="go on with the conversation of this name, or begin it",
     )
     parser.add_argument(
-        "--threads",
+        "--conversations",
         metavar="FILE",
         type=Path,
         help="where conversations are kept (what the app says, else a file of yours)",
@@ -103,8 +105,10 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
         raise ConsoleError(
             f"{options.target!r} has no ears and no voice; --voice needs App(…, speech=…)"
         )
-    threads = _threads(options, app)
-    session = Session(app, options.thread, threads, by_pipe=not _is_tty(sys.stdin), voice=voice)
+    conversations = _conversations(options, app)
+    session = Session(
+        app, options.conversation, conversations, by_pipe=not _is_tty(sys.stdin), voice=voice
+    )
     try:
         if is_capable(os.environ) and not options.json:
             return _draw(session, options, log)
@@ -126,16 +130,18 @@ def _draw(session: Session, options: argparse.Namespace, log: TextIO) -> int:
         return console.exit_code
 
 
-def _threads(options: argparse.Namespace, app: App) -> Threads | None:
-    if options.threads is not None:
-        return SqliteConversations(options.threads)
-    if app.threads is not None or options.thread is None:
-        return app.threads
+def _conversations(options: argparse.Namespace, app: App) -> Conversations | None:
+    if options.conversations is not None:
+        return SqliteConversations(options.conversations)
+    if app.conversations is not None or options.conversation is None:
+        return app.conversations
     folder = data_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise ConsoleError(f"{error}; say where to keep the conversation with --threads") from error
+        raise ConsoleError(
+            f"{error}; say where to keep the conversation with --conversations"
+        ) from error
     return SqliteConversations(folder / "chat.db")
 
 

@@ -169,8 +169,8 @@ class Console:
                 await self._run(session)
         finally:
             self._finish()
-            if session.thread and self._call is not None:
-                self.show(Line(f"--thread {session.thread} goes on with this", "dim"))
+            if session.conversation and self._call is not None:
+                self.show(Line(f"--conversation {session.conversation} goes on with this", "dim"))
             self._write_rest()
 
     async def _run(self, session: Session) -> None:

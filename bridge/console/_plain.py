@@ -169,8 +169,8 @@ class PlainConsole:
             self._signals.is_final = True
             self._settle(call, conversation)
         self.end()
-        if session.thread:
-            self.show(Line(f"--thread {session.thread} goes on with this", "dim", "  "))
+        if session.conversation:
+            self.show(Line(f"--conversation {session.conversation} goes on with this", "dim", "  "))
 
     def _settle(self, call: Call, conversation: Conversation) -> None:
         if conversation.unanswerable or call.end_reason == "agent_error":

@@ -1,4 +1,4 @@
-"""Opens the call of a console: the app, its thread, and the caller's side."""
+"""Opens the call of a console: the app, its conversation, and the caller's side."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._app import App
     from .._call import Call
     from .._transport import Transport
-    from ..conversations import Threads
+    from ..conversations import Conversations
 
 LAST_ENTRIES = 10
 """Of a conversation that goes on: so many are shown."""
@@ -47,16 +47,16 @@ class Session:
 
     Attributes:
         app: Answers.
-        thread: Names the conversation; None for one that has no name yet.
-        threads: Where it is kept; None where the app keeps none and none was asked for.
+        conversation: Names the conversation; None for one that has no name yet.
+        conversations: Where it is kept; None where the app keeps none and none was asked for.
         by_pipe: Whether lines come from a program or a file.
         voice: Opens the machine's microphone and loudspeaker; None for text alone.
         earlier: What was said in the conversation before this call; known once it is open.
     """
 
     app: App
-    thread: str | None = None
-    threads: Threads | None = None
+    conversation: str | None = None
+    conversations: Conversations | None = None
     by_pipe: bool = False
     voice: Voice | None = None
     earlier: tuple[Entry, ...] = ()
@@ -77,17 +77,21 @@ class Session:
         """
         answered = _Answered(self.app)
         app = copy.copy(self.app)
-        app.answer, app.threads = answered, self.threads
+        app.answer, app.conversations = answered, self.conversations
         if self.voice is None:
             app.speech = None
-        name = secrets.token_hex(4) if self.thread is None and self.threads else self.thread
+        name = (
+            secrets.token_hex(4)
+            if self.conversation is None and self.conversations
+            else self.conversation
+        )
         async with AsyncExitStack() as stack:
             line: Transport = TextTransport(take)
             if self.voice is not None:  # fails at once where loading speech would take long
                 line = await stack.enter_async_context(self.voice.open(take))
             await stack.enter_async_context(app.open())
-            call = await stack.enter_async_context(app.open_call(line, thread=name))
-            self.thread = call.thread if self.threads else None
+            call = await stack.enter_async_context(app.open_call(line, conversation=name))
+            self.conversation = call.conversation if self.conversations else None
             self.earlier = answered.earlier
             conversation = Conversation(
                 call, display, is_ready=lambda: answered.is_ready(call), by_pipe=self.by_pipe

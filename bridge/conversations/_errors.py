@@ -1,4 +1,4 @@
-"""What goes wrong with threads.
+"""What goes wrong with conversations.
 
 ConversationError
 └── ConversationBusyError
@@ -10,15 +10,15 @@ from bargein.routes import BargeinError
 
 
 class ConversationError(BargeinError):
-    """A thread cannot be opened or deleted; its message says which and what to do."""
+    """A conversation cannot be opened or deleted; its message says which and what to do."""
 
 
 class ConversationBusyError(ConversationError):
-    """A thread is open in another call, of this process or of another one."""
+    """A conversation is open in another call, of this process or of another one."""
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, conversation: str) -> None:
         super().__init__(
-            f"the thread {thread!r} is open in another call; end that call first, or take another "
-            "thread id"
+            f"the conversation {conversation!r} is open in another call; "
+            "end that call first, or take another conversation id"
         )
-        self.thread = thread
+        self.conversation = conversation

@@ -1,4 +1,4 @@
-"""Who has a thread: a lock on an open file, which is gone with its process however that dies."""
+"""Who has a conversation: a lock on an open file, gone with its process."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ else:
 
 
 class ConversationLock:
-    """The lock on one thread of a database, held from its making until ``release()``."""
+    """The lock on one conversation of a database, held from its making until ``release()``."""
 
-    def __init__(self, database: Path, thread: str) -> None:
+    def __init__(self, database: Path, conversation: str) -> None:
         """Take the lock; never waits.
 
         Args:
             database: The file of the database; the locks lie in a folder beside it.
-            thread: The thread.
+            conversation: The conversation.
 
         Raises:
             BlockingIOError: Somebody has it, in this process or in another one.
@@ -39,7 +39,7 @@ class ConversationLock:
         """
         folder = database.with_name(database.name + "-locks")
         folder.mkdir(mode=0o700, exist_ok=True)
-        self._path = folder / hashlib.sha256(thread.encode()).hexdigest()[:32]
+        self._path = folder / hashlib.sha256(conversation.encode()).hexdigest()[:32]
         self._descriptor = self._take()
 
     def _take(self) -> int:
@@ -61,7 +61,7 @@ class ConversationLock:
             return False
 
     def release(self) -> None:
-        """Let the thread go, and remove the file."""
+        """Let the conversation go, and remove the file."""
         if sys.platform != "win32":  # an open file cannot be removed there
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)

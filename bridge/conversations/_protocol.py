@@ -1,4 +1,4 @@
-"""What a call needs from a store of threads."""
+"""What a call needs from a store of conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..history._entries import Entry
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """What a store tells of a thread without opening it."""
+    """What a store tells of a conversation without opening it."""
 
     id: str
     entries: int
@@ -23,7 +23,7 @@ class ConversationInfo:
     """When the last call in it wrote its first entry, or closed; in Unix seconds."""
 
 
-class Thread(Protocol):
+class Conversation(Protocol):
     """One conversation that is open for one call."""
 
     @property
@@ -50,11 +50,11 @@ class Thread(Protocol):
         """
 
 
-class Threads(Protocol):
+class Conversations(Protocol):
     """A store of conversations, shared by all calls."""
 
-    def open_conversation(self, id: str) -> AbstractAsyncContextManager[Thread]:
-        """Open a thread, a new one if there is none; leaving the block closes it.
+    def open_conversation(self, id: str) -> AbstractAsyncContextManager[Conversation]:
+        """Open a conversation, a new one if there is none; leaving the block closes it.
 
         Args:
             id: Names it.
@@ -65,10 +65,10 @@ class Threads(Protocol):
         """
 
     async def list(self) -> Sequence[ConversationInfo]:
-        """Return all threads, the one that changed last first."""
+        """Return all conversations, the one that changed last first."""
 
     async def delete(self, id: str) -> None:
-        """Forget a thread for ever; one that does not exist is no error.
+        """Forget a conversation for ever; one that does not exist is no error.
 
         Args:
             id: Names it.

@@ -62,7 +62,7 @@ def from_record(data: str, unix_s: float) -> Entry | None:
     except (TypeError, ValueError, RecursionError):
         plain = None
     if not isinstance(plain, dict):
-        log.error("thread_record_unreadable", chars=len(data))
+        log.error("conversation_record_unreadable", chars=len(data))
         return None
     version = plain.pop("v", VERSION)
     if not isinstance(version, int) or version > VERSION:
@@ -111,7 +111,7 @@ def with_additions(entry: Entry, additions: Iterable[str]) -> Entry:
             texts.append(addition["added"] + "")
             heard_chars = int(addition["heard"])
         except (KeyError, TypeError, ValueError, RecursionError):
-            log.error("thread_addition_unreadable", chars=len(data))
+            log.error("conversation_addition_unreadable", chars=len(data))
             break
     generated = "".join(texts)
     heard, cut = generated[:heard_chars], entry.interruption
@@ -132,7 +132,7 @@ def _validated(plain: dict[str, Any]) -> Entry | None:
         try:
             return _adapter.validate_python(kept)
         except ValidationError as error:
-            log.error("thread_record_invalid", problems=error.error_count(), without=left_out)
+            log.error("conversation_record_invalid", problems=error.error_count(), without=left_out)
     return None
 
 

@@ -20,7 +20,7 @@ from bargein.routes.containment import CONTAINED
 from ..history._entries import Entry
 
 if TYPE_CHECKING:
-    from ._protocol import Thread
+    from ._protocol import Conversation
 
 log = structlog.get_logger()
 
@@ -44,8 +44,8 @@ CallAt = Callable[[object, float, Callable[[], None]], None]
 class SafeWriter:
     """Writes the entries of a call; keeps those that its store raised for, and tries them again."""
 
-    def __init__(self, thread: Thread) -> None:
-        self._thread = thread
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
         self._kept: dict[int, Entry] = {}
         self._tell: Callable[[str], None] | None = None
         self._call_at: CallAt | None = None
@@ -61,7 +61,7 @@ class SafeWriter:
         """
         self._tell = on_trouble
         self._call_at = call_at
-        self._thread.on_trouble = on_trouble
+        self._conversation.on_trouble = on_trouble
         if self._trouble:
             on_trouble(self._trouble)
             self._try_later()
@@ -79,7 +79,7 @@ class SafeWriter:
         elif index in self._kept or len(self._kept) < MAX_KEPT:
             self._kept[index] = entry
         else:
-            log.error("thread_entry_lost", index=index, kept=len(self._kept))
+            log.error("conversation_entry_lost", index=index, kept=len(self._kept))
 
     async def close(self) -> None:
         """Try everything once more; what cannot be written now is lost, and logged.
@@ -93,7 +93,11 @@ class SafeWriter:
         finally:
             if self._kept:
                 lost = len(self._kept)
-                log.error("thread_entries_lost", pii_thread=self._thread.id, entries=lost)
+                log.error(
+                    "conversation_entries_lost",
+                    pii_conversation=self._conversation.id,
+                    entries=lost,
+                )
 
     def _save(self, takes: bool = False) -> None:
         """Try some of what was kept, in order.
@@ -110,7 +114,7 @@ class SafeWriter:
         if not self._kept:
             self._trouble = ""
             self._wait_s = FIRST_RETRY_S
-            log.info("thread_saved_again", pii_thread=self._thread.id)
+            log.info("conversation_saved_again", pii_conversation=self._conversation.id)
 
     def _save_by_timer(self) -> None:
         before = len(self._kept)
@@ -127,7 +131,7 @@ class SafeWriter:
     def _try(self, index: int, entry: Entry) -> bool:
         try:
             with CONTAINED:
-                self._thread.write(index, entry)
+                self._conversation.write(index, entry)
         except Exception as error:  # noqa: BLE001 - foreign code: told, and the call goes on
             self._begin_trouble(error)
             return False
@@ -138,10 +142,10 @@ class SafeWriter:
         if self._trouble:
             return
         self._trouble = (
-            f"the conversation {self._thread.id!r} cannot be saved ({type(error).__name__}); "
+            f"the conversation {self._conversation.id!r} cannot be saved ({type(error).__name__}); "
             "it goes on, and saving is tried again"
         )
-        log.error("thread_trouble", pii_thread=self._thread.id, exc_info=error)
+        log.error("conversation_trouble", pii_conversation=self._conversation.id, exc_info=error)
         self._try_later()
         if self._tell is not None:
             self._tell(self._trouble)

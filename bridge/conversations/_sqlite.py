@@ -1,4 +1,4 @@
-"""The store of threads that is used by default: a SQLite file."""
+"""The store of conversations that is used by default: a SQLite file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._records import from_record, with_additions
 from ._sqlite_conversation import ReadEntry, SqliteConversation
 
 CLOSE_S = 5.0
-"""How long closing a thread may take: one more try to save what is left, and a last sync."""
+"""How long closing a conversation may take: one more try to save what is left, and a last sync."""
 
 MAX_ID_CHARS = 256
 
@@ -27,8 +27,8 @@ MAX_ID_CHARS = 256
 class SqliteConversations:
     """Keeps conversations in a SQLite file, which several processes may share.
 
-    A thread is open in one call at a time, in one process.  The file opens with the first call and
-    closes with the last.
+    A conversation is open in one call at a time, in one process.  The file opens with the first
+    call and closes with the last.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -45,10 +45,10 @@ class SqliteConversations:
 
     @asynccontextmanager
     async def open_conversation(self, id: str) -> AsyncIterator[SqliteConversation]:
-        """Open a thread, a new one if there is none; leaving the block closes it.
+        """Open a conversation, a new one if there is none; leaving the block closes it.
 
-        A file that cannot be opened or read does not keep the call from going on: the thread is
-        empty then, tells its trouble, and what is said is added to the file once it can be.
+        A file that cannot be opened or read does not keep the call from going on: the conversation
+        is empty then, tells its trouble, and what is said is added to the file once it can be.
 
         Args:
             id: Names it, 1 to 256 characters.
@@ -59,21 +59,23 @@ class SqliteConversations:
             ValueError: The id is empty or too long, or no text.
         """
         _check(id)
-        thread = SqliteConversation(id, self._database, self._attach, trio_began_s=_trio_began_s())
+        conversation = SqliteConversation(
+            id, self._database, self._attach, trio_began_s=_trio_began_s()
+        )
         async with self._gate:
             self._users += 1
         try:
-            await thread.attach()
+            await conversation.attach()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(thread.tend, name="thread")
-                yield thread
+                nursery.start_soon(conversation.tend, name="conversation")
+                yield conversation
                 nursery.cancel_scope.cancel()
         finally:
             with trio.move_on_after(CLOSE_S, shield=True):
-                await self._close(thread)
+                await self._close(conversation)
 
     async def list(self) -> list[ConversationInfo]:
-        """Return all threads, the one that changed last first.
+        """Return all conversations, the one that changed last first.
 
         Raises:
             ConversationError: The file cannot be read.
@@ -84,7 +86,7 @@ class SqliteConversations:
             raise ConversationError(f"{str(self._path)!r} cannot be read: {error}") from error
 
     async def delete(self, id: str) -> None:
-        """Forget a thread for ever; one that does not exist is no error.
+        """Forget a conversation for ever; one that does not exist is no error.
 
         Args:
             id: Names it.
@@ -97,7 +99,9 @@ class SqliteConversations:
         try:
             await trio.to_thread.run_sync(self._delete, id)
         except (sqlite3.Error, OSError) as error:
-            raise ConversationError(f"the thread {id!r} cannot be deleted: {error}") from error
+            raise ConversationError(
+                f"the conversation {id!r} cannot be deleted: {error}"
+            ) from error
 
     def __repr__(self) -> str:
         return f"SqliteConversations({str(self._path)!r})"
@@ -119,34 +123,34 @@ class SqliteConversations:
         except BlockingIOError:
             raise ConversationBusyError(id) from None
 
-    async def _attach(self, thread: SqliteConversation) -> None:
-        """Lock a thread and read it.
+    async def _attach(self, conversation: SqliteConversation) -> None:
+        """Lock a conversation and read it.
 
         Raises:
             sqlite3.Error, OSError: It cannot be locked or read now.
         """
         async with self._gate:
-            await trio.to_thread.run_sync(self._attach_now, thread)
+            await trio.to_thread.run_sync(self._attach_now, conversation)
 
-    def _attach_now(self, thread: SqliteConversation) -> None:
-        if thread.lock is None:
-            thread.lock = self._lock(thread.id)
+    def _attach_now(self, conversation: SqliteConversation) -> None:
+        if conversation.lock is None:
+            conversation.lock = self._lock(conversation.id)
         if not self._database.is_open:
             self._database.open()
-        rows, added = self._database.load(thread.id)
+        rows, added = self._database.load(conversation.id)
         additions: dict[int, list[str]] = {}
         for number, _, record in added:
             additions.setdefault(number, []).append(record)
         read: list[ReadEntry] = []
         for number, record in rows:
-            entry = from_record(record, thread.trio_began_s)
+            entry = from_record(record, conversation.trio_began_s)
             if entry is not None:
                 pieces = additions.get(number, [])
                 read.append(ReadEntry(number, with_additions(entry, pieces), len(pieces)))
-        thread.take_in(read, last=max((number for number, _ in rows), default=-1))
+        conversation.take_in(read, last=max((number for number, _ in rows), default=-1))
 
-    async def _close(self, thread: SqliteConversation) -> None:
-        thread.close()
+    async def _close(self, conversation: SqliteConversation) -> None:
+        conversation.close()
         async with self._gate:
             self._users -= 1
             if not self._users:
@@ -155,7 +159,9 @@ class SqliteConversations:
 
 def _check(id: str) -> None:
     if not isinstance(id, str) or not 0 < len(id) <= MAX_ID_CHARS or not _is_text(id):
-        raise ValueError(f"a thread id is a text of 1 to {MAX_ID_CHARS} characters, not {id!r}")
+        raise ValueError(
+            f"a conversation id is a text of 1 to {MAX_ID_CHARS} characters, not {id!r}"
+        )
 
 
 def _is_text(id: str) -> bool:

@@ -94,14 +94,15 @@ class SqliteConversation:
         """Save an entry before returning, or keep it until it can be saved.
 
         Of an answer that has grown, what was added is saved, which takes as long however long the
-        answer is; it is written whole with the next entry that is new, and when the thread closes.
+        answer is; it is written whole with the next entry that is new, and when the conversation
+        closes.
 
         Args:
             index: Its place in the history.
-            entry: The entry; one that comes after the thread was closed is lost, and logged.
+            entry: The entry; one that comes after the conversation was closed is lost, and logged.
         """
         if self._is_closed:
-            log.error("thread_entry_lost", pii_thread=self.id, index=index, closed=True)
+            log.error("conversation_entry_lost", pii_conversation=self.id, index=index, closed=True)
             return
         if self._kept or not self._is_attached or not self._try(index, entry):
             self._keep(index, entry)
@@ -111,7 +112,7 @@ class SqliteConversation:
     # --- for the store ----------------------------------------------------------------------------
 
     async def attach(self) -> None:
-        """Lock and read the thread; where the disk does not let it, tell and go on without.
+        """Lock and read the conversation; where the disk does not let it, tell and go on without.
 
         Raises:
             ConversationError: It is open elsewhere, or of a newer version.
@@ -160,9 +161,11 @@ class SqliteConversation:
                 if self._is_listed:
                     self._write(self._answers.in_pieces, touch=True)
         except sqlite3.Error as error:
-            log.error("thread_not_saved", pii_thread=self.id, error=str(error))
+            log.error("conversation_not_saved", pii_conversation=self.id, error=str(error))
         if self._kept:
-            log.error("thread_entries_lost", pii_thread=self.id, entries=len(self._kept))
+            log.error(
+                "conversation_entries_lost", pii_conversation=self.id, entries=len(self._kept)
+            )
         if self.lock is not None:
             self.lock.release()
 
@@ -180,7 +183,7 @@ class SqliteConversation:
             wait_s = min(2 * wait_s, MAX_RETRY_S)
         if self._trouble:
             self._trouble = ""
-            log.info("thread_saved_again", pii_thread=self.id)
+            log.info("conversation_saved_again", pii_conversation=self.id)
 
     async def _retry(self) -> Exception | None:
         try:
@@ -195,7 +198,7 @@ class SqliteConversation:
         try:
             await trio.to_thread.run_sync(self._database.checkpoint)
         except sqlite3.Error as error:
-            log.warning("thread_checkpoint_failed", error=str(error))
+            log.warning("conversation_checkpoint_failed", error=str(error))
 
     def _save(self) -> None:
         while self._kept:
@@ -213,7 +216,7 @@ class SqliteConversation:
                 self._database.add(self.id, (self._number(index), *addition))
                 self._answers.added(index, entry, addition[0])
         except sqlite3.Error:
-            return False  # the task that tends to the thread tells of it, if it lasts
+            return False  # the task that tends to the conversation tells of it, if it lasts
         return True
 
     def _write(self, entries: Mapping[int, Entry], *, touch: bool) -> None:
@@ -234,7 +237,7 @@ class SqliteConversation:
                 with CONTAINED:
                     records[index] = to_record(entry, self.trio_began_s)
             except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
-                log.error("thread_entry_unwritable", index=index, error=type(error).__name__)
+                log.error("conversation_entry_unwritable", index=index, error=type(error).__name__)
                 self._kept.pop(index, None)
         return records
 
@@ -249,7 +252,12 @@ class SqliteConversation:
         if index in self._kept or len(self._kept) < MAX_KEPT:
             self._kept[index] = entry
         else:
-            log.error("thread_entry_lost", pii_thread=self.id, index=index, kept=len(self._kept))
+            log.error(
+                "conversation_entry_lost",
+                pii_conversation=self.id,
+                index=index,
+                kept=len(self._kept),
+            )
 
     def _tell(self, error: Exception) -> None:
         if self._trouble:
@@ -259,7 +267,7 @@ class SqliteConversation:
             f"the conversation {self.id!r} cannot be {doing} ({error}); it goes on, and saving is "
             "tried again"
         )
-        log.error("thread_trouble", pii_thread=self.id, error=str(error))
+        log.error("conversation_trouble", pii_conversation=self.id, error=str(error))
         if self._on_trouble is not None:
             self._on_trouble(self._trouble)
 

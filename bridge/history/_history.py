@@ -46,8 +46,8 @@ class History:
         """Make a history.
 
         Args:
-            entries: What it begins with, from an earlier call of the same thread; repaired, see
-                ``bargein.conversations``.
+            entries: What it begins with, from an earlier call of the same conversation; repaired,
+                see ``bargein.conversations``.
         """
         self._entries: list[Entry] = list(entries)
         self._turns: dict[int, int] = {}

@@ -1,7 +1,7 @@
 /**
  * The page people talk to.  Its address decides how:
  * - `?mode=text`: no sound, no microphone;
- * - `?thread=NAME`: goes on with the conversation of that name, where the agent allows it;
+ * - `?conversation=NAME`: goes on with the conversation of that name, where the agent allows it;
  * - `#token=…`: the bearer token, kept in the fragment so that no log of requests holds it;
  * - `?raw=1`: the microphone without echo cancelling, for tests and for headsets;
  * - `?tap=1`: also notes when the loudspeaker is loud and silent, for tests.
@@ -36,7 +36,7 @@ function start(options = {}) {
   call = new Call({ ui, transcript, journal, permissions, questions, settings, view }, {
     textOnly: textOnly || !canPlay(),
     token: fragment.get("token"),
-    thread: query.get("thread"),
+    conversation: query.get("conversation"),
     raw: query.get("raw") === "1",
     tap: query.get("tap") === "1",
     agentHears,

@@ -43,7 +43,7 @@ export class Call {
   /**
    * `parts` has ui, transcript, journal, permissions, questions, settings and view, which shows the
    * handle.
-   * `options`: {textOnly, token, thread, raw, tap, agentHears, kept}; `kept` is what `keepsake()`
+   * `options`: {textOnly, token, conversation, raw, tap, agentHears, kept}; `kept` is what `keepsake()`
    * gave before the page was loaded anew.
    */
   constructor(parts, options) {
@@ -92,7 +92,7 @@ export class Call {
   /** Opens sound and microphone as far as there are any, then the line.  Call it in a click. */
   async start() {
     this.#ui.hideNotice();
-    const { token, thread, kept = null } = this.#options;
+    const { token, conversation, kept = null } = this.#options;
     this.#ui.setPhase(kept ? "returning" : "connecting");
     this.#ui.setState(kept ? "reconnecting" : "connecting");
     if (kept) this.#transcript.restore(kept.transcript);
@@ -102,7 +102,7 @@ export class Call {
     if (kept && this.#audio) await this.#soundRuns(kept.line);
     if (this.#over) return;
     if (!kept) this.#transcript.clear({ textOnly: !this.#audio });
-    this.#url = callUrl({ textOnly: !this.#audio, token, thread });
+    this.#url = callUrl({ textOnly: !this.#audio, token, conversation });
     const on = {
       open: () => this.#journal.note("open"),
       audio: (utterance, message) => this.#playAudio(utterance, message),

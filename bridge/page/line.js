@@ -206,7 +206,7 @@ export class Line {
     this.#pause = Math.min(Math.max(2 * this.#pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
     const url = new URL(this.#url);
     url.searchParams.set("resume", "1");
-    url.searchParams.delete("thread");
+    url.searchParams.delete("conversation");
     const dead = this.#socket;
     this.#socket = this.#connect(url, {
       open: () => this.#ask(),

@@ -97,16 +97,16 @@ const SERVER = {
     text: "It ended while the connection was lost. What was said until then stays below.",
     action: CALL_AGAIN,
   },
-  thread_in_use: {
-    id: "thread-in-use",
+  conversation_in_use: {
+    id: "conversation-in-use",
     title: "This conversation is going on elsewhere",
     text: "It is open in another call, perhaps in another tab. End that call first, then call again.",
     action: CALL_AGAIN,
   },
-  thread_refused: {
-    id: "thread-refused",
+  conversation_refused: {
+    id: "conversation-refused",
     title: "This conversation cannot be opened here",
-    text: "Its name is not one, or the agent does not let you open it. Without ?thread=… in the address a new one begins.",
+    text: "Its name is not one, or the agent does not let you open it. Without ?conversation=… in the address a new one begins.",
     action: CALL_AGAIN,
   },
   unauthorized: {

@@ -6,13 +6,13 @@ const UTTERANCE_BYTES = 4;
 const GIVEN_UP = 4000; // a close code that does not say that the person has left
 
 /** The address of the call: beside the page, so that it also works behind a path prefix. */
-export function callUrl({ textOnly, token, thread }) {
+export function callUrl({ textOnly, token, conversation }) {
   const url = new URL("ws", document.baseURI);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   url.search = "";
   url.hash = "";
   if (textOnly) url.searchParams.set("mode", "text");
-  if (thread) url.searchParams.set("thread", thread);
+  if (conversation) url.searchParams.set("conversation", conversation);
   if (token) url.searchParams.set("token", token);
   return url;
 }

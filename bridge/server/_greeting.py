@@ -116,7 +116,7 @@ def _common(app: App, call: Call, limits: Limits, token: str | None) -> dict[str
         "agent": app.name,
         "audio": call.audio,
         "watch": limits.watch,
-        "thread": call.thread if app.callers_name_conversations else None,
+        "conversation": call.conversation if app.callers_name_conversations else None,
         "resume": token,
         "resume_s": limits.resume_s,
         "handle": app.handle,

@@ -51,7 +51,7 @@ SECURITY_HEADERS = (
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 """A Host that may stand in a header of ours: a name or an address, and a port."""
 
-THREAD = re.compile(r"[\w.@:+~-]{1,128}")
+CONVERSATION = re.compile(r"[\w.@:+~-]{1,128}")
 """What a client may call a conversation: letters, digits and a few signs, as in an address."""
 
 CONTENT_TYPES = {
@@ -195,11 +195,11 @@ class Gate:
         query = _query(request)
         if query.get("mode", "audio") not in ("audio", "text"):
             return self.reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
-        if "thread" in query and not THREAD.fullmatch(query["thread"]):
+        if "conversation" in query and not CONVERSATION.fullmatch(query["conversation"]):
             return self.reject(
                 HTTPStatus.BAD_REQUEST,
-                "thread_refused",
-                "thread is 1 to 128 letters, digits or one of _.@:+~-",
+                "conversation_refused",
+                "conversation is 1 to 128 letters, digits or one of _.@:+~-",
             )
         # A call that goes on has its room already.
         why_not = self._room() if "resume" not in query or self._room() == "draining" else None
@@ -281,7 +281,7 @@ def call_request(
         headers[name.lower()] = value if known is None else f"{known}, {value}"
     return CallRequest(
         mode="text" if query.get("mode") == "text" else "audio",
-        thread=query.get("thread"),
+        conversation=query.get("conversation"),
         headers=MappingProxyType(headers),
         query=MappingProxyType(query),
         peer=peer,

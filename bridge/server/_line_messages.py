@@ -81,7 +81,7 @@ class Greeting(Wire):
     output_rate_hz: int = OUTPUT_RATE_HZ
     watch: WatchLevel = "off"
     """What this server lets the client see of its call; see the message ``watch``."""
-    thread: str | None = None
+    conversation: str | None = None
     """Names the conversation, where callers may name one."""
     resume: str | None = None
     """The token that goes on with this call when its line drops; each connection has its own.

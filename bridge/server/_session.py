@@ -152,12 +152,12 @@ class Session:
 
     async def _converse(self, nursery: trio.Nursery) -> None:
         try:
-            thread = await self._thread()
+            conversation = await self._conversation()
             async with self._app.open_call(
                 self._transport,
                 caller=self._request.identity.user,
                 call_id=self.call_id,
-                thread=thread,
+                conversation=conversation,
                 request=self._request,
             ) as call:
                 self._call = call
@@ -180,20 +180,20 @@ class Session:
         finally:
             self._opened.set()
 
-    async def _thread(self) -> str | None:
+    async def _conversation(self) -> str | None:
         """Return the conversation that the client names.
 
         Raises:
             _Refused: It may not.
         """
-        if self._request.thread is None:
+        if self._request.conversation is None:
             return None
         with trio.move_on_after(self._limits.handshake_s):
             if await self._app.lets_name_conversation(self._request):
-                return self._request.thread
+                return self._request.conversation
         if not self._app.callers_name_conversations:
-            raise _Refused("thread_refused", "this agent lets callers name no conversation")
-        raise _Refused("thread_refused", "this conversation is not open to you")
+            raise _Refused("conversation_refused", "this agent lets callers name no conversation")
+        raise _Refused("conversation_refused", "this conversation is not open to you")
 
     async def _announce_end(self, call: Call) -> None:
         """Tell the end when the call's own tasks do not come to theirs."""
@@ -204,7 +204,7 @@ class Session:
     def _fail(self, errors: Exception) -> None:
         error = _first_of(errors)
         if self._call is None and isinstance(error, ConversationBusyError):
-            error = _Refused("thread_in_use", "this conversation is going on in another call")
+            error = _Refused("conversation_in_use", "this conversation is going on in another call")
         if isinstance(error, _Refused):
             self._refuse(error)
             return
@@ -239,7 +239,7 @@ class Session:
     def _account(self, duration_s: float) -> None:
         self._metrics.calls_active -= 1
         self._set_waiting(False)
-        if self._call is None and self._ending in ("thread_refused", "thread_in_use"):
+        if self._call is None and self._ending in ("conversation_refused", "conversation_in_use"):
             self._forgotten.set()
             return
         reason = self._transport.ended or self._ending or "shutdown"

@@ -21,8 +21,8 @@ ErrorCode = Literal[
     "unauthorized",
     "forbidden",
     "resume_expired",
-    "thread_refused",
-    "thread_in_use",
+    "conversation_refused",
+    "conversation_in_use",
 ]
 """Why something was refused or failed; from ``server_full`` on only before a call: those up to
 ``forbidden`` with the HTTP status, the others as the one message of a connection."""

@@ -285,7 +285,7 @@ async def open_call(
     audio: bool = True,
     holds: bool = True,
     telephone: bool = False,
-    thread: str | None = None,
+    conversation: str | None = None,
     expect_errors: ExpectErrors = False,
     seed: int | None = None,
 ) -> AsyncIterator[Caller]:
@@ -306,7 +306,8 @@ async def open_call(
         telephone: True for a line that can pass the caller on and press keys, as others cannot;
             ``caller.transferred`` and ``caller.pressed`` have what was done.  Its player cannot
             stand still.
-        thread: Names the conversation, for an app that keeps its threads; by default a new one.
+        conversation: Names the conversation, for an app that keeps its conversations; by default a
+            new one.
         expect_errors: Which errors of the agent fail no test: True for all, an exception class, a
             tuple of classes, or a regular expression that is searched in ``"Class: text"``.  They
             are allowed, not demanded; ``caller.errors`` has them, for whoever demands them.
@@ -330,7 +331,7 @@ async def open_call(
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
     line = new_line(audio=audio, holds=holds, telephone=telephone, expect_errors=expect_errors)
-    async with seeded(seed), open_call_over(line, answer, chars_per_s, thread) as it:
+    async with seeded(seed), open_call_over(line, answer, chars_per_s, conversation) as it:
         yield it
 
 
@@ -344,7 +345,7 @@ def new_line(
 
 @asynccontextmanager
 async def open_call_over(
-    line: _Line, answer: Answer | App, chars_per_s: float, thread: str | None = None
+    line: _Line, answer: Answer | App, chars_per_s: float, conversation: str | None = None
 ) -> AsyncIterator[Caller]:
     """Open a call as ``open_call()`` does, over a line that somebody has made."""
     voice = SimulatedVoice(chars_per_s) if line.audio else None
@@ -352,7 +353,9 @@ async def open_call_over(
     app.speech = voice
     failure: BaseException | None = None
     try:
-        async with app.open_call(line, caller="test", call_id="test", thread=thread) as call:
+        async with app.open_call(
+            line, caller="test", call_id="test", conversation=conversation
+        ) as call:
             yield Caller(call, line, chars_per_s)
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
         # What a test got wrong is raised as it is, not wrapped by the tasks of the call.

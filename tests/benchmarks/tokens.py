@@ -65,8 +65,8 @@ async def _answers(folder: str, tokens: int) -> list[float]:
         chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         chain.stream(generate).broadcast()
 
-    app = App(answer, threads=SqliteConversations(Path(folder) / "calls.db"))
-    async with app.open_call(_Reader(), thread="bench") as call:
+    app = App(answer, conversations=SqliteConversations(Path(folder) / "calls.db"))
+    async with app.open_call(_Reader(), conversation="bench") as call:
         await trio.testing.wait_all_tasks_blocked()
         for _ in range(TOKENS // tokens):
             call.publish(UserStoppedSpeaking())
@@ -83,9 +83,9 @@ async def _leave(folder: Path, tokens: int) -> None:
     """Leave in a folder what a process does that is killed behind the last token of an answer."""
     live = folder / "live"
     live.mkdir()
-    async with SqliteConversations(live / "calls.db").open_conversation("bench") as thread:
+    async with SqliteConversations(live / "calls.db").open_conversation("bench") as conversation:
         history = History()
-        history.on_change = thread.write
+        history.on_change = conversation.write
         for number in range(tokens):
             text = TOKEN * (number + 1)
             history.set_agent(1, "agent", text, text, "text")
@@ -96,9 +96,9 @@ async def _leave(folder: Path, tokens: int) -> None:
 
 async def _open(path: Path, tokens: int) -> float:
     began = process_time_ns()
-    async with SqliteConversations(path).open_conversation("bench") as thread:
+    async with SqliteConversations(path).open_conversation("bench") as conversation:
         took = process_time_ns() - began
-        (entry,) = thread.entries
+        (entry,) = conversation.entries
     assert entry.role == "agent"
     assert len(entry.generated) == tokens * len(TOKEN)
     return took / 1000 / tokens

@@ -265,19 +265,19 @@ async def test_a_conversation_goes_on_in_another_call(tmp_path):
         before.append([entry.role for entry in call.history])
         await talks(call)
 
-    app = App(answer, threads=SqliteConversations(tmp_path / "calls.db"))
+    app = App(answer, conversations=SqliteConversations(tmp_path / "calls.db"))
     for number in range(2):
-        async with app.open_call(Silence(audio=False), thread="ann") as call:
-            assert call.thread == "ann"
+        async with app.open_call(Silence(audio=False), conversation="ann") as call:
+            assert call.conversation == "ann"
             ask(call, str(number))
             await trio.testing.wait_all_tasks_blocked()
             turns = [entry.turn for entry in call.history if entry.role == "agent"]
             assert turns == list(range(1, number + 2))
             with pytest.raises(ConversationBusyError, match="'ann' is open in another call"):
-                async with app.open_call(Silence(), thread="ann"):
+                async with app.open_call(Silence(), conversation="ann"):
                     raise AssertionError
     assert before == [[], ["user", "tool", "agent"]]
-    assert [(info.id, info.entries) for info in await app.threads.list()] == [("ann", 6)]
+    assert [(info.id, info.entries) for info in await app.conversations.list()] == [("ann", 6)]
 
 
 async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
@@ -294,7 +294,7 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
                     )
                     seen.append((message.event.type, "".join(record for (record,) in rows)))
 
-    app = App(talks, threads=SqliteConversations(path))
+    app = App(talks, conversations=SqliteConversations(path))
     async with app.open_call(Reader(audio=False)) as call:
         ask(call, "go")
         await trio.testing.wait_all_tasks_blocked()
@@ -306,11 +306,11 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
 
 async def test_threads_have_names_of_their_own(tmp_path):
     """Without a given name each call has a new one, with a store and without."""
-    for threads in (None, SqliteConversations(tmp_path / "calls.db")):
-        app, names = App(answer, threads=threads), set()
+    for conversations in (None, SqliteConversations(tmp_path / "calls.db")):
+        app, names = App(answer, conversations=conversations), set()
         for _ in range(2):
             async with app.open_call(Silence()) as call:
-                names.add(call.thread)
+                names.add(call.conversation)
         assert len(names) == 2
         assert "" not in names
 
@@ -318,15 +318,15 @@ async def test_threads_have_names_of_their_own(tmp_path):
 async def test_a_conversation_that_cannot_be_saved_goes_on(tmp_path, autojump_clock):
     """The caller's side is told once, as an error that names no words; the call works."""
     line = Silence(audio=False)
-    app = App(talks, threads=SqliteConversations(tmp_path / "missing" / "calls.db"))
+    app = App(talks, conversations=SqliteConversations(tmp_path / "missing" / "calls.db"))
     with structlog.testing.capture_logs() as logs:
-        async with app.open_call(line, thread="ann") as call:
+        async with app.open_call(line, conversation="ann") as call:
             ask(call, "go")
             await trio.sleep(30)
             assert call.history.entries[-1].heard == "Found it."
     (error,) = [event for event in line.events if isinstance(event, AgentError)]
     assert "conversation 'ann' cannot be loaded and saved" in error.message
-    assert [e["event"] for e in logs if e["event"].startswith("thread")] == [
-        "thread_trouble",
-        "thread_entries_lost",
+    assert [e["event"] for e in logs if e["event"].startswith("conversation")] == [
+        "conversation_trouble",
+        "conversation_entries_lost",
     ]

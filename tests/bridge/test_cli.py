@@ -117,11 +117,13 @@ def test_an_address_of_another_machine_is_told(folder):
     assert "'192.0.2.1' is no address of this machine" in result.stderr
 
 
-def test_talk_in_a_thread_needs_a_store(folder):
+def test_talk_in_a_conversation_needs_a_store(folder):
     """A conversation that nobody keeps cannot be gone on with."""
-    result = bargein("talk", "agent", "--no-open", "--port", "0", "--thread", "ada", cwd=folder)
+    result = bargein(
+        "talk", "agent", "--no-open", "--port", "0", "--conversation", "ada", cwd=folder
+    )
     assert result.returncode == 1
-    assert "App(..., threads=...)" in result.stderr
+    assert "App(..., conversations=...)" in result.stderr
 
 
 def test_talk_opens_the_one_conversation_that_it_names(folder):
@@ -131,10 +133,10 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
             "import App, Call",
             "import App, Call\nfrom bargein.conversations import SqliteConversations",
         )
-        + "app = App(answer, threads=SqliteConversations('calls.db'))\n"
+        + "app = App(answer, conversations=SqliteConversations('calls.db'))\n"
     )
     process = subprocess.Popen(
-        [*TALK, "kept.py", "--no-open", "--port", "0", "--thread", "ada"],
+        [*TALK, "kept.py", "--no-open", "--port", "0", "--conversation", "ada"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         stdout=subprocess.PIPE,
@@ -143,18 +145,18 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
     )
 
     async def ring(url: str) -> None:
-        async with open_caller(url, mode="text", thread="ada") as caller:
-            assert caller.hello.thread == "ada"
+        async with open_caller(url, mode="text", conversation="ada") as caller:
+            assert caller.hello.conversation == "ada"
         with pytest.raises(CallRefusedError, match="not open to you"):
-            async with open_caller(url, mode="text", thread="bob"):
+            async with open_caller(url, mode="text", conversation="bob"):
                 pass
 
     try:
         assert process.stdout is not None
         process.stdout.readline()
         url = process.stdout.readline().split()[-1]
-        assert url.endswith("/?thread=ada")
-        trio.run(ring, url.removesuffix("?thread=ada"))
+        assert url.endswith("/?conversation=ada")
+        trio.run(ring, url.removesuffix("?conversation=ada"))
     finally:
         process.kill()
         process.communicate()

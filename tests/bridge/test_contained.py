@@ -515,19 +515,19 @@ async def test_a_server_outlives_the_code_around_a_call(
     app = App(
         answer,
         speech=Voice(15.0),
-        threads=Stores(bad, lambda: do(bad)),
+        conversations=Stores(bad, lambda: do(bad)),
         callers_name_conversations=may_name,
     )
     with trio.fail_after(10):
         async with open_server(app, port=0) as server:
             url = f"ws://127.0.0.1:{server.port}/ws"
             with contextlib.suppress(CallRefusedError, CallOverError, ConnectionError):
-                async with open_caller(url, thread="ada", reconnect=False) as caller:
+                async with open_caller(url, conversation="ada", reconnect=False) as caller:
                     caller.write("Some tea, please.")
                     while bad == "write" and not first:  # noqa: ASYNC110 - no event
                         await trio.sleep(0.01)
             while server.calls:  # noqa: ASYNC110 - a real server, whose calls set no events
                 await trio.sleep(0.01)
-            async with open_caller(url, thread="ada", reconnect=False) as caller:
+            async with open_caller(url, conversation="ada", reconnect=False) as caller:
                 assert caller.hello.call
     assert first == [bad]

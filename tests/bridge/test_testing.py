@@ -224,14 +224,14 @@ async def test_what_is_received_is_never_stale(autojump_clock):
         assert caller.call.router.statistics.stale == 1
 
 
-async def test_an_app_keeps_its_threads(autojump_clock, tmp_path):
-    """A conversation goes on in another call of the same thread."""
-    app = App(echo, threads=SqliteConversations(tmp_path / "calls.db"))
+async def test_an_app_keeps_its_conversations(autojump_clock, tmp_path):
+    """A conversation goes on in another call of the same conversation."""
+    app = App(echo, conversations=SqliteConversations(tmp_path / "calls.db"))
     for _ in range(2):
-        async with open_call(app, audio=False, thread="ann") as caller:
+        async with open_call(app, audio=False, conversation="ann") as caller:
             await caller.says("hello", takes_s=0)
             await caller.quiet()
-            assert caller.call.thread == "ann"
+            assert caller.call.conversation == "ann"
     assert [entry.role for entry in caller.call.history] == ["user", "agent"] * 2
 
 

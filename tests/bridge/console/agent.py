@@ -154,7 +154,7 @@ async def broken(call: Call) -> None:
 
 
 class Faulty:
-    """A store of threads that does not work, and says so in no way that was foreseen."""
+    """A store of conversations that does not work, and says so in no way that was foreseen."""
 
     def open_conversation(self, id: str) -> Any:
         raise ZeroDivisionError("the store broke")
@@ -171,4 +171,4 @@ async def crash_soon(call: Call) -> None:
     call.nursery.start_soon(fail)
 
 
-cannot_open = App(answer, threads=Faulty())
+cannot_open = App(answer, conversations=Faulty())

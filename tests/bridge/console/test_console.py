@@ -375,19 +375,19 @@ def test_a_command_is_gone(open_chat):
     tty.until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in own))
 
 
-def test_a_thread_goes_on(open_chat, open_tty):
+def test_a_conversation_goes_on(open_chat, open_tty):
     """A named conversation is kept, goes on later with its last entries, and is one at a time."""
-    tty = open_chat("--thread", "mine")
+    tty = open_chat("--conversation", "mine")
     tty.type("hello\r")
     tty.until("You said: hello")
-    other = open_tty(sys.executable, "-m", "bargein", "chat", "agent:app", "--thread", "mine")
+    other = open_tty(sys.executable, "-m", "bargein", "chat", "agent:app", "--conversation", "mine")
     assert other.end() == 1
     assert "'mine' is open in another call" in other.screen.everything().replace("\n", "")
     assert other.is_restored()
     tty.type("\x04")
     assert tty.end() == 0
-    assert "--thread mine goes on with this" in tty.screen.everything()
-    again = open_chat("--thread", "mine")
+    assert "--conversation mine goes on with this" in tty.screen.everything()
+    again = open_chat("--conversation", "mine")
     assert again.settled().startswith("> hello\nYou said: hello\n>")
     again.type("\x1b[A")
     again.until("\n> hello")

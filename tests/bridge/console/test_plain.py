@@ -108,12 +108,12 @@ def test_what_tools_print_is_no_answer(run_chat):
 
 def test_threads(run_chat, tmp_path):
     """A conversation goes on in a file of one's own, and its name is told at the end."""
-    run_chat("first\n", "--threads", "mine.db", "--thread", "notes")
-    result = run_chat("second\n", "--threads", "mine.db", "--thread", "notes")
+    run_chat("first\n", "--conversations", "mine.db", "--conversation", "notes")
+    result = run_chat("second\n", "--conversations", "mine.db", "--conversation", "notes")
     assert "> first\nYou said: first\n" in result.stderr
     assert (tmp_path / "mine.db").exists()
-    named = run_chat("x\n", "--threads", "mine.db").stderr.splitlines()[-2]
-    assert named.startswith("  --thread ")
+    named = run_chat("x\n", "--conversations", "mine.db").stderr.splitlines()[-2]
+    assert named.startswith("  --conversation ")
 
 
 def test_where_logs_go(run_chat, tmp_path):

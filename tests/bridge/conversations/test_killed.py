@@ -1,8 +1,9 @@
 """A process that is killed at any point leaves a valid history.
 
-A child process talks with itself as fast as it can over one thread: its agent speaks, is cut, and
-calls a tool whose effect is a line in a file.  It is killed again and again, and each time goes on
-with the same thread.  Whatever it has told, and every effect, must be found in the history.
+A child process talks with itself as fast as it can over one conversation: its agent speaks, is cut,
+and calls a tool whose effect is a line in a file.  It is killed again and again, and each time goes
+on with the same conversation.  Whatever it has told, and every effect, must be found in the
+history.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ async def answer(call):
 
 async def main():
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    app = App(answer, threads=SqliteConversations(sys.argv[2]))
-    async with app.open_call(Line(), thread="a") as call:
+    app = App(answer, conversations=SqliteConversations(sys.argv[2]))
+    async with app.open_call(Line(), conversation="a") as call:
         os.write(1, b"ready\\n")
         number = 0
         while True:
@@ -104,12 +105,12 @@ def killed(database: Path, effects: Path, after_s: float) -> list[dict]:
 async def test_killed_at_any_point(tmp_path):
     """Nothing that was told is missing, no effect reads as not begun, and all is valid."""
     database, effects = tmp_path / "calls.db", tmp_path / "effects"
-    threads, chance = SqliteConversations(database), random.Random(4)
+    conversations, chance = SqliteConversations(database), random.Random(4)
     told: list[dict] = []
     for _ in range(KILLS):
         told += killed(database, effects, chance.uniform(0.0, 0.15))
-        async with threads.open_conversation("a") as thread:
-            entries = thread.entries
+        async with conversations.open_conversation("a") as conversation:
+            entries = conversation.entries
         assert repair(entries) == entries
         assert chat_problems(as_chat(entries, fence="f00d")) == []
         assert anthropic_problems(as_anthropic(entries, fence="f00d")[1]) == []

@@ -1,4 +1,4 @@
-"""A thread is one call's at a time."""
+"""A conversation is one call's at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.stdin.read()
 
 
 def test_it_is_taken_once(tmp_path):
-    """A second one is refused until the first is released; other threads are free."""
+    """A second one is refused until the first is released; other conversations are free."""
     path = tmp_path / "calls.db"
     lock = ConversationLock(path, "a")
     with pytest.raises(BlockingIOError):

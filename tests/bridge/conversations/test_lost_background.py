@@ -43,8 +43,8 @@ async def answer(call):
 
 
 async def main():
-    app = App(answer, threads=SqliteConversations(sys.argv[1]))
-    async with app.open_call(Line(), thread="a") as call:
+    app = App(answer, conversations=SqliteConversations(sys.argv[1]))
+    async with app.open_call(Line(), conversation="a") as call:
         call.publish(UserTranscriptionReceived(content="write it"))
         call.publish(UserStoppedSpeaking())
         while call.answer is None:
@@ -61,8 +61,8 @@ trio.run(main)
 
 
 async def _entries(database: Path) -> tuple[Any, ...]:
-    async with SqliteConversations(database).open_conversation("a") as thread:
-        return thread.entries
+    async with SqliteConversations(database).open_conversation("a") as conversation:
+        return conversation.entries
 
 
 def _run(database: Path, how: str) -> None:

@@ -62,7 +62,7 @@ async def test_what_a_store_raises_is_told_once_and_tried_again(
 ) -> None:
     """The words of a caller are kept in order until the store takes the next."""
     store = Store(error, failures=2)
-    async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+    async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
         for text in ("one", "two", "three"):
             caller.publish(UserTranscriptionReceived(content=text))
         await caller.at(caller.now_s + 1)
@@ -77,7 +77,7 @@ async def _answer(call: Call) -> None:
 async def test_it_is_tried_again_without_another_word(autojump_clock: None) -> None:
     """A timer tries, half a second later, then twice as late each time, up to half a minute."""
     store = Store(OSError("full"), failures=8)
-    async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+    async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
         caller.publish(UserTranscriptionReceived(content="one"))
         began_s = store.tries[0]
         await caller.at(130)
@@ -89,7 +89,7 @@ async def test_it_is_tried_again_without_another_word(autojump_clock: None) -> N
 async def test_each_trouble_is_told_once(autojump_clock: None) -> None:
     """A store that works again and then fails again is told of a second time, tried as early."""
     store = Store(OSError("full"), failures=3)
-    async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+    async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
         caller.publish(UserTranscriptionReceived(content="one"))
         await caller.at(10)
         assert (store.said, len(caller.events(AgentError))) == (["one"], 1)
@@ -102,7 +102,7 @@ async def test_each_trouble_is_told_once(autojump_clock: None) -> None:
 async def test_an_entry_that_alone_is_refused_holds_up_no_other(autojump_clock: None) -> None:
     """What came with it is saved with the next entry that the store takes."""
     store = Store(ValueError("no"), failures=3, refused="poison")
-    async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+    async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
         for text in ("poison", "one", "two"):
             caller.publish(UserTranscriptionReceived(content=text))
         assert store.said == []
@@ -114,13 +114,13 @@ async def test_the_end_of_the_call_tries_once_more(autojump_clock: None) -> None
     """Also behind an entry that is refused; what is lost then is in the log."""
     store = Store(OSError("full"), failures=math.inf, refused="poison")
     with capture_logs() as logs:
-        async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+        async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
             for text in ("poison", "one", "two"):
                 caller.publish(UserTranscriptionReceived(content=text))
             await caller.at(1)
             store.failures = 0
     assert store.said == ["one", "two"]
-    assert [e["entries"] for e in logs if e["event"] == "thread_entries_lost"] == [1]
+    assert [e["entries"] for e in logs if e["event"] == "conversation_entries_lost"] == [1]
 
 
 async def test_the_last_try_has_a_deadline(mock_clock: trio.testing.MockClock) -> None:
@@ -132,7 +132,7 @@ async def test_the_last_try_has_a_deadline(mock_clock: trio.testing.MockClock) -
         mock_clock.jump(0.9)
         raise OSError("full")
 
-    async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+    async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
         for number in range(100):
             caller.publish(UserTranscriptionReceived(content=str(number)))
         store.write = slow
@@ -147,9 +147,9 @@ async def test_no_more_is_kept_than_the_limit(
     monkeypatch.setattr("bargein.bridge.conversations._safe_writer.MAX_KEPT", 2)
     store = Store(OSError("full"), failures=math.inf)
     with capture_logs() as logs:
-        async with open_call(App(_answer, threads=store), expect_errors=True) as caller:
+        async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
             for text in ("one", "two", "three"):
                 caller.publish(UserTranscriptionReceived(content=text))
             store.failures = 0
     assert store.said == ["one", "two"]
-    assert [e["index"] for e in logs if e["event"] == "thread_entry_lost"] == [2]
+    assert [e["index"] for e in logs if e["event"] == "conversation_entry_lost"] == [2]

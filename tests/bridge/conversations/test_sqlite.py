@@ -33,11 +33,11 @@ def words(entries) -> list[str]:
     return [entry.content for entry in entries]
 
 
-def records(path: Path, thread: str = "a") -> int:
-    """Return how many records of a thread are in the file, as another process sees them."""
+def records(path: Path, conversation: str = "a") -> int:
+    """Return how many records of a conversation are in the file, as another process sees them."""
     with closing(sqlite3.connect(path)) as connection:
         query = "SELECT count(*) FROM entries WHERE thread = ?"
-        return connection.execute(query, [thread]).fetchone()[0]
+        return connection.execute(query, [conversation]).fetchone()[0]
 
 
 @contextmanager
@@ -53,70 +53,73 @@ def full_disk(limit: int) -> Iterator[None]:
 
 
 async def test_a_conversation_comes_back(tmp_path):
-    """What was written is there when the thread is opened again, in order and as last written."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    async with threads.open_conversation("a") as thread:
-        assert (thread.id, thread.entries) == ("a", ())
+    """What was written is there when it is opened again, in order and as last written."""
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
+        assert (conversation.id, conversation.entries) == ("a", ())
         now_s = trio.current_time()
-        thread.write(0, UserEntry(now_s, "one"))
-        thread.write(1, UserEntry(now_s, "two"))
-        thread.write(0, UserEntry(now_s, "uno"))
+        conversation.write(0, UserEntry(now_s, "one"))
+        conversation.write(1, UserEntry(now_s, "two"))
+        conversation.write(0, UserEntry(now_s, "uno"))
         assert records(tmp_path / "calls.db") == 2
-    async with threads.open_conversation("a") as thread:
-        assert words(thread.entries) == ["uno", "two"]
-        assert abs(thread.entries[0].at_s - now_s) < 0.01
-        thread.write(2, UserEntry(now_s, "three"))
-    async with threads.open_conversation("a") as thread, threads.open_conversation("b") as other:
-        assert words(thread.entries) == ["uno", "two", "three"]
+    async with conversations.open_conversation("a") as conversation:
+        assert words(conversation.entries) == ["uno", "two"]
+        assert abs(conversation.entries[0].at_s - now_s) < 0.01
+        conversation.write(2, UserEntry(now_s, "three"))
+    async with (
+        conversations.open_conversation("a") as conversation,
+        conversations.open_conversation("b") as other,
+    ):
+        assert words(conversation.entries) == ["uno", "two", "three"]
         assert other.entries == ()
 
 
 async def test_a_write_is_with_the_system_when_it_returns(tmp_path):
     """Another connection sees it at once, whatever becomes of this process."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    async with threads.open_conversation("a") as thread:
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
         for number in range(5):
-            thread.write(number, UserEntry(0.0, "x"))
+            conversation.write(number, UserEntry(0.0, "x"))
             assert records(tmp_path / "calls.db") == number + 1
 
 
 async def test_a_history_writes_each_change(tmp_path):
-    """Wired to a thread, a history is in the file after every step."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    async with threads.open_conversation("a") as thread:
-        history = History(thread.entries)
-        history.on_change = thread.write
+    """Wired to a conversation, a history is in the file after every step."""
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
+        history = History(conversation.entries)
+        history.on_change = conversation.write
         history.add_user("hi")
         history.add_tool_call(ToolCall(name="look", id="7"), turn=1)
         history.mark_tool("7", "committing")
         history.set_agent(1, "agent", "one", "", "clock")
         before = history.entries
-    async with threads.open_conversation("a") as thread:
-        assert [e.role for e in thread.entries] == ["user", "tool", "agent"]
-        assert thread.entries[1].outcome == "effect_unknown"
-        assert thread.entries[1].call == before[1].call
-        history = History(thread.entries)
-        history.on_change = thread.write
+    async with conversations.open_conversation("a") as conversation:
+        assert [e.role for e in conversation.entries] == ["user", "tool", "agent"]
+        assert conversation.entries[1].outcome == "effect_unknown"
+        assert conversation.entries[1].call == before[1].call
+        history = History(conversation.entries)
+        history.on_change = conversation.write
         assert history.last_turn == 1
         history.add_tool_call(ToolCall(name="look", id="7"), turn=2)
         history.add_tool_result(ToolResult(name="look", id="7", content="found"))
-    async with threads.open_conversation("a") as thread:
-        old, new = [entry for entry in thread.entries if entry.role == "tool"]
+    async with conversations.open_conversation("a") as conversation:
+        old, new = [entry for entry in conversation.entries if entry.role == "tool"]
         assert (old.outcome, old.call.id) == ("effect_unknown", "7")
         assert (new.outcome, new.call.id) == ("completed", "7_2")
 
 
-def additions(path: Path, thread: str = "a") -> int:
-    """Return how many additions to answers of a thread are in the file."""
+def additions(path: Path, conversation: str = "a") -> int:
+    """Return how many additions to answers of a conversation are in the file."""
     with closing(sqlite3.connect(path)) as connection:
         query = "SELECT count(*) FROM additions WHERE thread = ?"
-        return connection.execute(query, [thread]).fetchone()[0]
+        return connection.execute(query, [conversation]).fetchone()[0]
 
 
 async def loaded(path: Path, copy: Path) -> tuple[Entry, ...]:
     """Return what is read if the process that writes a file is killed now."""
-    async with SqliteConversations(copied(path, copy)).open_conversation("a") as thread:
-        return thread.entries
+    async with SqliteConversations(copied(path, copy)).open_conversation("a") as conversation:
+        return conversation.entries
 
 
 def copied(path: Path, copy: Path) -> Path:
@@ -132,9 +135,9 @@ def copied(path: Path, copy: Path) -> Path:
 async def test_a_token_costs_the_same_however_long_the_answer_is(tmp_path, paused):
     """What is written grows with what was added, and not with the answer."""
     wal, text, grown = tmp_path / "calls.db-wal", "", []
-    async with SqliteConversations(tmp_path / "calls.db").open_conversation("a") as thread:
+    async with SqliteConversations(tmp_path / "calls.db").open_conversation("a") as conversation:
         history = History()
-        history.on_change = thread.write
+        history.on_change = conversation.write
         for number in range(1, 1501):
             text += "word "
             history.set_agent(1, "agent", text, text, "text")
@@ -146,19 +149,21 @@ async def test_a_token_costs_the_same_however_long_the_answer_is(tmp_path, pause
         assert 0 < late <= 1.5 * early
         assert records(tmp_path / "calls.db") == 1
         before = history.entries
-    async with SqliteConversations(tmp_path / "calls.db").open_conversation("a") as thread:
-        assert [(e.generated, e.heard) for e in thread.entries] == [(text, text)]
-        assert (thread.entries[0].interruption is None) == (not paused)
+    async with SqliteConversations(tmp_path / "calls.db").open_conversation("a") as conversation:
+        assert [(e.generated, e.heard) for e in conversation.entries] == [(text, text)]
+        assert (conversation.entries[0].interruption is None) == (not paused)
         if paused:
-            assert thread.entries[0].interruption.generated == before[0].interruption.generated
+            assert (
+                conversation.entries[0].interruption.generated == before[0].interruption.generated
+            )
 
 
 async def test_killed_between_any_two_changes(tmp_path):
     """What is read is the history as it was, whatever was added to the file in pieces."""
     path, chance = tmp_path / "calls.db", Random(7)
-    async with SqliteConversations(path).open_conversation("a") as thread:
+    async with SqliteConversations(path).open_conversation("a") as conversation:
         history = History()
-        history.on_change = thread.write
+        history.on_change = conversation.write
         said: dict[int, str] = {}
         for number in range(120):
             turn = chance.choice([1 + number // 40, 2 + number // 40])
@@ -195,9 +200,9 @@ def _timeless(entries: Iterable[Entry]) -> list[Entry]:
 async def test_an_answer_is_whole_once_the_next_entry_comes(tmp_path):
     """The pieces of an answer are put together in the write that adds the next entry."""
     path = tmp_path / "calls.db"
-    async with SqliteConversations(path).open_conversation("a") as thread:
+    async with SqliteConversations(path).open_conversation("a") as conversation:
         history = History()
-        history.on_change = thread.write
+        history.on_change = conversation.write
         for text in ("one ", "one two ", "one two three "):
             history.set_agent(1, "agent", text, "", "words")
         assert (records(path), additions(path)) == (1, 2)
@@ -207,40 +212,42 @@ async def test_an_answer_is_whole_once_the_next_entry_comes(tmp_path):
         assert (records(path), additions(path)) == (2, 1)
         history.set_agent(1, "agent", "something else", "", "words")
         assert (records(path), additions(path)) == (2, 0)
-    async with SqliteConversations(path).open_conversation("a") as thread:
-        assert [e.role for e in thread.entries] == ["agent", "user"]
-        assert thread.entries[0].generated == "something else"
+    async with SqliteConversations(path).open_conversation("a") as conversation:
+        assert [e.role for e in conversation.entries] == ["agent", "user"]
+        assert conversation.entries[0].generated == "something else"
 
 
 @pytest.mark.parametrize("half", ['{"added":"three ","he', '{"added":5,"heard":1}', "[]", "{}"])
 async def test_half_an_addition_is_passed_over(tmp_path, half):
     """What stands before it is read, it is logged, and what comes next is written."""
     path = tmp_path / "calls.db"
-    async with SqliteConversations(path).open_conversation("a") as thread:
+    async with SqliteConversations(path).open_conversation("a") as conversation:
         history = History()
-        history.on_change = thread.write
+        history.on_change = conversation.write
         for text in ("one ", "one two ", "one two three ", "one two three four "):
             history.set_agent(1, "agent", text, text, "words")
         path = copied(path, tmp_path / "copy")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE additions SET record = ? WHERE place = 2", [half])
     with structlog.testing.capture_logs() as logs:
-        async with SqliteConversations(path).open_conversation("a") as thread:
-            assert [(e.generated, e.heard) for e in thread.entries] == [("one two ", "one two ")]
-            thread.write(1, UserEntry(0.0, "and?"))
-    assert [entry["event"] for entry in logs] == ["thread_addition_unreadable"]
+        async with SqliteConversations(path).open_conversation("a") as conversation:
+            assert [(e.generated, e.heard) for e in conversation.entries] == [
+                ("one two ", "one two ")
+            ]
+            conversation.write(1, UserEntry(0.0, "and?"))
+    assert [entry["event"] for entry in logs] == ["conversation_addition_unreadable"]
     assert additions(path) == 0
-    async with SqliteConversations(path).open_conversation("a") as thread:
-        assert [e.role for e in thread.entries] == ["agent", "user"]
+    async with SqliteConversations(path).open_conversation("a") as conversation:
+        assert [e.role for e in conversation.entries] == ["agent", "user"]
 
 
 async def test_an_answer_goes_on_while_the_disk_is_full(tmp_path, autojump_clock):
     """What could not be added is written whole once there is room."""
     path = tmp_path / "calls.db"
     with structlog.testing.capture_logs():
-        async with SqliteConversations(path).open_conversation("a") as thread:
+        async with SqliteConversations(path).open_conversation("a") as conversation:
             history, text = History(), ""
-            history.on_change = thread.write
+            history.on_change = conversation.write
             for number in range(100):
                 text += f"word{number} "
                 if number == 50:
@@ -253,21 +260,21 @@ async def test_an_answer_goes_on_while_the_disk_is_full(tmp_path, autojump_clock
                 else:
                     history.set_agent(1, "agent", text, text, "text")
             assert additions(path) == 49
-    async with SqliteConversations(path).open_conversation("a") as thread:
-        assert [(e.generated, e.heard) for e in thread.entries] == [(text, text)]
+    async with SqliteConversations(path).open_conversation("a") as conversation:
+        assert [(e.generated, e.heard) for e in conversation.entries] == [(text, text)]
 
 
 async def test_a_file_of_the_first_format_is_taken(tmp_path):
     """It had no additions; it is read as it is, and grows by them from then on."""
     path = tmp_path / "calls.db"
-    async with SqliteConversations(path).open_conversation("a") as thread:
-        thread.write(0, UserEntry(0.0, "one"))
+    async with SqliteConversations(path).open_conversation("a") as conversation:
+        conversation.write(0, UserEntry(0.0, "one"))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript("DROP TABLE additions; PRAGMA user_version = 1;")
-    async with SqliteConversations(path).open_conversation("a") as thread:
-        assert words(thread.entries) == ["one"]
-        thread.write(1, AgentEntry(0.0, 1, "agent", "two ", ""))
-        thread.write(1, AgentEntry(0.0, 1, "agent", "two three", ""))
+    async with SqliteConversations(path).open_conversation("a") as conversation:
+        assert words(conversation.entries) == ["one"]
+        conversation.write(1, AgentEntry(0.0, 1, "agent", "two ", ""))
+        conversation.write(1, AgentEntry(0.0, 1, "agent", "two three", ""))
         assert (records(path), additions(path)) == (2, 1)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
@@ -275,52 +282,52 @@ async def test_a_file_of_the_first_format_is_taken(tmp_path):
 
 async def test_repairs_are_written(tmp_path):
     """A job that was lost keeps its place when the conversation goes on."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    async with threads.open_conversation("a") as thread:
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
         history = History()
-        history.on_change = thread.write
+        history.on_change = conversation.write
         history.add_tool_call(ToolCall(name="look", id="7"))
         away = ToolResult(name="look", id="7", content="later", outcome="backgrounded")
         history.add_tool_result(away)
-    async with threads.open_conversation("a") as thread:
-        assert isinstance(thread.entries[1], JobEntry)
-        thread.write(2, UserEntry(0.0, "and?"))
-    async with threads.open_conversation("a") as thread:
-        assert [e.role for e in thread.entries] == ["tool", "job", "user"]
+    async with conversations.open_conversation("a") as conversation:
+        assert isinstance(conversation.entries[1], JobEntry)
+        conversation.write(2, UserEntry(0.0, "and?"))
+    async with conversations.open_conversation("a") as conversation:
+        assert [e.role for e in conversation.entries] == ["tool", "job", "user"]
 
 
 async def test_half_a_record_is_passed_over(tmp_path):
     """It stays in the file, is logged, and what comes next overwrites nothing."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    async with threads.open_conversation("a") as thread:
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
         for number in range(3):
-            thread.write(number, UserEntry(0.0, str(number)))
+            conversation.write(number, UserEntry(0.0, str(number)))
     with closing(sqlite3.connect(tmp_path / "calls.db", isolation_level=None)) as connection:
         connection.execute("UPDATE entries SET record = '{\"v\":1,' WHERE number = 1")
     for expected in (["0", "2"], ["0", "two", "3"]):
         with structlog.testing.capture_logs() as logs:
-            async with threads.open_conversation("a") as thread:
-                assert words(thread.entries) == expected
-                thread.write(1, UserEntry(0.0, "two"))
-                thread.write(2, UserEntry(0.0, "3"))
-        assert "thread_record_unreadable" in [entry["event"] for entry in logs]
+            async with conversations.open_conversation("a") as conversation:
+                assert words(conversation.entries) == expected
+                conversation.write(1, UserEntry(0.0, "two"))
+                conversation.write(2, UserEntry(0.0, "3"))
+        assert "conversation_record_unreadable" in [entry["event"] for entry in logs]
     assert records(tmp_path / "calls.db") == 4
 
 
-async def test_a_thread_is_open_once(tmp_path):
+async def test_a_conversation_is_open_once(tmp_path):
     """A second call is refused with an error that says so, whatever store object it uses."""
-    threads, same = (
+    conversations, same = (
         SqliteConversations(tmp_path / "calls.db"),
         SqliteConversations(tmp_path / "calls.db"),
     )
-    async with threads.open_conversation("a"):
-        for store in (threads, same):
+    async with conversations.open_conversation("a"):
+        for store in (conversations, same):
             with pytest.raises(
                 ConversationBusyError, match="'a' is open in another call"
             ) as caught:
                 async with store.open_conversation("a"):
                     raise AssertionError
-            assert caught.value.thread == "a"
+            assert caught.value.conversation == "a"
             with pytest.raises(ConversationBusyError):
                 await store.delete("a")
         async with same.open_conversation("b"):
@@ -331,106 +338,110 @@ async def test_a_thread_is_open_once(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["", "x" * 257, "\ud800", 5, None])
 async def test_ids_are_texts(tmp_path, wrong):
-    """What cannot name a thread is refused."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    with pytest.raises(ValueError, match="a thread id is a text of 1 to 256 characters, not"):
-        async with threads.open_conversation(wrong):
+    """What cannot name a conversation is refused."""
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    with pytest.raises(ValueError, match="a conversation id is a text of 1 to 256 characters, not"):
+        async with conversations.open_conversation(wrong):
             raise AssertionError
-    with pytest.raises(ValueError, match="a thread id is"):
-        await threads.delete(wrong)
+    with pytest.raises(ValueError, match="a conversation id is"):
+        await conversations.delete(wrong)
 
 
-async def test_threads_are_listed_and_deleted(tmp_path, monkeypatch):
+async def test_conversations_are_listed_and_deleted(tmp_path, monkeypatch):
     """The list tells what there is, the last changed first; what was deleted is gone."""
     now_s = [100.0]
     monkeypatch.setattr(database.time, "time", lambda: now_s[0])
-    threads = SqliteConversations(tmp_path / "calls.db")
-    assert await threads.list() == []
-    await threads.delete("a")
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    assert await conversations.list() == []
+    await conversations.delete("a")
     assert list(tmp_path.iterdir()) == []
     for name in ("a", "b"):
-        async with threads.open_conversation(name) as thread:
-            thread.write(0, UserEntry(0.0, "one"))
+        async with conversations.open_conversation(name) as conversation:
+            conversation.write(0, UserEntry(0.0, "one"))
             now_s[0] += 1
-    async with threads.open_conversation("empty"):
+    async with conversations.open_conversation("empty"):
         pass
-    listed = [(i.id, i.entries, i.created_s, i.changed_s) for i in await threads.list()]
+    listed = [(i.id, i.entries, i.created_s, i.changed_s) for i in await conversations.list()]
     assert listed == [("b", 1, 101.0, 102.0), ("a", 1, 100.0, 101.0)]
-    await threads.delete("a")
-    assert [info.id for info in await threads.list()] == ["b"]
-    async with threads.open_conversation("a") as thread:
-        assert thread.entries == ()
+    await conversations.delete("a")
+    assert [info.id for info in await conversations.list()] == ["b"]
+    async with conversations.open_conversation("a") as conversation:
+        assert conversation.entries == ()
     assert records(tmp_path / "calls.db") == 0
-    assert repr(threads) == f"SqliteConversations({str(tmp_path / 'calls.db')!r})"
+    assert repr(conversations) == f"SqliteConversations({str(tmp_path / 'calls.db')!r})"
 
 
 async def test_a_full_disk_is_told_once_and_tried_again(tmp_path, autojump_clock):
     """The call goes on; all that was said is saved in order once there is room."""
-    threads = SqliteConversations(tmp_path / "calls.db")
+    conversations = SqliteConversations(tmp_path / "calls.db")
     troubles: list[str] = []
     with structlog.testing.capture_logs() as logs:
-        async with threads.open_conversation("a") as thread:
-            thread.on_trouble = troubles.append
-            thread.write(0, UserEntry(0.0, "before"))
+        async with conversations.open_conversation("a") as conversation:
+            conversation.on_trouble = troubles.append
+            conversation.write(0, UserEntry(0.0, "before"))
             size = (tmp_path / "calls.db-wal").stat().st_size
             with full_disk(size):
                 for number in range(1, 400):
-                    thread.write(number, UserEntry(0.0, "x" * 100))
-                thread.write(1, UserEntry(0.0, "changed"))
+                    conversation.write(number, UserEntry(0.0, "x" * 100))
+                conversation.write(1, UserEntry(0.0, "changed"))
                 await trio.sleep(20)
                 assert records(tmp_path / "calls.db") == 1
             (trouble,) = troubles
             assert trouble.startswith("the conversation 'a' cannot be saved (")
             await trio.sleep(5)
             assert records(tmp_path / "calls.db") == 400
-            thread.write(400, UserEntry(0.0, "after"))
+            conversation.write(400, UserEntry(0.0, "after"))
             assert records(tmp_path / "calls.db") == 401
             with full_disk(size):
-                thread.write(401, UserEntry(0.0, "again"))
+                conversation.write(401, UserEntry(0.0, "again"))
                 await trio.sleep(1)
                 assert len(troubles) == 2
-    assert [e["event"] for e in logs] == ["thread_trouble", "thread_saved_again", "thread_trouble"]
-    async with threads.open_conversation("a") as thread:
-        assert words(thread.entries)[:2] == ["before", "changed"]
-        assert words(thread.entries)[399:] == ["x" * 100, "after", "again"]
+    assert [e["event"] for e in logs] == [
+        "conversation_trouble",
+        "conversation_saved_again",
+        "conversation_trouble",
+    ]
+    async with conversations.open_conversation("a") as conversation:
+        assert words(conversation.entries)[:2] == ["before", "changed"]
+        assert words(conversation.entries)[399:] == ["x" * 100, "after", "again"]
 
 
 async def test_what_is_lost_is_logged(tmp_path, autojump_clock, monkeypatch):
     """A disk that stays full to the end of the call loses what was said since, and says so."""
     monkeypatch.setattr(sqlite_thread, "MAX_KEPT", 3)
-    threads = SqliteConversations(tmp_path / "calls.db")
+    conversations = SqliteConversations(tmp_path / "calls.db")
     with structlog.testing.capture_logs() as logs, ExitStack() as disk:
-        async with threads.open_conversation("a") as thread:
-            thread.write(0, UserEntry(0.0, "before"))
+        async with conversations.open_conversation("a") as conversation:
+            conversation.write(0, UserEntry(0.0, "before"))
             disk.enter_context(full_disk((tmp_path / "calls.db-wal").stat().st_size))
             for number in range(1, 6):
-                thread.write(number, UserEntry(0.0, str(number)))
-            thread.write(3, UserEntry(0.0, "changed"))
+                conversation.write(number, UserEntry(0.0, str(number)))
+            conversation.write(3, UserEntry(0.0, "changed"))
             await trio.sleep(1)
     told = [(e["event"], e.get("index"), e.get("entries")) for e in logs]
-    assert told[:2] == [("thread_entry_lost", 4, None), ("thread_entry_lost", 5, None)]
-    assert told[-1] == ("thread_entries_lost", None, 3)
-    async with threads.open_conversation("a") as thread:
-        assert words(thread.entries) == ["before"]
+    assert told[:2] == [("conversation_entry_lost", 4, None), ("conversation_entry_lost", 5, None)]
+    assert told[-1] == ("conversation_entries_lost", None, 3)
+    async with conversations.open_conversation("a") as conversation:
+        assert words(conversation.entries) == ["before"]
 
 
-async def test_a_thread_that_another_process_writes_to_waits(tmp_path, autojump_clock):
+async def test_a_conversation_that_another_process_writes_to_waits(tmp_path, autojump_clock):
     """For a second it is nobody's trouble; then it is told, and saved when the other lets go."""
-    threads = SqliteConversations(tmp_path / "calls.db")
+    conversations = SqliteConversations(tmp_path / "calls.db")
     troubles: list[str] = []
-    async with threads.open_conversation("a") as thread:
-        thread.on_trouble = troubles.append
-        thread.write(0, UserEntry(0.0, "one"))
+    async with conversations.open_conversation("a") as conversation:
+        conversation.on_trouble = troubles.append
+        conversation.write(0, UserEntry(0.0, "one"))
         with closing(sqlite3.connect(tmp_path / "calls.db", isolation_level=None)) as other:
             for held_s, told in ((0.5, 0), (3.0, 1)):
                 other.execute("BEGIN IMMEDIATE")
                 before = records(tmp_path / "calls.db")
-                thread.write(before, UserEntry(0.0, "more"))
+                conversation.write(before, UserEntry(0.0, "more"))
                 await trio.sleep(held_s)
                 assert len(troubles) == told
                 assert records(tmp_path / "calls.db") == before
                 other.execute("ROLLBACK")
-                thread.write(before + 1, UserEntry(0.0, "next"))
+                conversation.write(before + 1, UserEntry(0.0, "next"))
                 assert records(tmp_path / "calls.db") == before  # it does not overtake
                 await trio.sleep(5)
                 assert records(tmp_path / "calls.db") == before + 2
@@ -442,29 +453,29 @@ async def test_a_file_that_cannot_be_opened_is_told_and_tried_again(tmp_path, mo
     monkeypatch.setattr(sqlite_thread, "MAX_RETRY_S", 0.02)
     folder, away = tmp_path / "disk", tmp_path / "away"
     folder.mkdir()
-    threads = SqliteConversations(folder / "calls.db")
-    async with threads.open_conversation("a") as thread:
-        thread.write(0, UserEntry(0.0, "past"))
+    conversations = SqliteConversations(folder / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
+        conversation.write(0, UserEntry(0.0, "past"))
     folder.rename(away)
     troubles: list[str] = []
     with structlog.testing.capture_logs() as logs:
-        async with threads.open_conversation("a") as thread:
-            assert thread.entries == ()
-            thread.write(0, UserEntry(0.0, "now"))
-            assert thread.on_trouble is None
-            thread.on_trouble = troubles.append
+        async with conversations.open_conversation("a") as conversation:
+            assert conversation.entries == ()
+            conversation.write(0, UserEntry(0.0, "now"))
+            assert conversation.on_trouble is None
+            conversation.on_trouble = troubles.append
             assert "cannot be loaded and saved" in troubles[0]
             await trio.sleep(0.1)
             away.rename(folder)
             with trio.fail_after(30):
                 while records(folder / "calls.db") < 2:  # noqa: ASYNC110 - it is in a file
                     await trio.sleep(0.01)
-            thread.write(1, UserEntry(0.0, "then"))
+            conversation.write(1, UserEntry(0.0, "then"))
             assert records(folder / "calls.db") == 3
-        async with threads.open_conversation("a") as thread:
-            assert words(thread.entries) == ["past", "now", "then"]
+        async with conversations.open_conversation("a") as conversation:
+            assert words(conversation.entries) == ["past", "now", "then"]
     assert len(troubles) == 1
-    assert [e["event"] for e in logs] == ["thread_trouble", "thread_saved_again"]
+    assert [e["event"] for e in logs] == ["conversation_trouble", "conversation_saved_again"]
 
 
 async def test_a_file_that_is_no_database_is_left_alone(tmp_path, autojump_clock):
@@ -472,28 +483,28 @@ async def test_a_file_that_is_no_database_is_left_alone(tmp_path, autojump_clock
     path = tmp_path / "calls.db"
     path.write_bytes(b"a letter to a friend, and no database; " * 50)
     before = path.read_bytes()
-    threads = SqliteConversations(path)
+    conversations = SqliteConversations(path)
     troubles: list[str] = []
     with structlog.testing.capture_logs() as logs:
-        async with threads.open_conversation("a") as thread:
-            thread.on_trouble = troubles.append
-            thread.write(0, UserEntry(0.0, "one"))
+        async with conversations.open_conversation("a") as conversation:
+            conversation.on_trouble = troubles.append
+            conversation.write(0, UserEntry(0.0, "one"))
             await trio.sleep(10)
-        assert "thread_entries_lost" in [e["event"] for e in logs]
+        assert "conversation_entries_lost" in [e["event"] for e in logs]
     assert "not a database" in troubles[0]
     assert path.read_bytes() == before
     with pytest.raises(ConversationError, match="cannot be read"):
-        await threads.list()
+        await conversations.list()
     with pytest.raises(ConversationError, match="'a' cannot be deleted"):
-        await threads.delete("a")
+        await conversations.delete("a")
 
 
 async def test_a_newer_file_is_refused(tmp_path):
     """Neither a newer format of the file nor newer records are touched."""
     path = tmp_path / "calls.db"
-    threads = SqliteConversations(path)
-    async with threads.open_conversation("a") as thread:
-        thread.write(0, UserEntry(0.0, "one"))
+    conversations = SqliteConversations(path)
+    async with conversations.open_conversation("a") as conversation:
+        conversation.write(0, UserEntry(0.0, "one"))
     for statement in (
         "UPDATE entries SET record = replace(record, '\"v\":1', '\"v\":2')",
         "PRAGMA user_version = 3",
@@ -501,7 +512,7 @@ async def test_a_newer_file_is_refused(tmp_path):
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute(statement)
         with pytest.raises(ConversationError, match="newer"):
-            async with threads.open_conversation("a"):
+            async with conversations.open_conversation("a"):
                 raise AssertionError
     assert list((tmp_path / "calls.db-locks").iterdir()) == []
 
@@ -511,20 +522,20 @@ async def test_what_cannot_be_written_keeps_nothing_else_from_it(tmp_path):
     loop: list = []
     loop.append(loop)
     history = History()
-    threads = SqliteConversations(tmp_path / "calls.db")
+    conversations = SqliteConversations(tmp_path / "calls.db")
     with structlog.testing.capture_logs() as logs:
-        async with threads.open_conversation("a") as thread:
-            history.on_change = thread.write
+        async with conversations.open_conversation("a") as conversation:
+            history.on_change = conversation.write
             history.add_tool_call(ToolCall.model_construct(name="x", id="a", arguments={"b": loop}))
             history.add_user("hi")
             assert records(tmp_path / "calls.db") == 1
-    assert [e["event"] for e in logs] == ["thread_entry_unwritable"]
+    assert [e["event"] for e in logs] == ["conversation_entry_unwritable"]
 
 
 async def test_the_log_is_moved_into_the_database(tmp_path, monkeypatch):
-    """After many writes a thread does it beside the call; closing leaves no log."""
+    """After many writes a conversation does it beside the call; closing leaves no log."""
     monkeypatch.setattr(database, "CHECKPOINT_ROWS", 50)
-    threads = SqliteConversations(tmp_path / "calls.db")
+    conversations = SqliteConversations(tmp_path / "calls.db")
     began, checkpoint = trio.Event(), database.Database.checkpoint
 
     def watched(self) -> None:
@@ -533,10 +544,10 @@ async def test_the_log_is_moved_into_the_database(tmp_path, monkeypatch):
 
     monkeypatch.setattr(database.Database, "checkpoint", watched)
     before = None
-    async with threads.open_conversation("a") as thread:
+    async with conversations.open_conversation("a") as conversation:
         before = (tmp_path / "calls.db").stat().st_size
         for number in range(50):
-            thread.write(number, UserEntry(0.0, "x" * 2000))
+            conversation.write(number, UserEntry(0.0, "x" * 2000))
         await began.wait()
         assert (tmp_path / "calls.db").stat().st_size > before + 100_000
     assert not (tmp_path / "calls.db-wal").exists()
@@ -580,7 +591,7 @@ def test_the_log_begins_anew(tmp_path, monkeypatch, too_long):
 async def test_a_checkpoint_that_fails_is_logged(tmp_path, monkeypatch):
     """Nothing is lost by it, and the next one is tried."""
     monkeypatch.setattr(database, "CHECKPOINT_ROWS", 2)
-    threads = SqliteConversations(tmp_path / "calls.db")
+    conversations = SqliteConversations(tmp_path / "calls.db")
     failed: list[trio.Event] = [trio.Event(), trio.Event()]
 
     def fail(self) -> None:
@@ -590,39 +601,39 @@ async def test_a_checkpoint_that_fails_is_logged(tmp_path, monkeypatch):
 
     monkeypatch.setattr(database.Database, "checkpoint", fail)
     with structlog.testing.capture_logs() as logs:
-        async with threads.open_conversation("a") as thread:
+        async with conversations.open_conversation("a") as conversation:
             for number, event in enumerate(failed):
-                thread.write(2 * number, UserEntry(0.0, "x"))
-                thread.write(2 * number + 1, UserEntry(0.0, "x"))
+                conversation.write(2 * number, UserEntry(0.0, "x"))
+                conversation.write(2 * number + 1, UserEntry(0.0, "x"))
                 await event.wait()
                 await trio.testing.wait_all_tasks_blocked()
-    assert [e["event"] for e in logs] == ["thread_checkpoint_failed"] * 2
+    assert [e["event"] for e in logs] == ["conversation_checkpoint_failed"] * 2
     assert records(tmp_path / "calls.db") == 4
 
 
-async def test_a_closed_thread_takes_nothing(tmp_path):
+async def test_a_closed_conversation_takes_nothing(tmp_path):
     """Another call may have it by then: what comes too late is logged and lost."""
-    threads = SqliteConversations(tmp_path / "calls.db")
-    async with threads.open_conversation("a") as thread:
-        thread.write(0, UserEntry(0.0, "one"))
-    async with threads.open_conversation("a") as again:
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a") as conversation:
+        conversation.write(0, UserEntry(0.0, "one"))
+    async with conversations.open_conversation("a") as again:
         with structlog.testing.capture_logs() as logs:
-            thread.write(1, UserEntry(0.0, "late"))
+            conversation.write(1, UserEntry(0.0, "late"))
         again.write(1, UserEntry(0.0, "two"))
-    assert [e["event"] for e in logs] == ["thread_entry_lost"]
-    async with threads.open_conversation("a") as thread:
-        assert words(thread.entries) == ["one", "two"]
+    assert [e["event"] for e in logs] == ["conversation_entry_lost"]
+    async with conversations.open_conversation("a") as conversation:
+        assert words(conversation.entries) == ["one", "two"]
 
 
 async def test_cancelling_a_call_loses_nothing(tmp_path):
-    """A thread that is cancelled closes as any other."""
-    threads = SqliteConversations(tmp_path / "calls.db")
+    """A conversation that is cancelled closes as any other."""
+    conversations = SqliteConversations(tmp_path / "calls.db")
     with trio.CancelScope() as scope:
-        async with threads.open_conversation("a") as thread:
-            thread.write(0, UserEntry(0.0, "one"))
+        async with conversations.open_conversation("a") as conversation:
+            conversation.write(0, UserEntry(0.0, "one"))
             scope.cancel()
             await trio.sleep_forever()
     assert list((tmp_path / "calls.db-locks").iterdir()) == []
     assert not (tmp_path / "calls.db-wal").exists()
-    async with threads.open_conversation("a") as thread:
-        assert words(thread.entries) == ["one"]
+    async with conversations.open_conversation("a") as conversation:
+        assert words(conversation.entries) == ["one"]

@@ -151,7 +151,7 @@ class Storyteller:
                 "entries": call.history.as_json(),
                 "is_over": call.ended.is_set(),
                 "reason": call.end_reason,
-                "thread": call.thread,
+                "conversation": call.conversation,
             }
             for call in self.calls
         ]
@@ -162,11 +162,14 @@ async def main() -> None:
     storyteller = Storyteller()
     speech = Tone()
     async with AsyncExitStack() as stack:
-        threads = SqliteConversations(
+        conversations = SqliteConversations(
             Path(stack.enter_context(tempfile.TemporaryDirectory())) / "t.db"
         )
         app = App(
-            storyteller.answer, speech=speech, threads=threads, callers_name_conversations=True
+            storyteller.answer,
+            speech=speech,
+            conversations=conversations,
+            callers_name_conversations=True,
         )
         limits = Limits(watch="words")
         server = await stack.enter_async_context(open_server(app, port=0, limits=limits))

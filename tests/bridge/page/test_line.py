@@ -222,10 +222,10 @@ def test_one_line_for_one_caller(network: Network, open_at: Callable[[int], Any]
 
 def test_a_conversation_goes_on_by_its_name(meet: Meet, network: Network) -> None:
     """What was said before stands on the page; two calls at once cannot have it."""
-    first = meet("?mode=text&thread=ada")
+    first = meet("?mode=text&conversation=ada")
     first.type("tell")
     first.wait("document.querySelector('.agent .heard')?.textContent.includes('long')")
-    second = meet("?mode=text&thread=ada", start=False)
+    second = meet("?mode=text&conversation=ada", start=False)
     second.page.click("#talk")
     second.wait("document.body.dataset.phase === 'ended'")
     assert "going on elsewhere" in second.page.inner_text("#notice")
@@ -240,7 +240,7 @@ def test_a_conversation_goes_on_by_its_name(meet: Meet, network: Network) -> Non
 
 def test_a_name_that_is_none_is_refused_in_words(meet: Meet) -> None:
     """The server's typed refusal gets words that say what to do."""
-    call = meet("?mode=text&thread=a%20b", start=False)
+    call = meet("?mode=text&conversation=a%20b", start=False)
     call.page.click("#talk")
     call.wait("document.body.dataset.phase === 'ended'")
     assert "cannot be opened here" in call.page.inner_text("#notice")

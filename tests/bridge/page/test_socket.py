@@ -26,9 +26,9 @@ async () => {
 """
 
 ADDRESS = """
-async ([textOnly, token, thread]) => {
+async ([textOnly, token, conversation]) => {
   const { callUrl } = await import(new URL("page/socket.js", document.baseURI));
-  return callUrl({ textOnly, token, thread }).href;
+  return callUrl({ textOnly, token, conversation }).href;
 }
 """
 
@@ -40,11 +40,11 @@ def test_congested_line_drops_microphone_frames(bare_page: Any) -> None:
 
 
 def test_address_of_the_call(bare_page: Any, server: int) -> None:
-    """The call's address lies beside the page's; mode, thread and token travel in its query."""
+    """The call's address lies beside the page's; mode, name and token travel in its query."""
     base = f"ws://127.0.0.1:{server}/echo/ws"
     assert bare_page.evaluate(ADDRESS, [False, None, None]) == base
     assert bare_page.evaluate(ADDRESS, [True, "a&b", None]) == f"{base}?mode=text&token=a%26b"
-    assert bare_page.evaluate(ADDRESS, [False, None, "ada"]) == f"{base}?thread=ada"
+    assert bare_page.evaluate(ADDRESS, [False, None, "ada"]) == f"{base}?conversation=ada"
 
 
 def test_token_in_the_fragment_opens_the_line(visit: Open) -> None:

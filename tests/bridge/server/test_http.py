@@ -110,11 +110,11 @@ def test_the_handshake_has_them_too():
         ("%EF%BF%BD%20", 400),
     ],
 )
-def test_a_thread_has_a_plain_name(name, status):
+def test_a_conversation_has_a_plain_name(name, status):
     """Letters, digits and a few signs, at most 128; anything else is refused before the call."""
     desk = Desk()
-    assert desk.status(f"/ws?thread={name}") == status
-    assert desk.metrics.rejected["thread_refused"] == (status == 400)
+    assert desk.status(f"/ws?conversation={name}") == status
+    assert desk.metrics.rejected["conversation_refused"] == (status == 400)
 
 
 def test_a_call_that_goes_on_needs_no_room():
@@ -128,15 +128,15 @@ def test_a_call_that_goes_on_needs_no_room():
 
 
 def test_an_app_is_told_how_a_client_asked():
-    """Headers by lower-case names, the query, the thread and the peer."""
+    """Headers by lower-case names, the query, the conversation and the peer."""
     fields = Headers([("Host", "localhost"), ("Cookie", "a=1"), ("X-Two", "1"), ("X-Two", "2")])
     asked = call_request(
-        HttpRequest("GET", "/ws?mode=text&thread=ada&k=v&k=w", fields), "192.0.2.7"
+        HttpRequest("GET", "/ws?mode=text&conversation=ada&k=v&k=w", fields), "192.0.2.7"
     )
-    assert (asked.mode, asked.thread, asked.peer) == ("text", "ada", "192.0.2.7")
+    assert (asked.mode, asked.conversation, asked.peer) == ("text", "ada", "192.0.2.7")
     assert asked.headers == {"host": "localhost", "cookie": "a=1", "x-two": "1, 2"}
-    assert asked.query == {"mode": "text", "thread": "ada", "k": "v"}
-    assert call_request(HttpRequest("GET", "/ws", fields), "").thread is None
+    assert asked.query == {"mode": "text", "conversation": "ada", "k": "v"}
+    assert call_request(HttpRequest("GET", "/ws", fields), "").conversation is None
 
 
 def test_the_package_brings_its_page():

@@ -133,7 +133,7 @@ FROM_SERVER = [
         audio=True,
         resume="c1.s",
         resume_s=20,
-        thread="ada",
+        conversation="ada",
         transcript=(Said(role="user", text="hi"), Said(role="agent", text="ab", heard="a")),
         received=7,
         state="idle",

@@ -103,7 +103,7 @@ async def test_facts_are_published_also_after_a_cut(autojump_clock, open_bench):
         assert told == [{"paid": 5}]
 
 
-async def test_threads_tell_in_order(open_bench):
+async def test_conversations_tell_in_order(open_bench):
     """What a thread tells comes before its result."""
 
     @tool
