@@ -260,7 +260,7 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
 
 
 def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """What has stopped, or does not interrupt by lasting, must not hold the agent for long."""
+    """What seems assent, or does not interrupt by lasting, must not hold the agent for long."""
     kind = _short_hold(sound, settings)
     if not kind or not sound.held_s or settings.longest_hold_s - sound.held_s > CLOSE_S:
         return None
@@ -268,16 +268,13 @@ def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
     return Verdict(kind, "longest_hold_s", values, final=False)
 
 
-def _short_hold(
-    sound: Sound, settings: TurnSettings
-) -> Literal["", "acknowledgement", "silence", "unclear"]:
-    """Return what makes the hold a short one; empty if nothing does."""
+def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledgement", "unclear"]:
+    """Return what makes the hold a short one; empty if nothing does.
+
+    That a voice has just stopped does not: a gap behind the first syllable is no end.
+    """
     if sound.seems("acknowledgement", LIKELY):
         return "acknowledgement"
-    latest_s = settings.longest_hold_s + settings.false_interruption_timeout_s
-    if not sound.is_voiced and sound.held_s - sound.silent_s <= latest_s + CLOSE_S:
-        # A later stop is a breath in a sentence more often than its end, as any of speech is.
-        return "" if is_surely_speech(sound.hint) else "silence"
     by_length = duration_that_counts(sound, settings) is not None
     return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
 

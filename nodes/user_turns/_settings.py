@@ -67,8 +67,8 @@ class TurnSettings:
     and a voice that lasts does; words without a confidence are sure.  0: all words count."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
-    than not, has stopped, or does not interrupt by lasting: with the way to the player the gap
-    stays below 0.3 s, and a longer one is heard as a fault."""
+    than not, or does not interrupt by lasting: with the way to the player the gap stays below
+    0.3 s, and a longer one is heard as a fault."""
     hint_above: float = 0.7
     """From this probability on a hint at what a sound is lets the agent go on."""
     answer_within_s: float = 0.5

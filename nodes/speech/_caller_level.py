@@ -1,0 +1,91 @@
+"""Learns how loud a caller is, and tells them from somebody who talks further away.
+
+The peaks of the windows of a turn are its level once the turn has words: before that nobody knows
+whose voice it is.  What is much weaker afterwards is a television, or a colleague.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+LOUD = 0.9
+"""The level of a turn is the peak that so large a share of its voiced windows stays below."""
+
+LEAST_WINDOWS = 10
+"""Voiced windows that a turn needs to tell a level: 0.32 s."""
+
+KEEPS_OPEN_DB = 4.0
+"""By so much more may the voice of a turn that goes on be weaker: the last syllables of a sentence
+are 10 to 15 dB below its first."""
+
+SYLLABLE_WINDOWS = 4
+"""Windows of which the loudest counts, so that the closures of a word are a part of it."""
+
+LOST_WINDOWS = 320
+"""After so many weak windows that sound like speech, 10 s, and none of the caller's, the level is
+forgotten: the caller has moved away from the microphone, or holds another telephone."""
+
+LONGEST_TURN = 1_000
+"""Windows of a turn that are kept: the last 32 s."""
+
+
+class CallerLevel:
+    """How loud the caller of one call is, as far as their turns have told."""
+
+    def __init__(self, below_db: float | None) -> None:
+        """Begin without a level.
+
+        Args:
+            below_db: From how many dB below the caller on a sound is somebody else's; None: never.
+        """
+        self._below_db = below_db
+        self._level: float | None = None
+        self._recent: deque[int] = deque(maxlen=SYLLABLE_WINDOWS)
+        self._turn: deque[int] = deque(maxlen=LONGEST_TURN)
+        self._weak = 0
+
+    def is_somebody_else(self, peak: int, in_voice: bool) -> bool:
+        """Whether a window is too weak to be the caller's.
+
+        Args:
+            peak: Its highest sample.
+            in_voice: Whether a voice goes on, which may fade.
+        """
+        self._recent.append(peak)
+        if self._level is None or self._below_db is None:
+            return False
+        below_db = self._below_db + (KEEPS_OPEN_DB if in_voice else 0.0)
+        return max(self._recent) < self._level * 10 ** (-below_db / 20)
+
+    def hear_weak(self) -> None:
+        """Take note of a window that would be speech if it were louder."""
+        self._weak += 1
+        if self._weak >= LOST_WINDOWS:
+            self._level, self._weak = None, 0
+
+    def hear_voice(self, peak: int) -> None:
+        """Take note of a voiced window that may be the caller's.
+
+        Args:
+            peak: Its highest sample.
+        """
+        self._turn.append(peak)
+        self._weak = 0
+
+    def turn_ended(self) -> None:
+        """Learn from a turn that had words: half of it is new, so that callers may move."""
+        if len(self._turn) < LEAST_WINDOWS:
+            return
+        loud = _share(self._turn)
+        # The mean of two levels in dB.
+        self._level = loud if self._level is None else (self._level * loud) ** 0.5
+
+    def settled(self) -> None:
+        """Forget what was heard: it is decided, whatever it was."""
+        self._turn.clear()
+
+
+def _share(peaks: Iterable[int]) -> float:
+    ordered = sorted(peaks)
+    return float(ordered[int(LOUD * (len(ordered) - 1))])
