@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def command(argv: Sequence[str]) -> int:
-    """Let a simulated caller order at the café, talk over it, and check what came of it.
+    """Run the café example: a simulated caller orders, talks over it, and checks the result.
 
     Args:
         argv: The arguments after ``demo``; ``--help`` lists them.
@@ -17,7 +17,7 @@ def command(argv: Sequence[str]) -> int:
     Returns:
         The exit code: 0 when every check holds.
     """
-    here = Path(__file__).parent
+    here = Path(__file__).resolve().parent  # behind the link of a checkout
     # In an installed wheel the example lies inside the package, in a checkout beside it.
     places = (here / "examples" / "cafe.py", here.parent / "examples" / "cafe.py")
     cafe = next((place for place in places if place.is_file()), None)

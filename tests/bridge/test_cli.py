@@ -439,3 +439,10 @@ def test_wrong_options_of_a_public_server(capsys, arguments, problem):
     """Each ends with code 2 and a sentence, before anything is loaded."""
     assert main(["serve", "agent", *arguments]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_the_demo_is_found_in_a_checkout(tmp_path: Path) -> None:
+    """``bargein demo`` runs the example of the checkout, which the package reaches by a link."""
+    done = bargein("demo", "--help", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "--caller" in done.stdout
