@@ -93,83 +93,94 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "serve",
         help="answer calls",
-        description="Answers calls: the page on /, calls on /ws, /healthz and /metrics.",
+        description="Serves your agent on one port: the page on /, calls on /ws, and /healthz and "
+        "/metrics.",
     )
     _add_common(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument(
         "--token",
         default=os.environ.get(TOKEN_VARIABLE) or None,
-        help=f"what callers must bring; better set {TOKEN_VARIABLE}, which no process list shows",
+        help="the token that callers must send; set it in the environment as "
+        f"{TOKEN_VARIABLE}, so that no process list shows it",
     )
     parser.add_argument(
         "--origin",
         action="append",
         metavar="URL",
-        help="a page that may call, as https://host; ~REGEX for a pattern; may be repeated "
-        "(pages of this server and, unless it is public, of localhost)",
+        help="the origin of a page that may call, such as https://example.com, or ~REGEX; repeat "
+        "it for more (default: pages of this server and, unless it is public, of localhost)",
     )
     parser.add_argument(
         "--host-name",
         action="append",
         default=[],
         metavar="NAME",
-        help="a name by which the server is reached, as voice.example.com; makes it public; may be "
-        "repeated (names of this machine, and addresses)",
+        help="a host name that leads to this server, such as voice.example.com; makes the server "
+        "public; repeat it for more (default: the names of this machine, and its addresses)",
     )
     parser.add_argument(
         "--metrics-token",
         default=os.environ.get(METRICS_TOKEN_VARIABLE) or None,
-        help=f"what readers of /metrics may bring instead; better set {METRICS_TOKEN_VARIABLE}",
+        help="a token that opens /metrics and nothing else; set it in the environment as "
+        f"{METRICS_TOKEN_VARIABLE}",
     )
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="let everybody call a public server; without it a public server needs a token, or an "
-        "app with admit=",
+        help="let anybody call a public server; without this option, a public server needs a "
+        "token or an app with admit=",
     )
     parser.add_argument(
-        "--max-calls", type=as_positive_int, default=Limits().max_calls, help="(%(default)s)"
+        "--max-calls",
+        type=as_positive_int,
+        default=Limits().max_calls,
+        metavar="N",
+        help="how many calls may be open at a time (%(default)s)",
     )
     parser.add_argument(
         "--calls-per-address",
         type=as_positive_int,
         default=Limits().calls_per_address,
         metavar="N",
-        help="calls at the same time from one address, with IPv6 from one /64 (%(default)s)",
+        help="how many calls one address may have open at a time; an IPv6 address counts as its "
+        "/64 (%(default)s)",
     )
     parser.add_argument(
         "--trust-proxy",
         action="append",
         default=[],
         metavar="NET",
-        help="an address or net, as 10.0.0.0/8, whose X-Forwarded-For and -Proto say who calls; "
-        "makes the server public; may be repeated (nobody)",
+        help="an address or network, such as 10.0.0.0/8, whose X-Forwarded-For and "
+        "X-Forwarded-Proto name the caller; makes the server public; repeat it for more "
+        "(default: none)",
     )
-    parser.add_argument("--cert", metavar="FILE", help="certificates for TLS, in PEM; needs --key")
-    parser.add_argument("--key", metavar="FILE", help="the key of --cert")
+    parser.add_argument(
+        "--cert", metavar="FILE", help="the TLS certificate chain, in PEM; needs --key"
+    )
+    parser.add_argument("--key", metavar="FILE", help="the private key of --cert")
     parser.add_argument(
         "--silence",
         type=as_positive_float,
         default=Limits().silence_s,
         metavar="SECONDS",
-        help="end a call whose client sends nothing for so long (%(default)g)",
+        help="end a call when its client has sent nothing for this long (%(default)g)",
     )
     parser.add_argument(
         "--resume",
         type=as_seconds,
         default=Limits().resume_s,
         metavar="SECONDS",
-        help="wait so long for a caller whose line has dropped; 0: the call ends with its line "
-        "(%(default)g)",
+        help="how long a call waits for a client that has lost its connection; 0 ends the call at "
+        "once (%(default)g)",
     )
     parser.add_argument(
         "--watch",
         choices=get_args(WatchLevel),
         default=Limits().watch,
-        help="what a caller's page may show of what happens in the call: nothing more than it "
-        "needs, events without what is said, or also what people say and what tools get and give; "
-        "on a public server only for callers whom the app gives the right 'watch' (%(default)s)",
+        help="how much of a call its page may show: 'off' only what it needs, 'events' every "
+        "event without what people said, 'words' everything; on a public server, only callers "
+        "with the right 'watch' see more than 'off' (%(default)s)",
     )
     parser.set_defaults(command=_serve)
 
@@ -178,14 +189,14 @@ def _add_talk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = commands.add_parser(
         "talk",
         help="talk to an agent in the browser",
-        description="Answers calls of this machine and opens the page to talk.",
+        description="Serves your agent on this machine only and opens its page in the browser.",
     )
     _add_common(parser)
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument(
         "--conversation",
         metavar="NAME",
-        help="go on with the conversation of this name, or begin it",
+        help="continue the conversation with this name, or start it",
     )
     parser.set_defaults(command=_talk)
 
@@ -194,8 +205,8 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = commands.add_parser(
         "chat",
         help="talk to an agent in this terminal",
-        description="Holds a conversation in this terminal; with lines that come by a pipe, each "
-        "is answered in turn.",
+        description="Runs a conversation in this terminal.  Lines from a pipe are answered one "
+        "after the other.",
     )
     _add_target(parser)
     add_options(parser)
@@ -213,17 +224,22 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="module:app",
-        help="an App, or an async function that answers; also path/to/file.py:app; "
-        "':app' may be left out",
+        help="an App, or an async function that answers a call; path/to/file.py:app works too, and "
+        "you may leave out ':app'",
     )
     parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="the lowest level that is logged (%(default)s)",
     )
     pii = parser.add_mutually_exclusive_group()
     pii.add_argument(
-        "--log-pii", action="store_true", help="log also what people say, and texts of exceptions"
+        "--log-pii", action="store_true", help="also log what people say and the text of exceptions"
     )
-    pii.add_argument("--no-pii", dest="log_pii", action="store_false", help="do not (the default)")
+    pii.add_argument(
+        "--no-pii", dest="log_pii", action="store_false", help="leave both out (the default)"
+    )
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -17,25 +17,25 @@ def add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = commands.add_parser(
         "token",
         help="make a signed token for a caller",
-        description="Prints a token with which a user may call until it expires.  What signs it is "
-        f"in {SECRET_VARIABLE}, for this command and for serve.",
+        description="Prints a token that lets a user call until it expires.  Set the secret that "
+        f"signs it in {SECRET_VARIABLE}, for this command and for serve.",
     )
-    parser.add_argument("--user", required=True, help="whom it names")
+    parser.add_argument("--user", required=True, help="the user that the token names")
     parser.add_argument(
         "--for",
         dest="lasts_s",
         type=as_duration,
         required=True,
         metavar="TIME",
-        help="how long it holds: 90s, 10m, 8h or 30d",
+        help="how long the token is valid, such as 90s, 10m, 8h or 30d",
     )
     parser.add_argument(
         "--right",
         action="append",
         default=[],
         metavar="WORD",
-        help="what its bearer may do: watch, control, operator, metrics, or a word of your app's "
-        "own; may be repeated",
+        help="what the user may do: watch, control, operator, metrics, or a word of your app; "
+        "repeat it for more",
     )
     parser.set_defaults(command=_make)
 

@@ -37,22 +37,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--conversation",
         metavar="NAME",
-        help="go on with the conversation of this name, or begin it",
+        help="continue the conversation with this name, or start it",
     )
     parser.add_argument(
         "--conversations",
         metavar="FILE",
         type=Path,
-        help="where conversations are kept (what the app says, else a file of yours)",
+        help="the file that keeps conversations (default: that of the app, or else one of yours)",
     )
     parser.add_argument(
-        "--voice", action="store_true", help="use the microphone and the loudspeaker (extra voice)"
+        "--voice", action="store_true", help="use the microphone and loudspeaker (extra voice)"
     )
     parser.add_argument(
         "--json", action="store_true", help="write every event to standard output, as JSON lines"
     )
     parser.add_argument(
-        "--log", metavar="FILE", type=Path, help="where logs go (chat.log in your state folder)"
+        "--log",
+        metavar="FILE",
+        type=Path,
+        help="the log file (default: chat.log in your state folder)",
     )
 
 

@@ -18,7 +18,7 @@ _PLAIN_STEP = 4
 def command(
     argv: Sequence[str], *, store: ModelStore | None = None, out: TextIO | None = None
 ) -> int:
-    """Run the command line of the model store.
+    """List model weights, download them and check them.
 
     Args:
         argv: The arguments after ``models``.
@@ -81,19 +81,19 @@ def _line(progress: Progress) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bargein models",
-        description="List the models of the offline speech stack, and fetch them.",
+        description="Lists the models of the offline speech stack, and downloads them.",
     )
     parser.add_argument(
         "--fetch",
         nargs="*",
         metavar="NAME",
-        help="download these models, or all of them if no name is given",
+        help="download these models, or all of them if you name none",
     )
     parser.add_argument(
         "--verify",
         nargs="*",
         metavar="NAME",
-        help="hash these models, or all that are here, and say whether they are what is pinned",
+        help="hash these models, or all that are here, and compare them with the pinned hashes",
     )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     return parser
