@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 # what makes publishing cheap).
 ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
-.PHONY: demo test oldest pythons proofs processors nightly talk lint bench eval models wheel clean
+.PHONY: demo test oldest pythons proofs processors nightly talk lint bench docs eval models wheel clean
 
 # CALLER=piper lets another voice ring, which pauses in mid-sentence.
 CALLER ?= espeak
@@ -68,6 +68,12 @@ nightly: $(VENV)/dev-installed
 
 bench: $(VENV)/dev-installed
 	$(BIN)/python -m tests.benchmarks
+
+# The site in build/site: README, docs/, and the API reference from docstrings.  A link that leads
+# nowhere is an error.  The variable silences an advertisement of the theme.
+docs: $(VENV)/dev-installed
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m mkdocs build --strict
+	@echo "open build/site/index.html"
 
 # Turn taking on real audio: coughs, acknowledgements, hesitations, echo, noise; pictures in eval-out/.
 # RECORDINGS=dir plays recordings of people instead; tests/evaluation/people/README.md has the folder.

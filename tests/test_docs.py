@@ -38,10 +38,12 @@ from bargein.bridge.cli._target import load_app
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+PROSE = {"CONTRIBUTING.md", "docs/commands.md", "docs/events.md", "docs/faq.md", "docs/glossary.md"}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _FILE = re.compile(r"# ([\w/]+\.py)\n")
 _MODULE = re.compile(r"python -m ([\w.]+)")
 _TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
@@ -94,6 +96,15 @@ def files_of_reader(page: Path) -> dict[str, str]:
     """Return the files that a page has its reader save; the last version of each."""
     sources = (source for _, source in blocks(page, "python"))
     return {match[1]: source for source in sources if (match := _FILE.match(source))}
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what a link to a heading of a page may end with, as GitHub and mkdocs make it."""
+    prose = _BLOCK.sub("", page.read_text())
+    return {
+        re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+        for heading in _HEADING.findall(prose)
+    }
 
 
 # --- what accepts a command ---------------------------------------------------------------------
@@ -244,14 +255,16 @@ def test_every_file_of_the_reader_answers_calls(
 
 @pytest.mark.parametrize("name", [*NAMES, "CHANGELOG.md"])
 def test_every_link_leads_to_a_file(name: str) -> None:
-    """Each relative link of a page leads to a file of the repository."""
+    """Each relative link of a page leads to a file of the repository, and to a heading of it."""
     for link in _LINK.findall((ROOT / name).read_text()):
         if "://" not in link:
-            target = (ROOT / name).parent / link.partition("#")[0]
+            path, _, anchor = link.partition("#")
+            target = (ROOT / name).parent / path if path else ROOT / name
             assert target.exists(), f"{name} links to {link!r}"
+            assert not anchor or anchor in anchors(target), f"{name} links to {link!r}"
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in PROSE])
 def test_every_page_shows_something_that_runs(name: str) -> None:
-    """No page is prose only, so that what is read here cannot find nothing by mistake."""
+    """No page but these few is prose only, so that nothing is passed over by mistake."""
     assert any(blocks(ROOT / name, "python"))

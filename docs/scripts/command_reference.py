@@ -1,0 +1,174 @@
+"""Writes docs/commands.md: every command with its options, and every environment variable.
+
+Run ``python -m docs.scripts.command_reference`` after a change; a test compares the page with what
+this program would write.  The options come from argparse itself; the test also finds every variable
+that the code reads, and fails when one is missing here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+from bargein.bridge.cli import _main as command_line
+from bargein.nodes.weights import _command as models
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "commands.md"
+
+VARIABLES = {
+    "BARGEIN_TOKEN": "`serve`: the token that callers must bring; the same as `--token`",
+    "BARGEIN_TOKEN_SECRET": "`serve` and `token`: the secret that signs tokens, at least 32 bytes",
+    "BARGEIN_METRICS_TOKEN": "`serve`: a token that opens `/metrics` and nothing else; the same as "
+    "`--metrics-token`",
+    "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "
+    "cache folder",
+    "OPENAI_MODEL": "`OpenAIChat`: the model's name, unless your code names one",
+    "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
+    "OPENAI_API_KEY": "`OpenAIChat`: the bearer token, unless your code gives one",
+    "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",
+    "HTTP_PROXY": "`open_websocket`: the proxy for `ws://` addresses",
+    "ALL_PROXY": "`open_websocket`: the proxy for all other addresses",
+    "NO_PROXY": "`open_websocket`: hosts that need no proxy",
+    "NO_COLOR": "the console and rehearsals: any value turns colours off",
+    "TERM": "the console: `dumb` makes it read and write plain lines",
+    "DISPLAY": "`talk`: on Linux, opens the browser only where this or `WAYLAND_DISPLAY` is set",
+    "WAYLAND_DISPLAY": "`talk`: see `DISPLAY`",
+    "XDG_CACHE_HOME": "Linux: your cache folder, for weights (`~/.cache`)",
+    "XDG_DATA_HOME": "your data folder, for the conversations of `chat` (`~/.local/share`)",
+    "XDG_STATE_HOME": "your state folder, for the log of `chat` (`~/.local/state`)",
+    "LOCALAPPDATA": "Windows: the folder for weights",
+}
+"""Every environment variable that bargein reads, and what reads it."""
+
+NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"}
+"""Variables that the standard library reads for us."""
+
+HEADER = """# Commands and environment
+
+`bargein` and `python -m bargein` are the same command.
+A target names your app: `module:app`, `path/to/file.py:app`, or either without `:app`.
+
+```sh
+python -m bargein --help
+```
+
+Exit codes: 0 done, 1 it failed, 2 wrong usage.
+
+This page is generated: `python -m docs.scripts.command_reference` writes it.
+"""
+
+ENVIRONMENT = """
+## Environment variables
+
+| variable | who reads it, and what it means |
+|---|---|
+"""
+
+DEMO = """
+## bargein demo
+
+Runs the café of the examples: a simulated caller orders and talks over the agent.
+It needs the extra `demo`; `bargein demo --help` lists its options.
+"""
+
+
+def reference() -> str:
+    """Return the text of the page."""
+    parts = [HEADER]
+    for name, parser in parsers().items():
+        parts.append(_section(name, parser))
+    rows = [f"| `{name}` | {meaning} |\n" for name, meaning in VARIABLES.items()]
+    return "".join([*parts, DEMO, ENVIRONMENT, *rows])
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command that is documented option by option."""
+    with patch.dict(os.environ, clear=True):  # a token in the environment is no default
+        parser = command_line._parser({})
+    [commands] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    return {**commands.choices, "models": models._parser()}
+
+
+def variables_read() -> set[str]:
+    """Return the environment variables that the code asks for by name."""
+    folders = (ROOT / name for name in ("bridge", "nodes", "routes"))
+    trees = [ast.parse(path.read_text()) for folder in folders for path in folder.rglob("*.py")]
+    constants = {name: value for tree in trees for name, value in _constants(tree)}
+    found: set[str] = set()
+    for key in (key for tree in trees for key in _keys(tree)):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            found.add(key.value)
+        elif isinstance(key, ast.Name) and key.id.isupper():
+            found.add(constants[key.id])
+    return found
+
+
+def _keys(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield what is asked of ``os.environ``, or of a mapping that is called ``environment``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and _is_environment(node.value):
+            yield node.slice
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            asks = node.func.attr == "get" and _is_environment(node.func.value)
+            if asks or ast.unparse(node.func) == "os.getenv":
+                yield node.args[0]
+
+
+def _is_environment(node: ast.expr) -> bool:
+    return ast.unparse(node).rpartition(".")[2] in ("environ", "environment", "_environment")
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, str(node.value.value)
+
+
+# --- how a command is shown ---------------------------------------------------------------------
+
+
+def _section(name: str, parser: argparse.ArgumentParser) -> str:
+    lines = [f"\n## bargein {name}\n", f"{_text(parser.description or '')}\n"]
+    lines += ["| argument | meaning |", "|---|---|"]
+    for action in parser._actions:
+        if not isinstance(action, argparse._HelpAction):
+            lines.append(f"| {_invocation(action)} | {_text(_help(action))} |")
+    return "\n".join([*lines, ""])
+
+
+def _invocation(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return f"`{action.metavar or action.dest}`"
+    value = ""
+    if action.nargs != 0:
+        value = f" {_value(action)}"
+    return ", ".join(f"`{option}{value}`" for option in action.option_strings)
+
+
+def _value(action: argparse.Action) -> str:
+    if action.choices:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    name = str(action.metavar or action.dest.upper())
+    return f"[{name} ...]" if action.nargs == "*" else name
+
+
+def _help(action: argparse.Action) -> str:
+    shown = action.help or ""
+    if action.choices and "%(default)" not in shown:
+        shown = f"{shown} ({action.default})".strip()
+    return shown % {"default": action.default, "dest": action.dest, "prog": "bargein"}
+
+
+def _text(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference())

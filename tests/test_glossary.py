@@ -1,0 +1,102 @@
+"""Module names are made of words that docs/glossary.md explains, or that need no explanation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
+
+PLAIN = """
+    accept address argument attempt audio backoff body bpe canvas capture cell chinese click
+    clock closeup closing color connect connection content core database decision demo download
+    editor english error espeak extra failure feature flow french function german greeting guard
+    http ignored japanese key latency launch limit listener local lock log main measure
+    microphone observer open openai option packed picture piper place plain player plugin position
+    process recording refusal rehearse remote reply report resample result runner safe schema
+    screen script scripted serve server session setting shared signal signed simulated sound
+    spanish sqlite start status stdio store table target terminal testing type validation value
+    view wire work writer
+"""
+"""Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
+
+BETTER_WANTED = """
+    compact converse entrance everywhere growing intake long placing pump reach running
+    speaking stray
+"""
+"""Words that do not say what their module has; take one out when its module gets a better name."""
+
+_TERM = re.compile(r"\*\*([^*]+)\*\*")
+
+
+def words(name: str) -> Iterator[str]:
+    """Yield the words of a name in the singular, in small letters."""
+    for word in re.findall(r"[a-z]+", name.lower()):
+        yield singular(word)
+
+
+def singular(word: str) -> str:
+    """Return a plural without its ending; other words as they are."""
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if word.endswith(("sses", "xes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us")) else word
+
+
+def explained() -> set[str]:
+    """Return the words of all terms of the glossary."""
+    return {word for term in _TERM.findall(GLOSSARY) for word in words(term)}
+
+
+def modules() -> list[str]:
+    """Return the modules and packages of the framework, as paths."""
+    folders = [ROOT / name for name in ("bridge", "nodes", "routes")]
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    names = {str((p.parent if p.stem == "__init__" else p).relative_to(ROOT)) for p in paths}
+    return sorted(name.removesuffix(".py") for name in names)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_is_named_in_words_that_are_explained(module: str) -> None:
+    """Each word of a module's name is a word of the glossary, or a plain one."""
+    known = explained() | set(words(PLAIN)) | set(words(BETTER_WANTED))
+    unknown = set(words(Path(module).name)) - known
+    assert not unknown, f"explain {sorted(unknown)} in docs/glossary.md, or rename {module}"
+
+
+def test_a_term_stands_in_the_glossary_once() -> None:
+    """One word means one thing: no term is explained twice."""
+    rows = [row for row in GLOSSARY.splitlines() if row.startswith("| **")]
+    terms = [term.lower() for row in rows for term in _TERM.findall(row.split(" | ")[0])]
+    assert sorted(terms) == sorted(set(terms))
+
+
+def test_private_words_are_not_explained_into_the_glossary() -> None:
+    """Words that only their authors can guess stay out of the glossary and of the plain words."""
+    private = {
+        "assent",
+        "aloud",
+        "book",
+        "doubt",
+        "due",
+        "kept",
+        "look",
+        "mouth",
+        "telling",
+        "voiced",
+    }
+    assert not private & (explained() | set(words(PLAIN)))
+
+
+@pytest.mark.parametrize(
+    ("plural", "word"),
+    [("histories", "history"), ("classes", "class"), ("turns", "turn"), ("access", "access")],
+)
+def test_plurals_count_as_their_word(plural: str, word: str) -> None:
+    """A module may be named in the plural of a word."""
+    assert singular(plural) == word

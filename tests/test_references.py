@@ -1,0 +1,57 @@
+"""The generated pages say what the code says: events, commands, environment, and llms.txt."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bargein import events
+from docs.scripts import command_reference, event_reference, llms
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+@pytest.mark.parametrize(
+    "page", [event_reference, command_reference, llms], ids=lambda p: p.PAGE.name
+)
+def test_a_generated_page_is_up_to_date(page) -> None:
+    """A page holds what its program would write."""
+    assert page.PAGE.read_text() == page.reference(), f"run: python -m {page.__name__}"
+
+
+def test_every_event_has_a_section() -> None:
+    """The page of events has each event class of ``bargein.events``."""
+    titles = set(re.findall(r"^### (\w+)$", event_reference.PAGE.read_text(), re.MULTILINE))
+    classes = {one.__name__ for one in event_reference.classes()}
+    assert titles == classes
+    values = set(events.__all__) - classes
+    assert {"Button", "CallState", "Outcome", "WordTiming"} <= values
+    assert not {name for name in values if name.startswith(("User", "Agent", "Call"))} - {
+        "CallAction",
+        "CallState",
+    }
+
+
+def test_every_event_is_published_by_somebody() -> None:
+    """No event is there that nobody would ever see."""
+    publishers, _ = event_reference.users()
+    silent = {one.__name__ for one in event_reference.classes()} - publishers.keys()
+    assert not silent, f"nobody publishes {sorted(silent)}; if apps do, name them in YOURS"
+
+
+def test_every_variable_that_the_code_reads_is_documented() -> None:
+    """The page of commands has each environment variable, and none that nobody reads."""
+    read = command_reference.variables_read()
+    assert {"BARGEIN_TOKEN", "BARGEIN_MODELS", "OPENAI_API_KEY", "TERM"} <= read
+    documented = set(command_reference.VARIABLES)
+    assert read | command_reference.NOT_READ_BY_NAME == documented
+
+
+def test_every_option_is_explained() -> None:
+    """Each option of each command says what it does."""
+    for name, parser in command_reference.parsers().items():
+        for action in parser._actions:
+            assert action.help, f"{name}: {action.option_strings or action.dest} has no help"
