@@ -7,7 +7,8 @@ Rules:
 3. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
    that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
    by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
-4. What the loudspeaker plays and the microphone gives back is no voice of the caller's.
+4. What the loudspeaker plays and the microphone gives back is no voice of the caller's, and neither
+   is what is much weaker than the caller was in their last turns (`CallerLevel`).
 5. Each start is followed by exactly one stop, and by words or by why there are none, also when the
    microphone falls silent in mid-word, and the recogniser fails or hangs.
 
@@ -40,6 +41,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes.containment import CONTAINED
 
+from ._caller_level import CallerLevel
 from ._classifier_schedule import Looks
 from ._protocols import (
     EchoProbability,
@@ -102,6 +104,10 @@ class ListeningSettings:
     quietest_peak_dbfs: float = -45.0
     """A window whose highest sample is lower is no voice, in dB of full scale: speech of -57 dBFS,
     35 dB below what callers usually send.  So soft are echoes, and people in the next room."""
+    below_caller_db: float | None = 12.0
+    """What is so many dB below the caller is somebody else's voice, once a turn has told how loud
+    the caller is: it neither holds nor interrupts the agent, and begins no turn.  The voice of a
+    turn that goes on may be 4 dB weaker.  None: all voices count."""
     onset_windows: int = 2
     """Voiced windows in a row, 32 ms each, that begin a voice."""
     stop_windows: int = 2
@@ -179,6 +185,7 @@ class Ear:
         self._settings = settings
         self._echo = echo
         self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
+        self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._waiting = bytearray()
@@ -245,7 +252,10 @@ class Ear:
         if self._recording is not None:
             self._recording.add(window)
         peak = _peak(window)
-        if peak < self._quietest:
+        weak = self._level.is_somebody_else(peak, self._on)
+        if weak and probability >= self._settings.speech_above and echo < ECHO_ABOVE:
+            self._level.hear_weak()
+        if peak < self._quietest or weak:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
         is_new = not self._on and echo < ECHO_ABOVE
@@ -258,6 +268,7 @@ class Ear:
         if echo >= ECHO_ABOVE:
             self._hear_echo(echo)
         elif speechlike:
+            self._level.hear_voice(peak)
             self._hear_voice()
         elif probability < self._settings.silence_below or self._silent or not self._on:
             self._hear_silence()
@@ -318,6 +329,7 @@ class Ear:
 
     def _settle(self, _: Message) -> None:
         """Drop what was heard; what is heard of a sound that goes on belongs to the next words."""
+        self._level.settled()
         self._settles = self._owes_words
         if not self._settles:
             self._drop()
@@ -387,6 +399,7 @@ class Ear:
             self._drop()
 
     def _tell_decided(self, _: Message) -> None:
+        self._level.turn_ended()
         if self._last_voice_s:
             self._tell("listening.decided_s", trio.current_time() - self._last_voice_s)
 

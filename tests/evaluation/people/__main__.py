@@ -30,6 +30,7 @@ MEASURES: dict[str, Measure] = {
     "barge-ins": _over.barge_ins,
     "short-words": _over.short_words,
     "talker": _beside.another_talker,
+    "same-caller": _beside.same_caller,
     "babble": _beside.in_babble,
     "echoes": _beside.echoes,
     "numbers": _endings.numbers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._row import Row
-from ._folder import RATE
+from ._folder import RATE, Recording
 from ._ground import Ground, percent, place, quantiles, words_of
 from ._replay import Echo, replay
 from ._sound import SPEECH_DB, at_level, hiss, trim
@@ -37,6 +37,36 @@ def another_talker(ground: Ground) -> list[Row]:
     what = f"{count} who talk {BELOW_DB} dB below the caller"
     happened = f"{cut} cut it, {begun} began turns"
     return [Row("another talker", what, happened, asked / count, "", 0, "model calls for each")]
+
+
+SOFTER_DB = (0, 6, 9)
+
+
+def same_caller(ground: Ground) -> list[Row]:
+    """Let callers who have said something interrupt the answer, as loud as before or softer."""
+    by: dict[str, list[Recording]] = {}
+    for each in ground.folder.some("readers", most=100):
+        by.setdefault(each.speaker, []).append(each)
+    pairs = [(each[n], each[n + 1]) for each in by.values() for n in range(0, len(each) - 1, 2)]
+    rows = []
+    for softer_db in SOFTER_DB:
+        missed, found = 0, pairs[: ground.folder.most]
+        for number, (first, second) in enumerate(found):
+            microphone, _, ends_s = ground.surroundings.microphone(
+                trim(first.samples[: 3 * RATE]), before_s=1.0, after_s=8.0, place=place(number)
+            )
+            talk = at_level(trim(second.samples[: 4 * RATE]), SPEECH_DB - softer_db)
+            since = int((ends_s + 3.5) * RATE) + place(number + 1)
+            microphone[since : since + len(talk)] += talk
+            result = replay(ground.engines, microphone, from_start=False)
+            cut = next((s for s in result.cuts if s > since / RATE), None)
+            missed += cut is None
+            ground.note({"kind": "same caller", "name": second.name, "softer_db": softer_db,
+                         "cut_s": cut and cut - since / RATE})  # fmt: skip
+        if found:
+            what = f"{len(found)} callers again, {softer_db} dB softer: missed"
+            rows.append(Row("same caller", what, "", percent(missed, len(found)), "%", 0))
+    return rows
 
 
 def in_babble(ground: Ground) -> list[Row]:

@@ -534,6 +534,80 @@ async def test_what_is_very_faint_is_no_voice(autojump_clock):
         assert len(times(caller, VoiceStarted)) == 1
 
 
+SOFTER, WEAK, WEAKER = b"\x01\x05" * 512, b"\x01\x03" * 512, b"\x01\x02" * 512
+"""10, 14.5 and 18 dB below `VOICE`."""
+
+
+async def says_a_turn(caller, sound=VOICE):
+    """Have the ear told that what it heard was a turn."""
+    await send(caller, sound, 0.64)
+    await send(caller, SILENCE, 0.64)
+    caller.publish(UserStoppedSpeaking())
+    caller.publish(VoiceSettled())
+
+
+async def test_who_is_much_weaker_than_the_caller_is_not_heard(autojump_clock):
+    """A turn tells how loud the caller is; until then all voices count."""
+    async with listening(Engines()) as caller:
+        await send(caller, WEAK, 0.64)
+        await send(caller, SILENCE, 0.64)
+        caller.publish(VoiceSettled())
+        assert len(times(caller, VoiceStarted)) == 1
+        await says_a_turn(caller)
+        await send(caller, WEAK, 3.2)
+        assert len(times(caller, VoiceStarted)) == 2
+        await send(caller, SOFTER, 0.64)
+        assert len(times(caller, VoiceStarted)) == 3
+
+
+async def test_the_voice_of_a_turn_may_fade(autojump_clock):
+    """The end of a sentence is weaker than its beginning, but not as weak as the next table."""
+    async with listening(Engines()) as caller:
+        await says_a_turn(caller)
+        await send(caller, VOICE, 0.32)
+        await send(caller, WEAK, 0.64)
+        assert len(times(caller, VoiceStopped)) == 1
+        await send(caller, WEAKER, 0.64)
+        assert len(times(caller, VoiceStopped)) == 2
+
+
+async def test_a_sound_that_was_no_turn_tells_no_level(autojump_clock):
+    """A door that is dropped again makes nobody else too weak."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+        caller.publish(VoiceSettled())
+        await send(caller, WEAK, 0.64)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_caller_who_moves_away_is_heard_again(autojump_clock):
+    """After ten seconds of speech too weak to count, the level is forgotten."""
+    async with listening(Engines()) as caller:
+        await says_a_turn(caller)
+        await send(caller, WEAK, 9.6)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, WEAK, 0.96)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_caller_who_becomes_softer_is_followed(autojump_clock):
+    """Each turn counts for half of the level."""
+    async with listening(Engines()) as caller:
+        await says_a_turn(caller)
+        await says_a_turn(caller, SOFTER)
+        await send(caller, WEAK, 0.64)
+        assert len(times(caller, VoiceStarted)) == 3
+
+
+async def test_the_level_can_be_turned_off(autojump_clock):
+    """Without it all voices count."""
+    async with listening(Engines(), below_caller_db=None) as caller:
+        await says_a_turn(caller)
+        await send(caller, WEAKER, 0.64)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
 async def test_an_echo_is_no_voice(autojump_clock):
     """The agent's own voice begins nothing; a caller who talks over it is heard."""
     async with listening(Engines(), echo=EchoIs(2)) as caller:
