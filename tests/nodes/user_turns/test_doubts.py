@@ -70,6 +70,213 @@ def test_a_gap_behind_the_first_syllable_is_no_end(bench, speaking):
     assert b.decisions == ["held: voice", "silence: false_interruption_timeout_s"]
 
 
+def test_a_breath_in_a_sentence_does_not_let_go(bench, speaking):
+    """What has lasted for long and stops may go on at once: the time-out is waited for."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.08)
+    assert b.is_held
+    b.take(VoiceStarted()).wait(0.1)
+    assert b.turns == ["start"]
+    assert b.at(Release) >= 0.5
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.7)
+    assert b.at(Release) == pytest.approx(1.05)
+    assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
+
+
+@pytest.mark.parametrize("hint", [None, VoiceHint(kind="speech", probability=0.95)])
+@pytest.mark.parametrize("pause_s", [0.37, 0.43, 0.5])
+def test_a_breath_of_04_s_is_no_end(bench, speaking, hint, pause_s):
+    """Who says "No wait, …" and breathes is not talked over, whatever a detector makes of 0.4 s."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    if hint is not None:
+        b.take(hint)
+    b.wait(0.24).take(VoiceStopped()).wait(pause_s).take(VoiceStarted()).wait(0.1)
+    assert b.turns == ["start"]
+    assert b.decisions == ["held: voice", "interruption: min_duration_s"]
+
+
+@pytest.mark.parametrize("kind", ["acknowledgement", "noise", "echo"])
+def test_a_longer_sound_that_seems_no_speech_is_not_waited_for(bench, speaking, kind):
+    """A long "mm-hmm", a noise and an echo let the agent go on as soon as shorter ones."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind=kind, probability=0.6)).wait(0.24).take(VoiceStopped()).wait(1)
+    assert b.at(Release) <= 0.55
+
+
+def test_words_end_the_wait(bench, speaking):
+    """Once a cough of some length turns out to be one, the agent goes on."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.35)
+    b.take(says(""))
+    assert b.at(Release) == pytest.approx(0.8)
+
+
+def test_words_after_the_release_interrupt_after_all(bench, speaking):
+    """The decision stays open until the words are known."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.5)
+    assert not b.is_held
+    b.take(says("stop it"))
+    assert b.turns[0] == "start"
+    b.wait(2.0)
+    assert b.turns == ["start", "stop it", "stop"]
+    assert "interruption: interruption_phrases" in b.decisions
+
+
+def test_a_cough_changes_nothing(bench, speaking):
+    """A sound without words is no turn."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.4).take(says(""))
+    assert b.turns == []
+    assert b.decisions[-1] == "noise: words"
+    assert b.core.is_quiet
+
+
+def test_a_cough_of_which_nobody_tells_the_words(bench, speaking):
+    """A recogniser that says nothing leaves the sound without a decision for a bounded time.
+
+    No turn comes of it; that words may be lost is told.
+    """
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).rest()
+    assert b.now_s == pytest.approx(5.3)
+    assert b.turns == ["timed_out"]
+
+
+def test_a_hint_lets_go_at_once(bench, speaking):
+    """A sound that seems to be an acknowledgement lets the agent go on while it lasts."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.25)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9))
+    assert not b.is_held
+    b.wait(0.45).take(VoiceStopped()).wait(0.3).take(says("mm-hmm")).rest()
+    assert b.turns == []
+
+
+def test_a_hinted_acknowledgement_that_lasts_longer_still(bench, speaking):
+    """It is an interruption when it lasts for acknowledgement_lasts_s."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.25)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.64)
+    assert b.turns == []
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 0.9
+
+
+def test_an_unsure_hint_bounds_the_hold(bench, speaking):
+    """A sound that is more likely an acknowledgement than not holds for longest_hold_s at most."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.1)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.6))
+    assert b.is_held
+    b.wait(0.2)
+    assert b.at(Release) == 0.25
+    assert b.decisions[-1] == "acknowledgement: longest_hold_s"
+
+
+def test_a_hint_at_speech_takes_an_earlier_hint_back(bench, speaking):
+    """The newest hint counts."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1)
+    b.take(VoiceHint(kind="speech", probability=0.9)).wait(0.2)
+    assert b.at(UserStartedSpeaking) == 0.5
+
+
+def test_a_hint_at_speech_holds_again(bench, speaking):
+    """What let the agent go on was a mistake, and the caller goes on."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9))
+    assert not b.is_held
+    b.wait(0.1).take(VoiceHint(kind="speech", probability=0.9))
+    assert b.is_held
+
+
+def test_assent_says_nothing_of_what_follows(bench, speaking):
+    """What goes on behind a word that sounds like assent interrupts as soon as any voice does."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1).take(VoiceStopped())
+    b.wait(0.3).take(VoiceStarted()).wait(0.49)
+    assert b.turns == []
+    assert not b.is_held, "it may be another word of assent"
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 1.1
+
+
+@pytest.mark.parametrize("kind", ["noise", "echo"])
+def test_noise_does_not_interrupt_by_lasting(bench, speaking, kind):
+    """A sound that seems to be no voice needs words to interrupt."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2)
+    b.take(VoiceHint(kind=kind, probability=0.9)).wait(5.0)
+    assert not b.is_held
+    assert b.turns == []
+    b.take(says("could you turn that down", final=False))
+    assert b.turns == ["start"]
+
+
+def test_words_count_over_transcripts(bench, speaking):
+    """min_words is reached by transcripts that follow one another."""
+    b = bench(speaking, TurnSettings(min_words=3, min_duration_s=None))
+    b.take(VoiceStarted()).wait(0.2).take(says("could you", final=False))
+    assert b.turns == []
+    b.take(says("repeat that", final=False, segment=1))
+    assert b.turns == ["start"]
+    assert "interruption: min_words" in b.decisions
+
+
+def test_too_few_words_are_answered_later(bench, speaking, idle):
+    """Words that are too few to interrupt are a turn once the agent is done."""
+    b = bench(speaking, TurnSettings(min_words=3)).take(VoiceStarted()).wait(0.3)
+    b.take(VoiceStopped()).take(says("with milk")).rest()
+    assert b.turns == []
+    assert b.decisions[-1] == "kept: min_words"
+    b.wait(3.0).agent(idle)
+    assert b.turns == ["start", "with milk", "stop"]
+    assert b.decisions[-1] == "kept_words: min_words"
+
+
+def test_words_alone_interrupt_where_sound_does_not(bench, speaking):
+    """min_duration_s=None: a voice that lasts holds for a moment, and only words interrupt."""
+    b = bench(speaking, TurnSettings(min_duration_s=None)).take(VoiceStarted()).wait(3.0)
+    assert b.at(Release) == 0.25
+    assert b.turns == []
+    b.take(says("excuse me"))
+    assert b.turns == ["start"]
+
+
+def test_an_acknowledgement_that_comes_word_by_word(bench, speaking):
+    """The "I" of "I see" is not taken for a word; that of "I want" is, when the next one comes."""
+    b = bench(speaking).take(VoiceStarted()).take(says("I", final=False))
+    b.take(says("I see", final=False)).wait(0.3).take(VoiceStopped()).take(says("I see.")).rest()
+    assert b.turns == []
+    b.take(VoiceStarted()).take(says("I", final=False))
+    assert b.turns == []
+    b.take(says("I want", final=False))
+    assert b.turns == ["start"]
+
+
+def test_an_echo_is_no_turn(bench, speaking):
+    """Words that the agent is just saying are its own."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.2)
+    b.take(says("parcel left the ware house on monday")).rest()
+    assert b.turns == []
+    assert b.decisions[-1] == "echo: echo_similarity"
+
+
+def test_a_word_of_the_agents_is_no_echo(bench, speaking):
+    """Single words are repeated by callers; only a hint makes an echo of them."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says("monday?"))
+    assert b.turns == ["start"]
+    b = bench(speaking).take(VoiceStarted()).take(VoiceHint(kind="echo", probability=0.8))
+    b.wait(0.3).take(VoiceStopped()).take(says("monday")).rest()
+    assert b.turns == []
+
+
+def test_sound_alone_does_not_interrupt_at_first(bench, speaking):
+    """Within the warm-up of the echo canceller only words interrupt."""
+    b = bench(replace(speaking, first_sound_s=-0.2)).take(VoiceStarted()).wait(0.79)
+    assert b.at(Release) == 0.25
+    assert b.turns == []
+    b.wait(0.01)
+    assert b.at(UserStartedSpeaking) == 0.8
+    b = bench(replace(speaking, first_sound_s=-0.2)).take(VoiceStarted()).wait(0.6)
+    b.take(VoiceStopped()).wait(3.0)
+    assert b.turns == [], "what was over by then is not counted later"
+    b = bench(replace(speaking, first_sound_s=0.0)).take(VoiceStarted()).take(says("wait"))
+    assert b.turns == ["start"]
+
+
 def test_two_sounds_are_two_decisions_with_one_settlement(bench, speaking):
     """A second sound before the first is decided holds again; both are decided together."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.3)
