@@ -356,6 +356,8 @@ class ToolCall(Event):
     arguments: dict[str, Any] = Field(default_factory=dict)
     id: str = ""
     """Ties a result to its call."""
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
 
 class ToolResult(Event):
@@ -372,6 +374,8 @@ class ToolResult(Event):
     """Seconds from its start to its end; 0 for a tool that never began."""
     detail: str = Field(default="", exclude=True, repr=False)
     """For the developer: the line of the app that raised the error.  The model is not told."""
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
 
 class ToolProgress(Event):
@@ -383,6 +387,8 @@ class ToolProgress(Event):
     text: str = ""
     fraction: float | None = Field(default=None, ge=0, le=1)
     """0 to 1, or None where the tool cannot say."""
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
 
 class ToolOutput(Event):
@@ -393,6 +399,8 @@ class ToolOutput(Event):
     name: str
     stream: Literal["stdout", "stderr", "tty"] = "stdout"
     text: str
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
 
 class PermissionRequested(Event):
@@ -455,6 +463,8 @@ class JobFinished(Event):
     content: str
     error: bool = False
     outcome: ToolOutcome = "completed"
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
 
 class JobAnnounced(Event):
@@ -466,6 +476,8 @@ class JobAnnounced(Event):
     content: str
     error: bool = False
     outcome: ToolOutcome = "completed"
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
 
 class DTMFOutput(Event):

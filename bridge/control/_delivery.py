@@ -53,6 +53,7 @@ class Delivery:
             content=result.content,
             error=result.error,
             outcome=result.outcome,
+            for_operator=result.for_operator,
         )
         floor = self._call.floor
         self.put(finished, floor.name if is_told and floor is not None else "call")
@@ -74,5 +75,7 @@ class Delivery:
             return
         if turn.interruption is not None and not turn.heard.strip():
             event, source = told
-            self._waiting.insert(0, (JobAnnounced(**event.model_dump(exclude={"type"})), source))
+            fields = event.model_dump(exclude={"type"})
+            again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps leave it out
+            self._waiting.insert(0, (again, source))
         self._call.touch_state()

@@ -48,6 +48,10 @@ _WORDLESS: dict[type, frozenset[str]] = {
 """Texts that say what an event is about, and never what anybody said.  Of all other events, and
 of those of users, numbers and fixed words are shown and nothing else."""
 
+_TOLD_BY_COMING = ("type", "for_operator")
+"""Fields that say nothing to who is told of an event: its name goes with it, and what is for the
+operators is told to nobody."""
+
 _KEYS = get_args(e.Button)
 
 _open_fields: dict[type, frozenset[str]] = {}
@@ -83,7 +87,7 @@ def without_words(event: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _fields(cls: type) -> tuple[str, ...]:
     if issubclass(cls, BaseModel):
-        return tuple(name for name in cls.model_fields if name != "type")
+        return tuple(name for name in cls.model_fields if name not in _TOLD_BY_COMING)
     if is_dataclass(cls):
         return tuple(field.name for field in fields(cls))
     return ()

@@ -13,7 +13,16 @@ from pydantic import Field, ValidationError
 from bargein.routes import Message
 
 from ..control._permissions import Question
-from ..events import PermissionAnswered, PermissionRequested
+from ..events import (
+    JobAnnounced,
+    JobFinished,
+    PermissionAnswered,
+    PermissionRequested,
+    ToolCall,
+    ToolOutput,
+    ToolProgress,
+    ToolResult,
+)
 from ..websocket import Connection, Data
 from ._outbox import Outbox
 from ._wire import JsonObject, Wire
@@ -141,6 +150,18 @@ class Operators:
         text = message.model_dump_json()
         for outbox in tuple(self._outboxes):
             outbox.put(text)
+
+
+def is_operators(event: object) -> bool:
+    """Whether an event is for the operators alone: their questions and answers, and their tools."""
+    match event:
+        case PermissionRequested(by="operator") | PermissionAnswered(by="operator"):
+            return True
+        case ToolCall() | ToolProgress() | ToolOutput() | ToolResult():
+            return event.for_operator
+        case JobFinished() | JobAnnounced():
+            return event.for_operator
+    return False
 
 
 def _told(call: Call, question: Question) -> OperatorQuestion:

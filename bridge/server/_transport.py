@@ -24,8 +24,6 @@ from ..events import (
     CustomReceived,
     DTMFInput,
     EmergencyStop,
-    PermissionAnswered,
-    PermissionRequested,
     StateChanged,
     TurnLikelyOver,
     UserAudio,
@@ -72,6 +70,7 @@ from ._native import (
     UtteranceEnd,
     encode,
 )
+from ._operators import is_operators
 from ._outbox import Outbox
 from ._remote import RemoteHandle
 from ._watch import Watcher
@@ -340,8 +339,8 @@ def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMes
             return None  # audio goes by play(); the others are between the call and its voice
         case VoiceWords() | TurnLikelyOver():
             return None  # words that may be nobody's turn; who may see them asks with `watch`
-        case PermissionRequested(by="operator") | PermissionAnswered(by="operator"):
-            return None  # never asked of the caller; see _operators.py
+        case _ if is_operators(event):
+            return None  # see _operators.py
         case CallEnded():
             return None  # `ended` is the last message: whoever runs the call says it
         case AgentResponse(content=text):

@@ -8,7 +8,8 @@ a call that nobody watches nothing at all.
 Rule 3. This is a record and no sink: what was published before a cut, and waits when that comes, is
 told all the same, in its order and with its time.
 
-Rule 4. What the operators are asked, and what they answer, is told to no caller.
+Rule 4. What the operators are asked, what they answer, and which tools ask them, is told to no
+caller.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from bargein.routes import Message
 from bargein.routes.containment import CONTAINED
 
 from ..answers._answer import FixedText
-from ..events import AgentAudio, PermissionAnswered, PermissionRequested, UserAudio
+from ..events import AgentAudio, UserAudio
 from ._compact import compact, without_words
+from ._operators import is_operators
 from ._watch_messages import Seen, Watch, Watching, WatchLevel
 
 if TYPE_CHECKING:
@@ -130,13 +132,13 @@ class Watcher:
     # --- what happens ---------------------------------------------------------------------------
 
     def _happened(self, message: Message) -> None:
-        if self._is_on and not _is_operators(message.event) and message.id not in self._noted:
+        if self._is_on and not is_operators(message.event) and message.id not in self._noted:
             self._note(message)
 
     def _decided(
         self, runtime: RouteRuntime, message: Message, verdict: Verdict, why: str, run: int
     ) -> None:
-        if isinstance(message.event, _NOT_SEEN) or _is_operators(message.event):
+        if isinstance(message.event, _NOT_SEEN) or is_operators(message.event):
             return
         now_s = trio.current_time()
         if message.at_s == now_s and message.id not in self._noted:
@@ -199,8 +201,3 @@ class Watcher:
 
     def _since_start(self, at_s: float) -> float:
         return round(max(0.0, at_s - self._began_s), 4)
-
-
-def _is_operators(event: object) -> bool:
-    """Whether an event is a question to the operators, or their answer; see ``_operators.py``."""
-    return isinstance(event, PermissionRequested | PermissionAnswered) and event.by == "operator"

@@ -89,7 +89,15 @@ class ToolContext:
         Raises:
             ValueError: `fraction` is out of its bounds.
         """
-        self._body.tell(ToolProgress(id=self.id, name=self.name, text=text, fraction=fraction))
+        self._body.tell(
+            ToolProgress(
+                id=self.id,
+                name=self.name,
+                text=text,
+                fraction=fraction,
+                for_operator=self._is_operators,
+            )
+        )
 
     def publish(self, event: Any) -> None:
         """Publish a fact, also when the turn that called the tool was cut.  Safe from any thread.
@@ -108,7 +116,20 @@ class ToolContext:
             stream: Where it wrote.
             text: What it wrote.
         """
-        self._body.tell(ToolOutput(id=self.id, name=self.name, stream=stream, text=text))
+        self._body.tell(
+            ToolOutput(
+                id=self.id,
+                name=self.name,
+                stream=stream,
+                text=text,
+                for_operator=self._is_operators,
+            )
+        )
+
+    @property
+    def _is_operators(self) -> bool:
+        """Whether no caller is told of the tool."""
+        return self._body.tool.permission == "operator"
 
     async def say(self, text: str) -> bool:
         """Let the agent say something while the caller waits, such as "One moment".

@@ -77,8 +77,10 @@ class ToolRunner:
         self._running = [other for other in self._running if other.outcome is None]
         if not request.id or any(other.id == request.id for other in self._running):
             raise ValueError(f"a call of a tool needs an id of its own, not {request.id!r}")
-        self._tell_call(request, run)
         tool = self.tools.get(request.name) or _Unknown(request.name, self.tools)
+        if tool.permission == "operator":
+            request = request.model_copy(update={"for_operator": True})
+        self._tell_call(request, run)
         arguments, refusal = self._check(tool, request, raw, run)
         if refusal is None and tool.on_duplicate != "run":
             tool, refusal = self._without_duplicate(tool, request)

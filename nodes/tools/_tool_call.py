@@ -65,6 +65,7 @@ class RunningTool:
         self.id = request.id
         self.name = request.name
         self.arguments = request.arguments
+        self._for_operator = request.for_operator
         self.tool = tool
         self.policy: PolicyKind = tool.policy.kind
         self.run = run
@@ -379,6 +380,7 @@ class RunningTool:
             outcome=settled.outcome,
             ran_s=ran_s,
             detail=self._detail() if settled.error else "",
+            for_operator=self._for_operator,
         )
 
     def _detail(self) -> str:
@@ -393,6 +395,7 @@ class RunningTool:
             content=result.content,
             error=result.error,
             outcome=result.outcome,
+            for_operator=result.for_operator,
         )
         self._call.router.publish_detached(finished, self._source)
 

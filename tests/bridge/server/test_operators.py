@@ -5,18 +5,26 @@ import json
 import pytest
 import trio
 
-from bargein import App, current_run
+from bargein import App, ChatNode, current_run
 from bargein.bridge.server._native import encode
 from bargein.client import ErrorMessage, OtherEvent, Seen, Spoken, open_caller
 from bargein.events import (
     AgentResponse,
+    JobFinished,
     PermissionAnswered,
     PermissionRequested,
+    ToolCall,
+    ToolOutput,
+    ToolProgress,
+    ToolResult,
     UserTranscriptionReceived,
 )
 from bargein.server import Limits, open_server, sign_token
+from bargein.testing import ScriptedModel, calls
+from bargein.tools import ToolContext, tool
 from bargein.websocket import open_websocket
 
+MONEY = [ToolCall, ToolProgress, ToolOutput, ToolResult, JobFinished]
 SECRET = "a secret of thirty-two bytes or more"
 
 
@@ -120,6 +128,45 @@ async def test_a_caller_who_watches_sees_no_question_of_an_operator(level):
                 assert "q1" not in shown
                 assert "permission_" not in shown
                 assert "euros" not in shown
+
+
+@pytest.mark.parametrize("moves", [False, True])
+async def test_a_caller_is_told_nothing_of_a_tool_of_the_operators(serving, autojump_clock, moves):
+    """Neither its call, progress and output nor its result, by no event and to no watcher."""
+    told = []
+
+    @tool(permission="operator")
+    async def wire_money(iban: str, context: ToolContext) -> str:
+        """Wire money."""
+        context.progress("wiring secretly", fraction=0.5)
+        context.output("stdout", "written secretly")
+        for work in context.call.work if moves else ():
+            assert work.to_background()
+        await trio.sleep(1)
+        return "wired secretly"
+
+    async def answer(call):
+        model = ScriptedModel([calls("wire_money", iban="DE75")], "Done.", "Told.")
+        call.router.observe(MONEY, lambda message: told.append(type(message.event)))
+        call.converse(ChatNode(model, tools=[wire_money]))
+
+    app = {"operator": lambda call, question: True}
+    token = sign_token(SECRET, "ada", lasts_s=60, rights=["watch", "control"])
+    options = {"token_secret": SECRET, "limits": Limits(watch="words"), "app": app}
+    async with serving(answer, **options) as place, place.call(mode="text", token=token) as caller:
+        caller.watch(True)
+        caller.write("wire it")
+        await caller.wait_for(Spoken, lambda m: "Done" in m.text)
+        await trio.sleep(5)
+        assert set(told) >= {ToolCall, ToolProgress, ToolOutput, ToolResult}
+        assert (JobFinished in told) == moves
+        assert any(isinstance(one.message, Seen) for one in caller.received)
+        for one in caller.received:
+            shown = encode(one.message)
+            assert "DE75" not in shown
+            assert "secretly" not in shown
+            assert "wire_money" not in shown
+            assert "tool" not in getattr(one.message, "name", "")
 
 
 @pytest.mark.parametrize("allow", [True, False])
