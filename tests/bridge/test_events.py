@@ -12,6 +12,7 @@ from bargein import events
 from bargein.events import (
     AgentAudio,
     DTMFInput,
+    QuestionClosed,
     TranscriptionFailed,
     UserAudio,
     UserTranscriptionReceived,
@@ -68,10 +69,14 @@ SAMPLES: dict[str, object] = {
     "away_s": 8.0,
     "idle_s": 4.0,
     "count": 1,
+    "call": "call_1",
 }
 
 
-OTHER_SAMPLES: dict[type, dict[str, object]] = {TranscriptionFailed: {"reason": "timed_out"}}
+OTHER_SAMPLES: dict[type, dict[str, object]] = {
+    TranscriptionFailed: {"reason": "timed_out"},
+    QuestionClosed: {"outcome": "answered"},
+}
 
 
 def made(cls: type[Event]) -> Event:
