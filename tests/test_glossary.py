@@ -25,7 +25,7 @@ PLAIN = """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 
 BETTER_WANTED = """
-    compact converse entrance everywhere growing intake long placing pump reach running
+    compact contain converse entrance everywhere growing intake long placing pump reach running
     speaking stray
 """
 """Words that do not say what their module has; take one out when its module gets a better name."""
@@ -100,3 +100,27 @@ def test_private_words_are_not_explained_into_the_glossary() -> None:
 def test_plurals_count_as_their_word(plural: str, word: str) -> None:
     """A module may be named in the plural of a word."""
     assert singular(plural) == word
+
+
+def test_the_map_of_the_design_leads_to_files() -> None:
+    """Each of the twenty questions of docs/design.md names files that there are."""
+    table = _section("## Where things are decided")
+    rows = [row for row in table.splitlines() if row.startswith("| ") and "?" in row]
+    assert len(rows) == 20
+    for row in rows:
+        files = re.findall(r"`((?:bridge|nodes|routes)/[\w/.-]+)`", row)
+        assert files, row
+        for file in files:
+            assert (ROOT / file).is_file(), f"docs/design.md names {file}"
+
+
+def test_the_rooms_of_the_design_are_those_of_the_source() -> None:
+    """The table of rooms has each folder of the source, and no other."""
+    listed = set(re.findall(r"^\| `([\w/]+)/`", _section("## The rooms"), re.MULTILINE))
+    packages = {m for m in modules() if (ROOT / m).is_dir() and "/_" not in m}
+    assert listed == packages | {"bridge/page"}
+
+
+def _section(heading: str) -> str:
+    design = (ROOT / "docs" / "design.md").read_text()
+    return design.partition(f"{heading}\n")[2].partition("\n## ")[0]
