@@ -2,7 +2,7 @@
 
 import sys
 
-from bargein.bridge.cli._main import main
+from bargein.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

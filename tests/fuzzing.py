@@ -30,7 +30,6 @@ import structlog
 import trio
 
 from bargein import App, Call, Message
-from bargein.bridge.server._native import ProtocolViolationError, decode_client, decode_server
 from bargein.client import Transcript, open_caller
 from bargein.events import (
     AgentAudio,
@@ -39,6 +38,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
+from bargein.protocol import ProtocolViolationError, decode_client, decode_server
 from bargein.server import Limits, open_server
 from tests.living import living_tasks
 

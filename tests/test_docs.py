@@ -32,8 +32,7 @@ import trio
 import trio.testing
 
 from bargein import App
-from bargein.bridge.cli._main import main
-from bargein.bridge.cli._target import load_app
+from bargein.cli import load_app, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,11 +14,13 @@ import bargein
 from bargein import events
 
 ROOMS = (
+    "bargein.cli",
     "bargein.client",
     "bargein.control",
     "bargein.conversations",
     "bargein.events",
     "bargein.llm",
+    "bargein.protocol",
     "bargein.rehearsal",
     "bargein.routes",
     "bargein.server",

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from bargein.bridge.server._native import ProtocolViolationError
+from bargein.protocol import ProtocolViolationError
 
 from . import fuzzing, soak
 from .soak import Sample, judge

@@ -29,7 +29,7 @@ _adapter: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("role"
 
 
 def to_record(entry: Entry, unix_s: float) -> str:
-    """Return an entry as JSON.
+    """Return an entry of a history as JSON, for a store of your own.
 
     Args:
         entry: The entry.  What JSON has no words for stands as Python writes it.

@@ -8,6 +8,7 @@ async def test_barge_in(autojump_clock):
     assert caller.heard.startswith("One large")
 """
 
+from ..playout._simulated_voice import SimulatedVoice
 from ._agent import open_agent
 from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
@@ -25,6 +26,7 @@ __all__ = [
     "Received",
     "Report",
     "Scenario",
+    "SimulatedVoice",
     "TransportCall",
     "TransportFaultError",
     "Tried",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from bargein.bridge.cli._logs import configure_logs
+from bargein.cli import configure_logs
 
 from . import _answer, _cancel, records
 from ._measure import Row, Size

@@ -19,9 +19,8 @@ from time import perf_counter_ns
 import trio
 
 from bargein import History
-from bargein.bridge.conversations._records import to_record
 from bargein.bridge.history import Entry
-from bargein.conversations import SqliteConversations
+from bargein.conversations import SqliteConversations, to_record
 from bargein.events import ToolCall, ToolResult
 
 from ._measure import Row, Size, quantile, row_of

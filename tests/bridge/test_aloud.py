@@ -6,7 +6,6 @@ import pytest
 import trio
 
 from bargein import Call
-from bargein.bridge.playout._echo_text import AFTER_CHARS, BEFORE_CHARS, LINGERS_S
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -15,6 +14,10 @@ from bargein.events import (
     UserStoppedSpeaking,
 )
 from bargein.testing import open_call
+
+BEFORE_CHARS = 60
+AFTER_CHARS = 80
+LINGERS_S = 3.0
 
 LONG = " ".join(f"word{n}" for n in range(60)) + "."
 

@@ -14,7 +14,7 @@ import pytest
 import trio
 import trustme
 
-from bargein.bridge.cli._main import main
+from bargein.cli import main
 from bargein.client import CallRefusedError, open_caller
 from bargein.server import read_token
 

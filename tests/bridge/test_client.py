@@ -8,20 +8,6 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge.server._handle_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    DescribeVerb,
-    UseVerb,
-)
-from bargein.bridge.server._native import (
-    CallerAudio,
-    PlaybackReport,
-    ProtocolViolationError,
-    decode_client,
-    encode,
-)
 from bargein.client import (
     AgentFrame,
     Arrival,
@@ -33,6 +19,18 @@ from bargein.client import (
     State,
     UtteranceEnd,
     open_caller,
+)
+from bargein.protocol import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    CallerAudio,
+    DescribeVerb,
+    PlaybackReport,
+    ProtocolViolationError,
+    UseVerb,
+    decode_client,
+    encode,
 )
 from bargein.websocket import ConnectionClosedError, accept, using
 

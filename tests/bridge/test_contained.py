@@ -12,7 +12,6 @@ import trio
 import trio.testing
 
 from bargein import App, Call, CallRequest, Message
-from bargein.bridge.playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from bargein.client import CallOverError, CallRefusedError, open_caller
 from bargein.events import (
     AgentResponse,
@@ -23,8 +22,10 @@ from bargein.events import (
 )
 from bargein.routes import CodeExitError, ScopeLeakError
 from bargein.server import open_server
-from bargein.testing import Caller, open_call
+from bargein.testing import Caller, SimulatedVoice, open_call
 from bargein.tools import ToolRunner, tool
+
+SAMPLE_RATE_HZ = 1000
 
 
 class Fatal(BaseException):

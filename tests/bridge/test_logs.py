@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from bargein import RouteDefinitionError
-from bargein.bridge.cli._logs import configure_logs
+from bargein.cli import configure_logs
 from bargein.llm import ChatModelError
 from bargein.speech import SpeechExtraError
 

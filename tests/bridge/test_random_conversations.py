@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bargein import App, Call, Message
-from bargein.bridge.playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from bargein.events import (
     AgentGenerationComplete,
     AgentHandoff,
@@ -33,7 +32,10 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from bargein.testing import SimulatedVoice
 from tests.living import living_tasks
+
+SAMPLE_RATE_HZ = 1000
 
 CHARS_PER_S = 20
 MS_PER_CHAR = 1000 / CHARS_PER_S

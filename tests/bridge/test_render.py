@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,7 @@ from hypothesis import strategies as st
 
 from bargein import AgentEntry, InterruptionRecord, JobEntry, NoteEntry, ToolEntry, UserEntry
 from bargein.bridge.history import as_anthropic, as_chat, last_messages
-from bargein.bridge.history._prompt_texts import OUTCOME_WORDS
-from bargein.bridge.history._render import harmless
-from bargein.control import VERBS
+from bargein.control import VERBS, ToolOutcome
 from bargein.events import JobFinished, ToolCall, ToolResult
 from bargein.testing import anthropic_problems, chat_problems
 
@@ -135,11 +134,14 @@ def test_a_call_without_a_result_says_so(mark, words):
     assert "Do not call it again" in result["content"]
 
 
-@pytest.mark.parametrize("outcome", list(OUTCOME_WORDS))
+OUTCOMES = get_args(ToolOutcome)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
 def test_a_result_without_words_says_its_outcome(outcome):
     """No result is empty, and only what was done and what was denied reads like that."""
     (_, result) = chat(said("x"), tool("a", result=" ", outcome=outcome))[1:]
-    assert result["content"] == OUTCOME_WORDS[outcome]
+    assert result["content"].strip()
     assert ("denied" in result["content"]) == (outcome == "denied")
     unknown = outcome in ("effect_unknown", "timed_out")
     assert ("may have partially executed; verify before retrying" in result["content"]) == unknown
@@ -245,7 +247,7 @@ def test_notes_of_both_kinds():
         "resumed at step 2: + only EU",
         "Result of look, which went on in the background (completed):\nfound",
         "Result of look, which went on in the background (effect_unknown):\n"
-        + OUTCOME_WORDS["effect_unknown"],
+        "Interrupted: it may have partially executed; verify before retrying.",
     ]
 
 
@@ -280,8 +282,8 @@ def test_a_fence_cannot_be_forged(text):
 def test_harmless_words_stay_as_they_are():
     """Nothing else is touched."""
     text = "a < b, <b>note</b>, notes-1, 2 <3 <not-a-note>, décaf 咖啡 👍🏽"
-    assert harmless(text, FENCE) == text
-    assert harmless("\ud800", FENCE) == "?"
+    assert chat(said(text))[-1]["content"] == text
+    assert chat(said("\ud800"))[-1]["content"] == "?"
 
 
 def test_ids_and_names_are_such_as_providers_take():
@@ -448,7 +450,7 @@ RESULTS = st.one_of(
             name="x", id="a", content=content, outcome=outcome, error=error, ran_s=0.0
         ),
         TEXTS,
-        st.sampled_from(sorted(OUTCOME_WORDS)),
+        st.sampled_from(sorted(OUTCOMES)),
         st.booleans(),
     ),
 )
@@ -513,7 +515,7 @@ def test_whatever_happened_is_told_in_valid_messages(entries, turn):
     ours = sum(text.startswith(f"<note-{FENCE}>\n") for text in texts)
     assert "".join(texts).casefold().count(FENCE) == 2 * ours
     words = [entry.content for entry in entries if isinstance(entry, UserEntry)]
-    wanted = [harmless(text, FENCE) for text in words if text.strip()]
+    wanted = [chat(said(text))[-1]["content"] for text in words if text.strip()]
     assert [
         m["content"] for m in messages if m["role"] == "user" and m["content"] in wanted
     ] == wanted

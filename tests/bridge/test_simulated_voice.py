@@ -5,7 +5,6 @@ from __future__ import annotations
 import trio
 
 from bargein import Call
-from bargein.bridge.playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
@@ -13,7 +12,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.testing import open_call
+from bargein.testing import SimulatedVoice, open_call
 
 
 async def spoken(*pieces: str, chars_per_s: float = 10) -> list[AgentAudio]:
@@ -45,7 +44,7 @@ async def test_every_character_takes_its_time(autojump_clock):
     """Ten characters a second are 100 ms each, silence at one sample a millisecond."""
     (audio,) = await spoken("One two ")
     assert audio.pcm == bytes(2 * 800)
-    assert audio.sample_rate_hz == SAMPLE_RATE_HZ == 1000
+    assert audio.sample_rate_hz == 1000
     assert [(w.text, w.start_s, w.end_s) for w in audio.words] == [
         ("One", 0.0, 0.3), ("two", 0.4, 0.7),
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bargein import App
-from bargein.bridge.cli._target import TargetError, load_app
+from bargein.cli import TargetError, load_app
 
 GOOD = """
 from bargein import App

@@ -10,8 +10,9 @@ import trio.testing
 from pydantic import BaseModel
 
 from bargein.routes import Event, PublishLoopError, RouteDefinitionError, open_router
-from bargein.routes._router import DEPTH_LIMIT
 from tests.living import living_tasks
+
+DEPTH_LIMIT = 32
 
 
 class Go(Event):

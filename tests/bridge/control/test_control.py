@@ -157,7 +157,7 @@ async def test_shutdown_gives_tools_their_time(autojump_clock):
 
 async def test_a_tool_that_has_begun_is_marked_before_it_acts(autojump_clock):
     """What is on disk while a tool runs reads, after a kill, as one that may have run."""
-    from bargein.bridge.history._repair import repair
+    from bargein.conversations import repair
 
     async with open_agent(agent("pay")) as handle:
         handle.send_input("go")

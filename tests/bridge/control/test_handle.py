@@ -22,6 +22,8 @@ from bargein.events import (
 )
 from bargein.testing import open_call
 
+FEED_LIMIT = 1024
+
 WORDS = ["one", "two", "three", "four", "five", "six", ""][:6]
 
 
@@ -383,7 +385,6 @@ async def test_events_come_with_their_time_and_source(autojump_clock):
 async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
     """It gets a snapshot for what it missed, and never misses the end of a turn."""
     from bargein import Snapshot
-    from bargein.bridge.control._feed import FEED_LIMIT
 
     class Flood(ReasoningNode):
         async def process_context(self, context: Any) -> AsyncIterator[Any]:

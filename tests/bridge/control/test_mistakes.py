@@ -14,11 +14,11 @@ from pydantic import BaseModel
 
 from bargein import Call, Handle, ReasoningNode, open_agent
 from bargein.bridge.client._reconnect import CallerLine
-from bargein.bridge.server._native import ClientMessage, ProtocolViolationError, decode_client
 from bargein.bridge.server._outbox import Outbox
 from bargein.client import Caller, Hello
 from bargein.control import VERBS
 from bargein.events import AgentResponse, UserStartedSpeaking
+from bargein.protocol import ClientMessage, ProtocolViolationError, decode_client
 
 
 class Counter(ReasoningNode):

@@ -13,8 +13,7 @@ import pytest
 import bargein
 from bargein import JobEntry, ToolEntry
 from bargein.bridge.history import as_anthropic, as_chat
-from bargein.bridge.history._repair import repair
-from bargein.conversations import SqliteConversations
+from bargein.conversations import SqliteConversations, repair
 from bargein.testing import anthropic_problems, chat_problems
 
 CHILD = """

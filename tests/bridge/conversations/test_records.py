@@ -17,9 +17,10 @@ from bargein import (
     ToolRecord,
     UserEntry,
 )
-from bargein.bridge.conversations._records import VERSION, from_record, to_record
-from bargein.conversations import ConversationError
+from bargein.conversations import ConversationError, from_record, to_record
 from bargein.events import JobFinished, ToolCall, ToolResult
+
+VERSION = 1
 
 RECORD = InterruptionRecord(
     turn=1,

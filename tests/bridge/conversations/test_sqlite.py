@@ -19,8 +19,12 @@ from bargein import AgentEntry, History, InterruptionRecord, JobEntry, UserEntry
 from bargein.bridge.conversations import _database as database
 from bargein.bridge.conversations import _sqlite_conversation as sqlite_thread
 from bargein.bridge.history import Entry
-from bargein.bridge.history._repair import repair
-from bargein.conversations import ConversationBusyError, ConversationError, SqliteConversations
+from bargein.conversations import (
+    ConversationBusyError,
+    ConversationError,
+    SqliteConversations,
+    repair,
+)
 from bargein.events import ToolCall, ToolResult
 
 PAUSE = InterruptionRecord(

@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from bargein.bridge.server._backlog import KEPT_BYTES, Backlog
-from bargein.bridge.server._line_messages import Resume
 from bargein.bridge.server._outbox import Outbox
+from bargein.protocol import Resume
 
 
 class Wire:

@@ -8,35 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge.server._handle_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    CapUse,
-    DescribeVerb,
-    OpenQuestion,
-    RunningTool,
-    StoppedTool,
-    ToolAtWork,
-    UseVerb,
-    VerbNow,
-)
-from bargein.bridge.server._line_messages import Resume, Said
-from bargein.bridge.server._native import (
-    CallerAudio,
-    CustomInput,
-    HangUp,
-    KeyPress,
-    Mute,
-    Ping,
-    PlaybackReport,
-    ProtocolViolationError,
-    Stop,
-    TextInput,
-    decode_client,
-    decode_server,
-    encode,
-)
 from bargein.client import (
     AgentFrame,
     Clear,
@@ -56,6 +27,34 @@ from bargein.client import (
     UtteranceEnd,
     VerbReceipt,
     VerbSettled,
+)
+from bargein.protocol import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    CallerAudio,
+    CapUse,
+    CustomInput,
+    DescribeVerb,
+    HangUp,
+    KeyPress,
+    Mute,
+    OpenQuestion,
+    Ping,
+    PlaybackReport,
+    ProtocolViolationError,
+    Resume,
+    RunningTool,
+    Said,
+    Stop,
+    StoppedTool,
+    TextInput,
+    ToolAtWork,
+    UseVerb,
+    VerbNow,
+    decode_client,
+    decode_server,
+    encode,
 )
 
 FROM_CLIENT = [

@@ -6,7 +6,6 @@ import pytest
 import trio
 
 from bargein import App, ChatNode, current_run
-from bargein.bridge.server._native import encode
 from bargein.client import ErrorMessage, OtherEvent, Seen, Spoken, open_caller
 from bargein.events import (
     AgentResponse,
@@ -19,6 +18,7 @@ from bargein.events import (
     ToolResult,
     UserTranscriptionReceived,
 )
+from bargein.protocol import encode
 from bargein.server import Limits, open_server, sign_token
 from bargein.testing import ScriptedModel, calls
 from bargein.tools import ToolContext, tool

@@ -6,14 +6,6 @@ import pytest
 import trio
 
 from bargein import Call, Caps, ChatNode, current_run
-from bargein.bridge.server._handle_messages import (
-    CapUse,
-    OpenQuestion,
-    RunningTool,
-    StoppedTool,
-    ToolAtWork,
-    VerbNow,
-)
 from bargein.bridge.server._remote import MAX_UNSETTLED, _essence
 from bargein.client import (
     Clear,
@@ -39,6 +31,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.protocol import CapUse, OpenQuestion, RunningTool, StoppedTool, ToolAtWork, VerbNow
 from bargein.tools import tool
 
 STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."

@@ -9,10 +9,6 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein import Call
-from bargein.bridge.server._greeting import Tokens
-from bargein.bridge.server._line_messages import Resume
-from bargein.bridge.server._native import TextInput, decode_server, encode
-from bargein.bridge.server._session import STALLED_S
 from bargein.client import (
     AgentFrame,
     CallRefusedError,
@@ -37,8 +33,11 @@ from bargein.events import (
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
+from bargein.protocol import Resume, TextInput, decode_server, encode
 from bargein.server import Limits
 from bargein.websocket import ConnectionClosedError, open_websocket
+
+STALLED_S = 1.0
 
 STORY = "Once upon a time there was a fox. It lived in a wood and it talked too much."
 SAMPLES = [1 + n % 30_000 for n in range(len(STORY) * 60 * 24)]
@@ -510,6 +509,8 @@ async def test_a_second_line_takes_over_from_a_half_open_one(serving, autojump_c
             resumed = decode_server(await new.receive())
             assert isinstance(resumed, Resumed)
             assert resumed.received == 1
+            assert len(hello.resume) > 40
+            assert resumed.resume != hello.resume
             await new.send(encode(TextInput(text="two")))
             while True:
                 message = decode_server(await new.receive())
@@ -659,19 +660,6 @@ async def test_a_client_with_an_empty_player_gets_the_rest(serving, autojump_clo
             assert again == SAMPLES[-len(again) :]
             # From the last word that the clock took for heard: this client reports nothing.
             assert len(SAMPLES) - len(again) == pytest.approx(1.5 * 24_000, abs=0.5 * 24_000)
-
-
-async def test_tokens_are_long_different_and_confirmed():
-    """Two hold at most: the newest, and the one before until the newest is confirmed."""
-    tokens = Tokens("call1")
-    first, second, third = tokens.renew(), tokens.renew(), tokens.renew()
-    assert len({first, second, third}) == 3
-    assert all(len(token) > 40 and token.startswith("call1.") for token in (first, second))
-    assert [tokens.fits(token) for token in (first, second, third)] == [False, True, True]
-    tokens.confirm()
-    assert [tokens.fits(token) for token in (first, second, third)] == [False, False, True]
-    tokens.revoke()
-    assert not tokens.fits(third)
 
 
 async def test_the_log_tells_of_lines_and_never_of_tokens(serving, autojump_clock):

@@ -8,13 +8,6 @@ import pytest
 import trio
 
 from bargein import App, Event, Message
-from bargein.bridge.server._native import (
-    PlaybackReport,
-    ProtocolViolationError,
-    Stop,
-    TextInput,
-    decode_server,
-)
 from bargein.bridge.server._outbox import Outbox
 from bargein.bridge.server._transport import NativeTransport
 from bargein.events import (
@@ -40,6 +33,7 @@ from bargein.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
+from bargein.protocol import PlaybackReport, ProtocolViolationError, Stop, TextInput, decode_server
 from bargein.server import Metrics
 
 

@@ -11,8 +11,6 @@ from structlog.testing import capture_logs
 from bargein import App, Call
 from bargein.bridge.server._outbox import Outbox
 from bargein.bridge.server._transport import NativeTransport
-from bargein.bridge.server._watch import LAST_LIMIT, QUEUE_LIMIT
-from bargein.bridge.server._watch_messages import Watch
 from bargein.client import Caller, Seen, Watching
 from bargein.events import (
     AgentResponse,
@@ -24,7 +22,11 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from bargein.protocol import Watch
 from bargein.server import Limits, Metrics
+
+QUEUE_LIMIT = 1024
+LAST_LIMIT = 64
 
 
 @dataclass

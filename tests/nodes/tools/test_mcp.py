@@ -14,7 +14,6 @@ import trio
 from bargein import Call
 from bargein.events import ToolCall
 from bargein.nodes.tools import ToolRunner, _mcp_stdio
-from bargein.nodes.tools._prompt_texts import WORDS
 from bargein.testing import open_call
 from bargein.tools import (
     BadArgumentsError,
@@ -389,7 +388,9 @@ async def test_what_the_model_is_told() -> None:
             assert final is not None
             results[name] = (final.outcome, final.error, final.content.partition("\n")[0])
     refused = "McpToolError: The call of 'refuse' failed: unknown: tools/call."
-    unknown = WORDS["effect_unknown"]
+    unknown = (
+        "It was cut off by an interruption and may have partially executed; verify before retrying."
+    )
     assert results == {
         "echo": ("completed", False, "echo: a"),
         "refuse": ("completed", True, refused),

@@ -4,8 +4,17 @@ import math
 
 import pytest
 
-from bargein.nodes.tools._policy import as_policy
-from bargein.tools import Policy, ToolDefinitionError, finish, shield
+from bargein.tools import Policy, ToolDefinitionError, finish, shield, tool
+
+
+def as_policy(given):
+    """Return the policy of a tool for which this was given."""
+
+    @tool("work", policy=given)
+    async def work() -> None:
+        """Do nothing."""
+
+    return work.policy
 
 
 def test_policies_with_a_number():

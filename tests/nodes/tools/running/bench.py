@@ -10,6 +10,11 @@ CUTTING = ("barge_in", "pause", "redirect", "cancel")
 
 FORCED = ("emergency_stop", "shutdown")
 
+UNKNOWN = (
+    "It was cut off by an interruption and may have partially executed; verify before retrying."
+)
+"""What the model is told of a tool that was cut."""
+
 
 def sleeper(policy="cancel", **options):
     """A tool that takes ten seconds."""

@@ -1,0 +1,122 @@
+"""The native protocol, without I/O: its messages, and how they go over the wire.
+
+For a client, a gateway or a test of your own that speaks with a server of bargein.  ``encode()``
+writes a message, ``decode_server()`` reads what a server sent and ``decode_client()`` what a client
+sent.  ``bargein.client`` is a whole caller on top of this.
+"""
+
+from .bridge.server._handle_messages import AnswerPermission as AnswerPermission
+from .bridge.server._handle_messages import AnswerQuestion as AnswerQuestion
+from .bridge.server._handle_messages import AskedQuestion as AskedQuestion
+from .bridge.server._handle_messages import AskSnapshot as AskSnapshot
+from .bridge.server._handle_messages import CapUse as CapUse
+from .bridge.server._handle_messages import DescribeVerb as DescribeVerb
+from .bridge.server._handle_messages import Description as Description
+from .bridge.server._handle_messages import OpenQuestion as OpenQuestion
+from .bridge.server._handle_messages import RunningTool as RunningTool
+from .bridge.server._handle_messages import SnapshotMessage as SnapshotMessage
+from .bridge.server._handle_messages import StepOfTurn as StepOfTurn
+from .bridge.server._handle_messages import StoppedTool as StoppedTool
+from .bridge.server._handle_messages import ToolAtWork as ToolAtWork
+from .bridge.server._handle_messages import UseVerb as UseVerb
+from .bridge.server._handle_messages import VerbNow as VerbNow
+from .bridge.server._handle_messages import VerbReceipt as VerbReceipt
+from .bridge.server._handle_messages import VerbSettled as VerbSettled
+from .bridge.server._line_messages import INPUT_RATE_HZ as INPUT_RATE_HZ
+from .bridge.server._line_messages import OUTPUT_RATE_HZ as OUTPUT_RATE_HZ
+from .bridge.server._line_messages import PROTOCOL_VERSION as PROTOCOL_VERSION
+from .bridge.server._line_messages import Ended as Ended
+from .bridge.server._line_messages import Hello as Hello
+from .bridge.server._line_messages import Resume as Resume
+from .bridge.server._line_messages import Resumed as Resumed
+from .bridge.server._line_messages import Said as Said
+from .bridge.server._native import MAX_INPUT_BYTES as MAX_INPUT_BYTES
+from .bridge.server._native import AgentFrame as AgentFrame
+from .bridge.server._native import CallerAudio as CallerAudio
+from .bridge.server._native import Clear as Clear
+from .bridge.server._native import ClientMessage as ClientMessage
+from .bridge.server._native import CustomInput as CustomInput
+from .bridge.server._native import Cut as Cut
+from .bridge.server._native import ErrorMessage as ErrorMessage
+from .bridge.server._native import HangUp as HangUp
+from .bridge.server._native import Hold as Hold
+from .bridge.server._native import KeyPress as KeyPress
+from .bridge.server._native import Mute as Mute
+from .bridge.server._native import OtherEvent as OtherEvent
+from .bridge.server._native import Ping as Ping
+from .bridge.server._native import PlaybackReport as PlaybackReport
+from .bridge.server._native import Pong as Pong
+from .bridge.server._native import ServerMessage as ServerMessage
+from .bridge.server._native import Spoken as Spoken
+from .bridge.server._native import State as State
+from .bridge.server._native import Stop as Stop
+from .bridge.server._native import TextInput as TextInput
+from .bridge.server._native import Transcript as Transcript
+from .bridge.server._native import UtteranceEnd as UtteranceEnd
+from .bridge.server._native import decode_client as decode_client
+from .bridge.server._native import decode_server as decode_server
+from .bridge.server._native import encode as encode
+from .bridge.server._watch_messages import Seen as Seen
+from .bridge.server._watch_messages import Watch as Watch
+from .bridge.server._watch_messages import Watching as Watching
+from .bridge.server._wire import ErrorCode as ErrorCode
+from .bridge.server._wire import ProtocolViolationError as ProtocolViolationError
+
+__all__ = [
+    "AgentFrame",
+    "AnswerPermission",
+    "AnswerQuestion",
+    "AskSnapshot",
+    "AskedQuestion",
+    "CallerAudio",
+    "CapUse",
+    "Clear",
+    "ClientMessage",
+    "CustomInput",
+    "Cut",
+    "DescribeVerb",
+    "Description",
+    "Ended",
+    "ErrorCode",
+    "ErrorMessage",
+    "HangUp",
+    "Hello",
+    "Hold",
+    "INPUT_RATE_HZ",
+    "KeyPress",
+    "MAX_INPUT_BYTES",
+    "Mute",
+    "OUTPUT_RATE_HZ",
+    "OpenQuestion",
+    "OtherEvent",
+    "PROTOCOL_VERSION",
+    "Ping",
+    "PlaybackReport",
+    "Pong",
+    "ProtocolViolationError",
+    "Resume",
+    "Resumed",
+    "RunningTool",
+    "Said",
+    "Seen",
+    "ServerMessage",
+    "SnapshotMessage",
+    "Spoken",
+    "State",
+    "StepOfTurn",
+    "Stop",
+    "StoppedTool",
+    "TextInput",
+    "ToolAtWork",
+    "Transcript",
+    "UseVerb",
+    "UtteranceEnd",
+    "VerbNow",
+    "VerbReceipt",
+    "VerbSettled",
+    "Watch",
+    "Watching",
+    "decode_client",
+    "decode_server",
+    "encode",
+]
