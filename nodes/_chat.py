@@ -21,6 +21,7 @@ from bargein.bridge.history import last_messages
 
 from ._context import ConversationContext
 from ._jobs import Job, Jobs, bring
+from ._model_request import LastAsked
 from ._reasoning import ReasoningNode
 from ._speculation import SpeculativeModel
 from ._tool_loop import LoopPlan, ToolLoop
@@ -94,6 +95,7 @@ class ChatNode(ReasoningNode):
         self._job_caps = job_caps
         self._runner: ToolRunner | None = None
         self._jobs: Jobs | None = None
+        self._last_asked = LastAsked()
 
     def attached(self, bridge: Bridge) -> None:
         """Take one's place in a call; ``call.bridge(node)`` calls this.
@@ -162,7 +164,7 @@ class ChatNode(ReasoningNode):
         """
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch
-        loop = ToolLoop(self._plan, context, call, self._runner_here(), on_start)
+        loop = ToolLoop(self._plan, context, call, self._runner_here(), on_start, self._last_asked)
         async with aclosing(loop.answer()) as pieces:
             async for piece in pieces:
                 yield AgentResponse(content=piece)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.bridge import AgentEntry, NoteEntry, ToolEntry, UserEntry, current_run
+from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry, current_run
 from bargein.bridge.control import (
     ActiveClock,
     CapReachedError,
@@ -34,6 +34,7 @@ from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.history import as_chat
 from bargein.routes.containment import closing
 
+from ._model_request import LastAsked, newest
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
 
@@ -90,6 +91,7 @@ class ToolLoop:
         call: Call | None,
         runner: ToolRunner | None,
         on_start: OnStart | None = None,
+        last_asked: LastAsked | None = None,
     ) -> None:
         """Begin an answer, in the task that gives it.
 
@@ -99,8 +101,10 @@ class ToolLoop:
             call: The call it is given in; ``None`` outside of any.
             runner: Runs the tools; ``None`` outside of any call.
             on_start: Told of each tool that is started.
+            last_asked: What the node has asked in this call; ``None`` outside of any.
         """
         self._plan = plan
+        self._last_asked = LastAsked() if last_asked is None else last_asked
         self._runner = runner
         self._on_start = on_start
         self._schemas: Sequence[dict[str, Any]] = () if runner is None else runner.schemas()
@@ -117,7 +121,7 @@ class ToolLoop:
             self.meter = Meter(plan.caps, self._turn, call, ActiveClock(self._run))
         if self._turn is not None:
             self._turn.count_by(self.meter.snapshot)
-        self._story = _Story(context, context if call is None else call.history)
+        self._story = _Story(context, context if call is None else call.history, self._last_asked)
         self._requests: list[ToolCallRequest] = []
         self._text = ""
         self.running: dict[str, RunningTool] = {}
@@ -134,6 +138,8 @@ class ToolLoop:
         """
         try:
             await self._let_cut_tools_end()
+            if self._turn is not None and self._last_asked.covers(self._turn, self._story.news):
+                return
             while await self._may_go_on():
                 self.meter.check("tokens", "cost")
                 self.meter.use("steps")
@@ -185,6 +191,8 @@ class ToolLoop:
         self._show("connect", step=True)
         counted = 0
         self._story.add_late(is_heard=self._turn is None or not self._turn.is_aside)
+        if self._turn is not None and not self._turn.is_aside:
+            self._last_asked.add(self._turn, self._story.news)
         messages = self._story.messages(self._plan.messages)
         answer: Any = self._plan.model.stream(messages, tools=self._schemas)
         with self.meter.steps() as step:
@@ -297,9 +305,12 @@ class ToolLoop:
 class _Story:
     """What the model is told: the conversation up to the answer, then the answer's own steps."""
 
-    def __init__(self, context: ConversationContext, known: Iterable[Entry]) -> None:
+    def __init__(
+        self, context: ConversationContext, known: Iterable[Entry], last_asked: LastAsked
+    ) -> None:
         self._context = context
         self._known = known
+        self._last_asked = last_asked
         self.begin_anew()
         self._ids: set[str] = set()
         self._steps: list[Entry] = []
@@ -311,6 +322,9 @@ class _Story:
         """Take the conversation as it is now for what was before the answer."""
         self._before = self._context.copy()
         self._seen = len(self._before)
+        self._before = self._before.with_entries(self._last_asked.in_order(self._before.entries))
+        self.news = newest(self._before.entries)
+        """The newest of the user's words and of the results of jobs that the model is told of."""
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
         self._take_results()
@@ -361,6 +375,8 @@ class _Story:
         self._seen += len(late)
         if is_heard:
             self._steps += [e for e in late if isinstance(e, (UserEntry, NoteEntry))]
+            told_all = not any(isinstance(e, JobEntry) for e in late)
+            self.news = (newest(late) or self.news) if told_all else None
 
     def _unique(self, id: str) -> str:
         base = id if _ID.fullmatch(id) else "call"

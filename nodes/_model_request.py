@@ -1,0 +1,102 @@
+"""Keeps a node from asking its model with the model's own answer last, which providers refuse.
+
+Words that come while another answer is being given have a turn of their own.  Either that answer
+has taken them in, because it was about to ask, or asked again after its tools: then they are not
+asked about twice.  Or it has not: then they stand behind it, though it was heard after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+import trio
+
+from bargein.bridge import AgentEntry, JobEntry, ToolEntry, UserEntry
+
+if TYPE_CHECKING:
+    from bargein.bridge.history import Entry
+    from bargein.routes import Interruption, Outcome, Run
+
+log = structlog.get_logger()
+
+
+class Turn(Protocol):
+    """A turn of the call, as ``call.turn_of()`` gives it."""
+
+    number: int
+    run: Run | None
+    outcome: Outcome | None
+    interruption: Interruption | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    turn: Turn
+    news: Entry
+    at_s: float
+
+
+class LastAsked:
+    """What a node has last asked its model about, in one call."""
+
+    def __init__(self) -> None:
+        self._last: _Request | None = None
+
+    def add(self, turn: Turn, news: Entry | None) -> None:
+        """Take note that a turn asks now.
+
+        Args:
+            turn: The turn.
+            news: The newest that the model is told of the user's words and of results of jobs;
+                ``None`` if it is told of none, or not of all.
+        """
+        self._last = None if news is None else _Request(turn, news, trio.current_time())
+
+    def covers(self, turn: Turn, news: Entry | None) -> bool:
+        """Return whether another turn, asked since this one was triggered, answers all there is.
+
+        Args:
+            turn: The turn that would ask.
+            news: As in ``add()``.
+        """
+        last, trigger = self._last, None if turn.run is None else turn.run.trigger
+        if last is None or trigger is None or last.turn is turn:
+            return False
+        if last.news is not news or trigger.at_s > last.at_s:
+            return False
+        if last.turn.interruption is not None or last.turn.outcome not in (None, "completed"):
+            return False
+        log.info("turn_answered_already", turn=turn.number, by=last.turn.number)
+        return True
+
+    def in_order(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return entries with what the last answer was not told of behind that answer.
+
+        Args:
+            entries: The conversation, in the order in which it was heard.
+        """
+        last, places = self._last, range(len(entries))
+        seen = [at for at in places if last is not None and entries[at] is last.news]
+        own = [at for at in places if last is not None and _is_of(entries[at], last.turn)]
+        if not seen or not own:
+            return list(entries)
+        until = own[-1] + 1
+        late = [at for at in range(seen[0] + 1, until) if _is_news(entries[at])]
+        kept = [entries[at] for at in range(until) if at not in late]
+        return [*kept, *(entries[at] for at in late), *entries[until:]]
+
+
+def newest(entries: Sequence[Entry]) -> Entry | None:
+    """Return the newest of the user's words and the results of jobs; ``None`` if there is none."""
+    return next((entry for entry in reversed(entries) if _is_news(entry)), None)
+
+
+def _is_news(entry: Entry) -> bool:
+    return isinstance(entry, (UserEntry, JobEntry))
+
+
+def _is_of(entry: Entry, turn: Turn) -> bool:
+    return isinstance(entry, (AgentEntry, ToolEntry)) and entry.turn == turn.number

@@ -1,0 +1,135 @@
+"""Words that come while another answer is given: no model is asked with its own answer last."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from bargein import ChatNode
+from bargein.events import JobFinished, TurnEnded, UserStoppedSpeaking, UserTranscriptionReceived
+from bargein.testing import ScriptedModel, calls, open_call
+from bargein.tools import tool
+
+
+@tool(policy="detach")
+async def report() -> str:
+    """Write a report."""
+    await trio.sleep(5)
+    return "the report"
+
+
+def say(caller, text):
+    caller.publish(UserTranscriptionReceived(content=text))
+    caller.publish(UserStoppedSpeaking())
+
+
+def contents(request):
+    """What neither is empty nor stands in a fence, with the results of jobs as "(job)"."""
+    words = (message["content"] for message in request.messages)
+    return ["(job)" if "Result of report" in text else text for text in words if text]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("at", ["the publication", "the next step"])
+async def test_words_in_the_instant_of_a_result(autojump_clock, seed, at):
+    """Words and a result that come together are answered, together or one after the other."""
+    model = ScriptedModel(calls("report"), "It runs.", "Here it is.", then="Hello.")
+
+    async def answer(call):
+        call.converse(ChatNode(model, tools=[report]))
+
+    async with open_call(answer, audio=False, seed=seed) as caller:
+
+        async def speak():
+            say(caller, "and hello")
+
+        def finished(_):
+            if at == "the publication":
+                say(caller, "and hello")
+            else:
+                caller.call.nursery.start_soon(speak)
+
+        caller.call.router.observe(JobFinished, finished)
+        say(caller, "a report, please")
+        await caller.at(1)
+        [work] = caller.call.work
+        assert work.to_background()
+        await caller.receives(JobFinished)
+        await caller.quiet()
+        await trio.sleep(30)
+        ends = [event.outcome for event in caller.events(TurnEnded)]
+        assert ends == ["completed"] * 3
+    *_, told = map(contents, model.requests)
+    assert told[-1] == "and hello"
+    assert told[told.index("(job)") :] in (
+        ["(job)", "and hello"],
+        ["(job)", "Here it is.", "and hello"],  # asked before the words came
+    )
+    both_at_once = len(model.requests) == 3
+    assert caller.heard.endswith("\nHere it is." if both_at_once else "\nHello.")
+
+
+async def test_words_that_an_answer_has_taken_in_are_not_asked_about_again(autojump_clock):
+    """What is said while a tool runs is told with its result, and the turn of it says no more."""
+
+    @tool
+    async def look() -> str:
+        """Look it up."""
+        await trio.sleep(5)
+        return "found"
+
+    model = ScriptedModel(calls("look"), "Both answered.")
+
+    async def answer(call):
+        node = ChatNode(model, tools=[look])
+        call.bridge(node).on(UserStoppedSpeaking).stream(node.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "one")
+        await caller.at(1)
+        say(caller, "two")
+        await trio.sleep(30)
+        ends = [(e.outcome, e.generated) for e in caller.events(TurnEnded)]
+    assert ends == [("completed", "Both answered."), ("completed", "")]
+    assert len(model.requests) == 2
+
+
+async def test_words_behind_an_answer_under_way_are_asked_about_last(autojump_clock):
+    """What is said while the model writes stands behind that answer when it is asked about."""
+    model = ScriptedModel([2.0, "First."], "Second.")
+
+    async def answer(call):
+        node = ChatNode(model)
+        call.bridge(node).on(UserStoppedSpeaking).stream(node.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "one")
+        await caller.at(1)
+        say(caller, "two")
+        await trio.sleep(30)
+    assert contents(model.requests[1]) == ["one", "First.", "two"]
+    assert caller.heard == "First.\nSecond."
+
+
+async def test_an_answer_that_failed_answers_nothing(autojump_clock):
+    """The turn of words that it had taken in asks again."""
+
+    @tool
+    async def look() -> str:
+        """Look it up."""
+        await trio.sleep(5)
+        return "found"
+
+    model = ScriptedModel(calls("look"), [RuntimeError("the model broke")], "Here I am again.")
+
+    async def answer(call):
+        node = ChatNode(model, tools=[look])
+        call.bridge(node).on(UserStoppedSpeaking).stream(node.generate).broadcast()
+
+    async with open_call(answer, audio=False, expect_errors=RuntimeError) as caller:
+        say(caller, "one")
+        await caller.at(1)
+        say(caller, "two")
+        await trio.sleep(30)
+        assert [event.outcome for event in caller.events(TurnEnded)] == ["failed", "completed"]
+    assert caller.heard == "Here I am again."
