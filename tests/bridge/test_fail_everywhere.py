@@ -191,10 +191,11 @@ async def test_a_player_that_raises_is_told_once(autojump_clock):
             assert not player.played
             player.is_gone = False
             await call.say("Is anybody there?")
-            assert player.played
+            chunks = player.played
+            assert chunks > 1
     told = [entry for entry in logs if "transport" in entry]
     assert [entry["event"] for entry in told] == ["transport_failed", "works_again"]
     assert told[0]["transport"] == told[1]["transport"] == "Player"
     assert told[0]["method"] == told[1]["stage"] == "play"
     assert isinstance(told[0]["exc_info"], OSError)
-    assert told[1]["withheld"] == 24, "a second is 25 chunks"
+    assert told[1]["withheld"] == chunks - 1, "the first was told"
