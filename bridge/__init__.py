@@ -18,10 +18,10 @@ from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
 from ._open_agent import open_agent as open_agent
+from ._speech import Speech as Speech
 from ._transport import CallActionError as CallActionError
 from ._transport import CanSendDTMF as CanSendDTMF
 from ._transport import CanTransfer as CanTransfer
-from ._transport import Speech as Speech
 from ._transport import Transport as Transport
 from .answers._handle import AnswerHandle as AnswerHandle
 from .control._caps import CapReachedError as CapReachedError

@@ -17,7 +17,8 @@ from bargein.routes.containment import CONTAINED
 
 from ._call import Call, open_bare_call
 from ._call_request import CallRequest, Identity, Refusal
-from ._transport import Speech, Transport
+from ._speech import Speech
+from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
 from .control._permissions import Question

@@ -11,11 +11,11 @@ import trio
 from bargein.routes import Interruption, Message
 
 from ._verbs import TurnPhase
-from .answers._answer import Turn, verb_of
+from .answers._answer import Turn, Turns, verb_of
 from .events import AgentHandoff, TurnDecided, UserStartedSpeaking
 
 if TYPE_CHECKING:
-    from ._call import Call
+    from ._context import CallContext
 
 log = structlog.get_logger()
 
@@ -43,12 +43,13 @@ class BargeIns:
     chain that its own event cuts was interrupted by nobody.
     """
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, context: CallContext, turns: Turns) -> None:
+        self._context = context
+        self._turns = turns
         self._cut: dict[object, _BargeIn] = {}
         self._decided: tuple[str, str] | None = None
-        call.router.observe(TurnDecided, self._turn_decided)
-        call.router.observe(UserStartedSpeaking, self._turn_began)
+        context.router.observe(TurnDecided, self._turn_decided)
+        context.router.observe(UserStartedSpeaking, self._turn_began)
 
     def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
         """Take note of a turn that was cut; ``tell()`` has it written.
@@ -69,12 +70,12 @@ class BargeIns:
         """Whether an agent has cut a turn itself: by handing over, or its own chain."""
         if cause is None:
             return False
-        return isinstance(cause.event, AgentHandoff) or self._call.turn_of(cause.run) is turn
+        return isinstance(cause.event, AgentHandoff) or self._turns.of(cause.run) is turn
 
     def tell(self) -> None:
         """Have what was cut written down, once the publication under way is over."""
         if self._cut:
-            self._call.router.call_after(self._write)
+            self._context.router.call_after(self._write)
 
     def _turn_decided(self, message: Message) -> None:
         if message.event.decision in _BEGINS_A_TURN:
@@ -97,7 +98,7 @@ class BargeIns:
 
     def _write_one(self, barge_in: _BargeIn) -> None:
         by, first = barge_in.by, barge_in.first()
-        heard_s, dropped_s = self._seconds(barge_in) if self._call.audio else (None, None)
+        heard_s, dropped_s = self._seconds(barge_in) if self._context.audio else (None, None)
         log.info(
             "barge_in",
             turn=first.number,

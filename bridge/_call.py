@@ -10,14 +10,24 @@ from typing import Literal, TypeVar, get_args
 import structlog
 import trio
 
-from bargein.routes import Interruption, Message, Route, Router, Run, current_run, open_router
-from bargein.routes.containment import CONTAINED
+from bargein.routes import (
+    Interruption,
+    Message,
+    Route,
+    RouteDefinitionError,
+    Router,
+    Run,
+    open_router,
+)
 
 from ._bridge import Bridge
 from ._call_actions import CallActions
 from ._call_request import CallRequest
 from ._chain_check import ChainCheck
-from ._converse import Generates, converse
+from ._context import CallContext
+from ._converse import Generates, answer_turns, check_generates
+from ._error_listeners import ErrorListeners
+from ._handover import HandOver
 from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._verbs import Verb
@@ -26,34 +36,28 @@ from .answers._goodbye import Goodbye
 from .answers._handle import AnswerHandle
 from .answers._speaking import Speaking
 from .control._arguments import check_event, check_flag, check_number, check_string, check_word
-from .control._background import BackgroundTurn
 from .control._call_state import StateKeeper
 from .control._control import Control
 from .control._delivery import Delivery
-from .control._feed import Snapshot, Subscription, ToolView
+from .control._feed import Snapshot, Subscription
 from .control._handle import Handle
 from .control._permissions import Permissions
 from .control._questions import Questions
+from .control._receipt import Receipt
+from .control._snapshot import snapshot_at
 from .control._states import find, refusal
-from .control._steps import StepKeeper
-from .control._work import WorkRoom
-from .error_text import detail, explain, headline
+from .control._step_keeper import StepKeeper
 from .events import (
     AgentAudio,
-    AgentError,
     AgentHandoff,
     AgentResponse,
     CallEnded,
     CallState,
-    JobFinished,
     Outcome,
-    PermissionRequested,
-    ToolCall,
-    ToolResult,
     UserAudio,
-    UserTranscriptionReceived,
 )
 from .history._history import History
+from .history._listener import HistoryListener
 
 log = structlog.get_logger()
 
@@ -111,44 +115,48 @@ class Call:
         self.caller = caller
         self.router = router
         self.nursery = router.nursery
-        self.ended = trio.Event()
         self.end_reason = ""
         self._bridges: dict[str, Bridge] = {}
-        self._floor: Bridge | None = None
         self._transport = TransportGuard(transport)
         self.conversation = conversation
-        self._history = History() if history is None else history
         self._is_ending = False
+        history = History() if history is None else history
+        context = self._context = CallContext(router, history, audio=self._transport.audio)
+        self.ended = context.ended
+        self.work = context.work
+        self.on_touch = context.on_touch
         # The first sink: what follows from an event is told after it.
         router.add_sink(self._send, unless=_NEVER_SENT)
-        self.speaking = Speaking(self, self._transport)
-        self._state = StateKeeper(self)
-        self.work = WorkRoom()
-        self.work.on_change = self.touch_state
-        self.steps = StepKeeper(self)
-        self.on_touch: list[Callable[[], None]] = []
+        self.delivery = Delivery(context)
+        self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
+        self.steps = StepKeeper(context, self.speaking.turn_of)
         self.on_error: list[Callable[[Exception], None]] = []
-        self.permissions = Permissions(self)
-        self.questions = Questions(self)  # before the memory of words: it notes what they answer
-        self.delivery = Delivery(self)
-        self.control = Control(self)
+        self.permissions = Permissions(context)
+        # Before the memory of words: it notes what they answer.
+        self.questions = Questions(context, self.speaking)
+        self.control = Control(
+            context,
+            self.speaking,
+            self.questions,
+            why_not=self.why_not,
+            settle_state=self.settle_state,
+            end=self.end,
+        )
+        self._state = StateKeeper(context, self.speaking, self.control)
         self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
         self._watchers: list[Subscription] = []
         router.add_sink(self._watch, unless=_NEVER_SENT)
-        router.on_failure = self._tell_failure
-        router.on_error = self._show_error
+        ErrorListeners(router, self.on_error)
         router.on_run_start = self._run_started
         router.on_run_end = self.speaking.run_ended
         router.on_cut = self._run_cut
         router.on_move = self.control.move_run
         router.told_of = self._told_of
-        self._chain_check = ChainCheck(router, self._is_heard_agent)
-        router.observe(UserTranscriptionReceived, self._remember_user)
-        router.observe([ToolCall, ToolResult], self._remember_tool)
-        router.observe(JobFinished, self._remember_job)
-        router.observe(AgentHandoff, self._hand_over)
-        Goodbye(self)
+        self._chain_check = ChainCheck(router, context.floor.has_agent)
+        HistoryListener(context, self.speaking)
+        HandOver(context, self.questions)
+        Goodbye(context, self.speaking, self.end)
 
     # --- agents -------------------------------------------------------------------------------
 
@@ -171,8 +179,8 @@ class Call:
         """
         name = self._name_for(node, name)
         bridge = self._bridges[name] = Bridge._of(self, node, name, is_agent=is_agent)
-        if is_agent and self._floor is None:
-            self._floor = bridge
+        if is_agent:
+            self._context.floor.add(name)
         attached = getattr(node, "attached", None)
         if callable(attached):
             attached(bridge)
@@ -195,7 +203,20 @@ class Call:
             RouteDefinitionError: `node` generates nothing, or has a place by another name.
             ValueError: The name is taken.
         """
-        return converse(self, node, name)
+        check_generates(node)
+        return answer_turns(self._place_of(node, name), node)
+
+    def _place_of(self, node: object, name: str | None) -> Bridge:
+        """Return the place that a node has in this call; a new one if it has none."""
+        for bridge in self._bridges.values():
+            if bridge.node is node:
+                if name is not None and name != bridge.name:
+                    raise RouteDefinitionError(
+                        f"converse(name={name!r}): this {type(node).__name__} has its place in the "
+                        f"call already, as {bridge.name!r}; leave name= out"
+                    )
+                return bridge
+        return self.bridge(node, name=name)
 
     def _name_for(self, node: object, name: str | None) -> str:
         if name is not None:
@@ -214,7 +235,7 @@ class Call:
     @property
     def floor(self) -> Bridge | None:
         """The bridge whose agent the caller hears; ``None`` before the first agent."""
-        return self._floor
+        return self._bridges.get(self._context.floor.holder)
 
     @property
     def bridges(self) -> tuple[Bridge, ...]:
@@ -238,17 +259,15 @@ class Call:
 
     def is_agent(self, source: str) -> bool:
         """Whether a source is an agent of this call (or the call's own fixed texts)."""
-        bridge = self._bridges.get(source)
-        return source == "call" or (bridge is not None and bridge.is_agent)
+        return self._context.floor.is_agent(source)
 
     def has_floor(self, source: str) -> bool:
         """Whether the caller hears what a source says: it has the floor, or is the call itself."""
-        return source == "call" or (self._floor is not None and self._floor.name == source)
+        return self._context.floor.has(source)
 
     def is_audible(self, message: Message) -> bool:
         """Whether the caller hears what this message says: its agent has the floor."""
-        bridge = self._bridges.get(message.source)
-        return bridge is None or not bridge.is_agent or bridge is self._floor
+        return self._context.floor.is_audible(message)
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -384,13 +403,12 @@ class Call:
     @property
     def history(self) -> History:
         """What was said so far, brought up to this moment."""
-        self.speaking.advance()
-        return self._history
+        return self.speaking.history
 
     @property
     def last_history(self) -> History:
         """What was said as far as it was last brought up; for after its event loop."""
-        return self._history
+        return self._context.history
 
     @property
     def handle(self) -> Handle:
@@ -424,40 +442,7 @@ class Call:
         return self._snapshot_at(self._state.since_s)
 
     def _snapshot_at(self, now_s: float) -> Snapshot:
-        turn = self.control.target()
-        keeper = self._state
-        return Snapshot(
-            state=keeper.state,
-            number=keeper.number,
-            since_s=keeper.since_s,
-            elapsed_s=now_s - keeper.since_s,
-            turn=turn.number if turn else None,
-            phase=self.speaking.phase_of(turn) if turn else "idle",
-            step=turn.step if turn else 0,
-            steps=turn.steps if turn else None,
-            label=turn.label if turn else "",
-            step_list=tuple(step.view(now_s) for step in turn.step_list) if turn else (),
-            text=turn.generated if turn else "",
-            active_s=turn.active_s(now_s) if turn else 0.0,
-            total_s=now_s - turn.started_at_s if turn else 0.0,
-            caps=turn.caps() if turn else {},
-            tools=tuple(
-                ToolView(
-                    w.id,
-                    w.name,
-                    w.policy,
-                    0.0 if w.started_at_s is None else now_s - w.started_at_s,
-                )
-                for w in self.work
-            ),
-            backgrounded=len(self.work.jobs),
-            permissions=tuple(
-                PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments), by=q.by)
-                for q in self.permissions.pending
-            ),
-            question=self.questions.open,
-            listening_error=keeper.listening_error,
-        )
+        return snapshot_at(now_s, self._state, self.work, self.permissions, self.questions)
 
     def watch(self) -> Subscription:
         """Return everything that happens from now on, behind a snapshot."""
@@ -474,13 +459,7 @@ class Call:
 
     def touch_state(self) -> None:
         """Have the state worked out anew, once the publication under way is over."""
-        self.router.call_after(self._state.update)
-        for fn in tuple(self.on_touch):
-            self.router.call_after(fn)
-        if len(self.delivery):
-            self.router.call_after(self.delivery.look)
-        if self.questions.open is not None:
-            self.router.call_after(self.questions.look)
+        self._context.touch_state()
 
     @property
     def audio(self) -> bool:
@@ -494,31 +473,12 @@ class Call:
 
     # --- reactions ------------------------------------------------------------------------------
 
-    def _remember_user(self, message: Message) -> None:
-        if message.event.final:
-            self._history.add_user(message.event.content, message.id)
-
-    def _remember_tool(self, message: Message) -> None:
-        history = self.history  # the text said so far is written first
-        if isinstance(message.event, ToolCall):
-            turn = self.turn_of(message.run or self._run_of_tool(message.event.id))
-            turn = turn or self.speaking.turn_cut_by_itself(message)
-            history.add_tool_call(message.event, message.id, turn=turn.number if turn else 0)
-        else:
-            history.add_tool_result(message.event, message.id)
-
-    def _run_of_tool(self, call_id: str) -> Run | None:
-        return next((work.run for work in self.work if work.id == call_id), None)
-
-    def _remember_job(self, message: Message) -> None:
-        self._history.add_job(message.event, message.id)
-
-    def _is_heard_agent(self, source: str) -> bool:
-        return self._floor is not None and self._floor.name == source
-
     def _run_started(self, run: Run) -> None:
         self.speaking.run_started(run)
         self._chain_check.run_started(run)
+
+    def _interrupt(self, turn: Turn | None, reason: str) -> Receipt:
+        return self.control.interrupt(turn, reason)
 
     async def _told_of(self, run: Run, interruption: Interruption) -> Interruption:
         await self.control.cut_tools_end(run)
@@ -538,78 +498,9 @@ class Call:
         is_text = type(message.event) is AgentResponse
         return not is_text or self.speaking.utterance_of(message) is not None
 
-    def job_ended(self, job: BackgroundTurn, result: ToolResult) -> None:
-        """Take in the result of a turn that went on in the background; for the playback."""
-        log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
-        self.work.remove(job)
-        if job.turn.outcome == "backgrounded":  # else it was cancelled as it was moved
-            self.delivery.bring(result, is_told=not job.is_cut)
-
-    def stop_everything(self, message: Message) -> None:
-        """Silence every agent, past every condition; for the control of the call."""
-        for bridge in [b.name for b in self._bridges.values() if b.is_agent] + ["call"]:
-            self.router.cut_all("emergency stop", bridge, message)
-        self.speaking.stop_all(message)
-
-    def _hand_over(self, message: Message) -> None:
-        target = self._bridges.get(message.event.target)
-        if target is None or not target.is_agent:
-            agents = [b.name for b in self._bridges.values() if b.is_agent]
-            log.error("handoff_to_unknown_agent", target=message.event.target, agents=agents)
-            text = f"no agent {message.event.target!r} in this call; there are {agents}"
-            self.router.caught(LookupError(text))
-            self.router.publish_detached(AgentError(message=text), "call")
-            return
-        old, self._floor = self._floor, target
-        if old is not None and old is not target:
-            self._leave_floor(old, message)
-            self.questions.close_unheard()
-        log.info("handed_over", to=target.name, by=old.name if old else None)
-
-    def _leave_floor(self, old: Bridge, message: Message) -> None:
-        """End the old agent's runs; the one that hands over keeps what it has said so far."""
-        own = message.run
-        ancestors = set()
-        while own is not None:
-            ancestors.add(own)
-            own = own.parent
-        for runtime in self.router.routes:
-            if runtime.source == old.name:
-                for run in runtime.runs:
-                    if run in ancestors:
-                        run.stop()
-                    else:
-                        run.cut(message, reason="the floor was handed over")
-
     def _send(self, message: Message) -> None:
         if self._is_heard(message):
             self._transport.send(message)
-
-    def _show_error(self, error: Exception) -> None:
-        explain(error)
-        for look in tuple(self.on_error):
-            try:
-                with CONTAINED:
-                    look(error)
-            except Exception:  # not told to itself: that would never end
-                log.exception("error_listener_failed")
-
-    def _tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
-        if _comes_of_an_error(run or current_run()):
-            return  # a route on AgentError that fails itself would tell for ever
-        event = AgentError(
-            message=headline(error, stage), route=str(route), stage=stage, detail=detail(error)
-        )
-        self.router.publish_detached(event, route.source)
-
-
-def _comes_of_an_error(run: Run | None) -> bool:
-    while run is not None:
-        trigger = run.trigger
-        if trigger is not None and isinstance(trigger.event, AgentError):
-            return True
-        run = run.parent
-    return False
 
 
 def _snake(name: str) -> str:

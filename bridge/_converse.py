@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from bargein.routes import Route, RouteDefinitionError
+from bargein.routes import ChainStart, Route, RouteDefinitionError
 
 from .events import UserStartedSpeaking, UserStoppedSpeaking
-
-if TYPE_CHECKING:
-    from ._bridge import Bridge
-    from ._call import Call
 
 
 class Generates(Protocol):
@@ -21,26 +17,20 @@ class Generates(Protocol):
         """Yield an answer."""
 
 
-def converse(call: Call, node: Generates, name: str | None) -> Route:
-    """Do what ``Call.converse()`` says."""
+def check_generates(node: object) -> None:
+    """Make sure that a node answers.
+
+    Raises:
+        RouteDefinitionError: It generates nothing.
+    """
     if isinstance(node, type) or not callable(getattr(node, "generate", None)):
         raise RouteDefinitionError(
             f"converse() needs a node with generate(message), not {node!r}; for anything else, "
             "write the chain: call.bridge(...).on(UserStoppedSpeaking)"
         )
-    place = _place_of(call, node, name)
+
+
+def answer_turns(place: ChainStart, node: Generates) -> Route:
+    """Let a node answer each turn of the caller, from its place in a call."""
     chain = place.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
     return chain.stream(node.generate).broadcast()
-
-
-def _place_of(call: Call, node: object, name: str | None) -> Bridge:
-    """Return the place that a node has in a call; a new one if it has none."""
-    for bridge in call.bridges:
-        if bridge.node is node:
-            if name is not None and name != bridge.name:
-                raise RouteDefinitionError(
-                    f"converse(name={name!r}): this {type(node).__name__} has its place in the "
-                    f"call already, as {bridge.name!r}; leave name= out"
-                )
-            return bridge
-    return call.bridge(node, name=name)

@@ -1,16 +1,12 @@
-"""What a call needs from the caller's side, and from the speech engines."""
+"""What a call needs from the caller's side."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from bargein.routes import BargeinError, Message
 
 from .events import Button
-
-if TYPE_CHECKING:
-    from ._call import Call
 
 
 class Transport(Protocol):
@@ -101,17 +97,3 @@ class CanSendDTMF(Protocol):
         Raises:
             CallActionError: It cannot be done; any other error is told by its class alone.
         """
-
-
-class Speech(Protocol):
-    """Ears and a voice for calls with audio.
-
-    One without ears has an attribute ``hears`` that is False: then the page asks for no microphone,
-    and says so where it offers to begin.
-    """
-
-    def open(self) -> AbstractAsyncContextManager[object]:
-        """Load and warm what all calls of the process share."""
-
-    def attach(self, call: Call) -> None:
-        """Add the routes that hear and speak in one call."""

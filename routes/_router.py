@@ -79,7 +79,7 @@ class Router:
             whenever a chain does or does not act on a message, in the same step.
         withholds: Tells of a source and a message that its chains neither hear of it nor are cut,
             held or released by it; must say the same of a message each time.  ``None`` withholds
-            nothing.
+            nothing; ``withhold()`` sets it.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether nothing is triggered any more, as all its tasks have ended.
     """
@@ -235,6 +235,10 @@ class Router:
     def statistics(self) -> RouterStatistics:
         """What it has done so far."""
         return RouterStatistics(self._messages - self._unpublished, self._stale)
+
+    def withhold(self, withholds: Callable[[str, Message], bool] | None) -> None:
+        """Keep some messages from some chains from now on; ``None`` keeps nothing from any."""
+        self.withholds = withholds
 
     # --- publishing ---------------------------------------------------------------------------
 

@@ -49,6 +49,36 @@ def modules(path: Path, package: str) -> Iterator[tuple[str, int]]:
             yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
 
 
+def largest_circle(package: str) -> set[str]:
+    """Return the largest set of files of a package that all reach one another by imports."""
+    by_name = {_module_of(path, package): path for path in files(package)}
+    targets = {
+        name: {
+            module if module in by_name else module.rpartition(".")[0]
+            for module, _ in modules(path, package)
+        }
+        for name, path in by_name.items()
+    }
+    reached = {name: _reached(name, targets) for name in by_name}
+    circles = [{other for other in reached[name] if name in reached[other]} for name in by_name]
+    return max(circles, key=len)
+
+
+def _module_of(path: Path, package: str) -> str:
+    parts = path.relative_to(ROOTS[package]).with_suffix("").parts
+    return ".".join([package, *(part for part in parts if part != "__init__")])
+
+
+def _reached(name: str, targets: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = [name]
+    while ahead:
+        new = targets[ahead.pop()] & targets.keys() - found
+        found |= new
+        ahead += new
+    return found
+
+
 def _imports(node: ast.AST, package: str, *, at_once: bool) -> Iterator[tuple[str, bool, int]]:
     for child in ast.iter_child_nodes(node):
         inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -106,6 +136,16 @@ def test_no_package_imports_what_another_keeps_private(package):
         and not _is_an_app(path)
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("package", ["bargein.bridge", "bargein.nodes"])
+def test_files_that_import_one_another_are_few(package):
+    """No circle of imports is larger than 3 files, those for type checkers included.
+
+    The engine is one circle on purpose: a run, its chain and its router make one machine.
+    """
+    circle = largest_circle(package)
+    assert len(circle) <= 3, sorted(circle)
 
 
 @pytest.mark.parametrize("package", ROOTS)

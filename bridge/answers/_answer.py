@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from bargein.routes import Interruption, Message, Outcome, Run
+from bargein.routes import Interruption, Message, Outcome, Run, current_run
 
 from .._verbs import TurnPhase, Verb
 from ..control._steps import StepList
@@ -20,7 +20,6 @@ from ..events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis
 from ..history._entries import InterruptionRecord, directive_of
 
 if TYPE_CHECKING:
-    from ..control._background import BackgroundTurn
     from ..playout._utterance import Utterance
     from ._handle import AnswerHandle
 
@@ -60,8 +59,10 @@ class Turn:
     """Which cap has ended it; empty if none did."""
     verb: Verb | None = None
     """The verb that cut it; ``None`` if none did."""
-    job: BackgroundTurn | None = None
-    """What it is in the background; ``None`` in front."""
+    is_asking: bool = False
+    """Whether a tool of it waits for the caller's answer."""
+    end_job: Callable[[Outcome], None] | None = None
+    """Ends what it is in the background; ``None`` in front."""
     aside: list[str] = field(default_factory=list)
     """What it has generated in the background."""
     is_told: bool = False
@@ -125,9 +126,13 @@ class Turn:
         """Record that a stronger verb takes the place of the one that cut it."""
         self.verb = verb
 
-    def move_to_background(self, job: BackgroundTurn) -> None:
-        """Go on in the background, as a job."""
-        self.job = job
+    def ask_caller(self, *, on: bool) -> None:
+        """Wait for the caller's answer to a tool, or wait no more."""
+        self.is_asking = on
+
+    def move_to_background(self, end_job: Callable[[Outcome], None]) -> None:
+        """Go on in the background, as a job that is ended by a function."""
+        self.end_job = end_job
         self.outcome = "backgrounded"
 
     def run_ended(self, outcome: Outcome) -> Outcome:
@@ -154,7 +159,7 @@ class Turn:
     @property
     def is_aside(self) -> bool:
         """Whether it goes on in the background."""
-        return self.job is not None
+        return self.end_job is not None
 
     @property
     def is_paused(self) -> bool:
@@ -284,6 +289,19 @@ class Turns:
             run = run.parent
             if run is not None and run.source != source:
                 return None
+        return None
+
+    def cut_by_itself(self, message: Message) -> Turn | None:
+        """Return the turn whose chain published a message and was cut by that; ``None`` for none.
+
+        Such a message belongs to no run, and goes on all the same.
+
+        Args:
+            message: The message, in the step in which it is published.
+        """
+        for run in lineage(current_run()) if message.run is None else ():
+            if run.interruption is not None and run.interruption.cause is message:
+                return self.of(run)
         return None
 
     def close(self, turn: Turn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,7 +12,8 @@ from bargein.routes import Deadline, Message
 from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
+    from ._speaking import Speaking
 
 log = structlog.get_logger()
 
@@ -23,21 +25,34 @@ the call is paused and while its connection is lost, as nothing can be heard the
 class Goodbye:
     """Waits for the last words of one call."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(
+        self, context: CallContext, speaking: Speaking, end: Callable[[str], None]
+    ) -> None:
+        """Wait for ``EndCall``.
+
+        Args:
+            context: The call's.
+            speaking: What is said in it.
+            end: Ends it, for a reason.
+        """
+        self._context = context
+        self._speaking = speaking
+        self._end = end
         self._ending: Message | None = None
         self._clock: Deadline | None = None
         self._stands = False
-        call.router.add_sink(self._begin, EndCall)
-        call.router.observe([StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._look)
+        context.router.add_sink(self._begin, EndCall)
+        context.router.observe([StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._look)
 
     def _begin(self, message: Message) -> None:
         if self._ending is None or self._ending.is_stale:
             self._ending = message
-            self._call.nursery.start_soon(self._end_when_heard, message, name="end of call")
+            self._context.router.nursery.start_soon(
+                self._end_when_heard, message, name="end of call"
+            )
 
     async def _end_when_heard(self, message: Message) -> None:
-        speaking = self._call.speaking
+        speaking = self._speaking
         cut_before = speaking.turns_cut
         self._stands = self._must_stand()
         clock = self._clock = Deadline(GOODBYE_S, stands=self._stands)
@@ -48,10 +63,10 @@ class Goodbye:
             if self._ending is message:
                 self._ending = None
             return
-        self._call.end(message.event.reason)
+        self._end(message.event.reason)
 
     def _must_stand(self) -> bool:
-        return self._call.control.is_paused or self._call.speaking.is_held_until_released
+        return self._context.is_paused or self._speaking.is_held_until_released
 
     def _look(self, _: Message) -> None:
         stands = self._must_stand()

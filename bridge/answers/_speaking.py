@@ -7,11 +7,12 @@ is sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import structlog
 import trio
 
 from bargein.routes import Interruption, Message, Phase, Run, current_run
@@ -28,6 +29,7 @@ from ..events import (
     JobAnnounced,
     JobFinished,
     Outcome,
+    ToolResult,
     TurnEnded,
     UserStartedSpeaking,
 )
@@ -40,10 +42,16 @@ from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, lineage, record_of, verb_of
 from ._handle import AnswerHandle
+from ._memory import AnswerMemory
 from ._transcripts import Texts
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
+    from ..control._delivery import Delivery
+    from ..control._receipt import Receipt
+    from ..history._history import History
+
+log = structlog.get_logger()
 
 CUT_RUNS_KEPT = 32
 """Of how many runs that were cut it is known which turn was cut with them."""
@@ -52,16 +60,33 @@ CUT_RUNS_KEPT = 32
 class Speaking:
     """Keeps the turns of a call and follows their utterances to the caller's ear."""
 
-    def __init__(self, call: Call, transport: Transport) -> None:
-        self._call = call
-        self._audio = transport.audio
-        self._telling = Telling(call, self)
-        self._playout = Playout(transport, self._telling, call.router.call_at)
-        self._turns = Turns(after=call._history.last_turn)
-        self.texts = Texts(call, self, self._turns, self._playout, audio=transport.audio)
-        """What was said and heard, by turn."""
-        Voiced(call, self._turns, self._playout, transport.sample_rate_hz)
-        self._holding = Holding(call, self._playout)
+    def __init__(
+        self,
+        context: CallContext,
+        transport: Transport,
+        delivery: Delivery,
+        interrupt: Callable[[Turn | None, str], Receipt],
+    ) -> None:
+        """Begin with no answer.
+
+        Args:
+            context: The call's.
+            transport: The caller's side.
+            delivery: Brings the results of what goes on in the background.
+            interrupt: Cuts one answer, for its handle.
+        """
+        router = context.router
+        self._context = context
+        self._router = router
+        self._delivery = delivery
+        self._interrupt = interrupt
+        self._memory = AnswerMemory(context.history)
+        self._telling = Telling(router, self._memory, self._utterance_settled)
+        self._playout = Playout(transport, self._telling, router.call_at)
+        self._turns = Turns(after=context.history.last_turn)
+        self._texts = Texts(context, self, self._turns, self._playout, self._memory)
+        Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
+        self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # made by who waits for it
         self._closed_as: Outcome | None = None
         self._unbegun: list[AnswerHandle] = []  # of texts that a pause keeps in line
@@ -72,9 +97,9 @@ class Speaking:
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
         self._cut_runs: list[tuple[int, int]] = []  # and the turn of each
-        self._marks = LongRunningMarks(call)
-        self._barge_ins = BargeIns(call)
-        call.router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
+        self._marks = LongRunningMarks(router, self.phase_of)
+        self._barge_ins = BargeIns(context, self._turns)
+        router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
             [UserStartedSpeaking, EmergencyStop]
         ).map(_as_response).broadcast()
 
@@ -88,7 +113,7 @@ class Speaking:
     @property
     def is_generating(self) -> bool:
         """Whether the agent that has the floor is working on an answer."""
-        return self._turns.generating(self._call.has_floor)
+        return self._turns.generating(self._context.floor.has)
 
     @property
     def is_held(self) -> bool:
@@ -130,7 +155,7 @@ class Speaking:
         utterances = self._playout.utterances
         if utterances:
             return utterances[0].held
-        turns = self._turns.at_work(self._call.has_floor)
+        turns = self._turns.at_work(self._context.floor.has)
         return [run for turn in turns for own in turn.active for run in lineage(own)]
 
     @property
@@ -150,15 +175,10 @@ class Speaking:
     def turn_cut_by_itself(self, message: Message) -> Turn | None:
         """Return the turn whose chain published a message and was cut by that; ``None`` for none.
 
-        Such a message belongs to no run, and goes on all the same.
-
         Args:
             message: The message, in the step in which it is published.
         """
-        for run in lineage(current_run()) if message.run is None else ():
-            if run.interruption is not None and run.interruption.cause is message:
-                return self._turns.of(run)
-        return None
+        return self._turns.cut_by_itself(message)
 
     def utterance_of(self, message: Message) -> Utterance | None:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
@@ -166,7 +186,7 @@ class Speaking:
         Args:
             message: The message, in the step in which it is published.
         """
-        return self.texts.utterance_of(message)
+        return self._texts.utterance_of(message)
 
     def utterance(self, number: int) -> Utterance | None:
         """Return the utterance with this number, if it is not over."""
@@ -184,7 +204,7 @@ class Speaking:
         """Return what a turn is at, as whoever interrupts it sees it."""
         if turn.outcome not in (None, "backgrounded"):
             return "speaking"
-        if self._call.questions.waits_for(turn):
+        if turn.is_asking:
             return "input"
         talks = turn.phase in ("text", "thinking")
         if talks and any(u.started and (u.is_cut or not u.finished) for u in turn.utterances):
@@ -196,7 +216,7 @@ class Speaking:
     def told_of(self, interruption: Interruption) -> Interruption:
         """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
         number = dict(self._cut_runs).get(interruption.run)
-        for entry in reversed(self._call.history.entries):
+        for entry in reversed(self.history.entries):
             record = entry.interruption if isinstance(entry, AgentEntry) else None
             if isinstance(entry, AgentEntry) and record and record.turn == number:
                 return replace(
@@ -206,11 +226,11 @@ class Speaking:
 
     def complete_text(self, turn: Turn) -> None:
         """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
-        self.texts.complete(turn)
+        self._texts.complete(turn)
 
     def hold(self, reason: str) -> None:
         """Hold what is being said at the sample that is being heard."""
-        if self._audio and not self.is_closed:
+        if self._context.audio and not self.is_closed:
             self._holding.hold(reason)
 
     def release(self, reason: str) -> None:
@@ -268,17 +288,17 @@ class Speaking:
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""
-        job = BackgroundTurn(turn, self._call.job_ended)
-        turn.move_to_background(job)
+        job = BackgroundTurn(turn, self._job_ended)
+        turn.move_to_background(job.end)
         self._turns.set_aside(turn)
         for utterance in turn.utterances:
             if not utterance.finished:
                 self._playout.cut(utterance, "moved to the background")
         for run in tuple(turn.active):
             run.set_aside()
-        self._call.work.add(job)
+        self._context.work.add(job)
         self._moving.append(turn)
-        self._call.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
+        self._router.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
         self._holding.look()
 
     async def _tell_moved(self) -> None:
@@ -288,7 +308,7 @@ class Speaking:
     def _told_moved(self) -> None:
         moved, self._moving = self._moving, []
         for turn in moved:
-            self._call.history.add_moved(turn.number)
+            self.history.add_moved(turn.number)
             self._tell_ended(turn)
             self.close_if_over(turn)
 
@@ -306,7 +326,27 @@ class Speaking:
     def advance(self) -> None:
         """Take note of what was heard by now, and write it down."""
         self._playout.advance(trio.current_time())
-        self.texts.write()
+        self._memory.write()
+
+    @property
+    def history(self) -> History:
+        """What was said so far, brought up to this moment."""
+        self.advance()
+        return self._context.history
+
+    def _has_something(self) -> bool:
+        return self.is_pending or self.is_generating
+
+    def _utterance_settled(self, utterance: Utterance) -> None:
+        self.close_if_over(utterance.turn)
+        self._context.touch_state()
+
+    def _job_ended(self, job: BackgroundTurn, result: ToolResult) -> None:
+        """Take in the result of a turn that went on in the background."""
+        log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
+        self._context.work.remove(job)
+        if job.turn.outcome == "backgrounded":  # else it was cancelled as it was moved
+            self._delivery.bring(result, is_told=not job.is_cut)
 
     def report(self, utterance: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports."""
@@ -324,21 +364,21 @@ class Speaking:
 
     def say(self, response: AgentResponse) -> AnswerHandle:
         """Queue a fixed text, in this step, and return its handle."""
-        handle = AnswerHandle(self._call.control.interrupt)
+        handle = AnswerHandle(self._interrupt)
         if self._closed_as is not None:
             handle._end(self._closed_as)
             return handle
         turn = self._turns.of(current_run())
         if turn is not None and turn.outcome is None:
-            self.texts.complete(turn)  # said by an answer, it comes behind what that said so far
-        self._call.router.publish_detached(FixedText(response, handle), "call")
+            self._texts.complete(turn)  # said by an answer, it comes behind what that said so far
+        self._router.publish_detached(FixedText(response, handle), "call")
         if handle.turn is None:
             self._unbegun.append(handle)  # while the call is paused nothing begins
         return handle
 
     def handle_of(self, turn: Turn) -> AnswerHandle:
         """Return the handle of a turn that is not over; the same each time."""
-        return turn.handle or turn.hand_out(AnswerHandle(self._call.control.interrupt, turn))
+        return turn.handle or turn.hand_out(AnswerHandle(self._interrupt, turn))
 
     def cut(self, turn: Turn, reason: str) -> None:
         """Cut one turn, past every condition, in this step."""
@@ -363,7 +403,7 @@ class Speaking:
             for utterance in unheard:
                 utterance.leave_out_rest()
                 self._playout.cut(utterance, "its rest is left out")
-            self.texts.note(turn)
+            self._memory.note(turn)
             self._holding.look()
 
     def stop_all(self, message: Message) -> None:
@@ -402,9 +442,9 @@ class Speaking:
         turn = self._turns.of(run)
         if turn is not None and turn.outcome is None:
             self._turns.join(turn, run)
-        elif run.route.route.streams and self._call.is_agent(run.source):
+        elif run.route.route.streams and self._context.floor.is_agent(run.source):
             self.open_turn(run, run.source)
-            self._call.touch_state()
+            self._context.touch_state()
 
     def run_ended(self, run: Run) -> None:
         """End the text of the turn when its generation ends, however it does."""
@@ -413,12 +453,12 @@ class Speaking:
             return
         self._turns.leave(turn, run)
         outcome = turn.run_ended(run.outcome)
-        if turn.job is not None:
+        if turn.end_job is not None:
             if not turn.active:
                 self._told_moved()
                 self._tell_complete(turn, outcome)
                 self._turns.close(turn)
-                turn.job.end(outcome)
+                turn.end_job(outcome)
             return
         if turn.interruption is not None:
             outcome = self._outcome_of_cut(turn.verb)
@@ -488,12 +528,12 @@ class Speaking:
         """End the text of a turn; one that has ended keeps its outcome."""
         if turn.outcome is None:
             turn.end(outcome)
-            self.texts.complete(turn)
-            self.texts.remember_if_begun(turn)
+            self._texts.complete(turn)
+            self._memory.remember_if_begun(turn)
             if not turn.is_said:
                 self._tell_complete(turn, outcome)
         self.close_if_over(turn)
-        self._call.touch_state()
+        self._context.touch_state()
 
     def open_turn(self, run: Run | None, agent: str) -> Turn:
         """Begin a turn of an agent."""
@@ -507,12 +547,12 @@ class Speaking:
         elif run is not None and run.trigger is not None:
             self.answered = max(self.answered, run.trigger.id)
         if isinstance(trigger, JobFinished | JobAnnounced):
-            self._call.delivery.began(turn, trigger)
+            self._delivery.began(turn, trigger)
         return turn
 
     def _tell_complete(self, turn: Turn, outcome: Outcome) -> None:
         event = AgentGenerationComplete(outcome=outcome, content=turn.generated, turn=turn.number)
-        self._call.router.publish_detached(event, turn.agent)
+        self._router.publish_detached(event, turn.agent)
 
     def _tell_ended(self, turn: Turn) -> None:
         if turn.is_told or turn.outcome is None:
@@ -520,7 +560,7 @@ class Speaking:
         turn.mark_told()
         self._marks.end(turn)
         outcome = self._outcome_of(turn)
-        self.texts.remember_if_begun(turn)  # what is told of a turn is written down before
+        self._memory.remember_if_begun(turn)  # what is told of a turn is written down before
         if turn.handle is not None:
             turn.handle._end(outcome)
         event = TurnEnded(
@@ -531,8 +571,8 @@ class Speaking:
             heard=turn.heard,
             capped=turn.capped,
         )
-        self._call.router.publish_detached(event, turn.agent)
-        self._call.delivery.ended(turn)
+        self._router.publish_detached(event, turn.agent)
+        self._delivery.ended(turn)
 
     def close_if_over(self, turn: Turn) -> None:
         """End a turn that was generated and heard to its end, or cut."""
@@ -549,7 +589,7 @@ class Speaking:
 
     def _record(self, turn: Turn, interruption: Interruption) -> None:
         record = record_of(turn, interruption, self.phase_of(turn))
-        self._call._history.set_interruption(record, turn.agent)
+        self._context.history.set_interruption(record, turn.agent)
 
 
 def _as_response(message: Message) -> AgentResponse | None:

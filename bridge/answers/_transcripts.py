@@ -5,11 +5,11 @@ A run that said something is held until that was heard: so it stays interruptibl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bargein.routes import Message, Run
+from bargein.routes import Message, Outcome, Run
 
 from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
 from ..playout._playout import Playout
@@ -18,27 +18,47 @@ from ..playout._utterance import Utterance
 from ._answer import Turn, Turns, lineage, outermost
 
 if TYPE_CHECKING:
-    from .._call import Call
-    from ._speaking import Speaking
+    from .._context import CallContext
+    from ._memory import AnswerMemory
 
 log = structlog.get_logger()
 
 
+class Answers(Protocol):
+    """Begins and ends the turns that texts belong to."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the call is over: nothing is said any more."""
+
+    def open_turn(self, run: Run | None, agent: str) -> Turn:
+        """Begin a turn of an agent."""
+
+    def finish(self, turn: Turn, outcome: Outcome) -> None:
+        """End the text of a turn; one that has ended keeps its outcome."""
+
+
 class Texts:
-    """Gives the text of the agents to utterances, and writes down what was said and heard."""
+    """Gives the text of the agents to utterances."""
 
     def __init__(
-        self, call: Call, speaking: Speaking, turns: Turns, playout: Playout, *, audio: bool
+        self,
+        context: CallContext,
+        answers: Answers,
+        turns: Turns,
+        playout: Playout,
+        memory: AnswerMemory,
     ) -> None:
-        self._call = call
-        self._speaking = speaking
+        self._router = context.router
+        self._floor = context.floor
+        self._audio = context.audio
+        self._answers = answers
         self._turns = turns
         self._playout = playout
-        self._audio = audio
+        self._memory = memory
         self._newest: tuple[int, Utterance] | None = None
-        self._unwritten: dict[Turn, None] = {}  # mostly none, and an empty set takes 0.2 kB
-        call.router.observe(AgentResponse, self._response)
-        call.router.add_sink(self._response_passed, AgentResponse)
+        context.router.observe(AgentResponse, self._response)
+        context.router.add_sink(self._response_passed, AgentResponse)
 
     def utterance_of(self, message: Message) -> Utterance | None:
         """Return the utterance of the text of a message, in the step in which it is published."""
@@ -58,7 +78,7 @@ class Texts:
     # --- text -------------------------------------------------------------------------------------
 
     def _response(self, message: Message) -> None:
-        if self._speaking.is_closed or not self._call.is_audible(message):
+        if self._answers.is_closed or not self._floor.is_audible(message):
             log.debug("unheard_agent", source=message.source)
             return
         response: AgentResponse = message.event
@@ -68,19 +88,19 @@ class Texts:
             turn.say_aside(response.content)
             return
         if turn is None or turn.outcome is not None:
-            turn = self._speaking.open_turn(outermost(run), message.source)
+            turn = self._answers.open_turn(outermost(run), message.source)
         self._turns.join(turn, run)
         utterance = self._utterance_for(turn, run, response.interruptible)
         if not turn.generated:
-            self.remember(turn)  # takes its place in the history's order
+            self._memory.remember(turn)  # takes its place in the history's order
         utterance.add_text(response.content)
         self._playout.look_by(message.at_s + TICK_S)
         self._newest = (message.id, utterance)
-        self._unwritten[turn] = None
+        self._memory.note(turn)
 
     def _cut_by_its_first_words(self, message: Message) -> Turn | None:
         """Return the turn that this message has cut and would begin: what it says is all of it."""
-        turn = self._speaking.turn_cut_by_itself(message)
+        turn = self._turns.cut_by_itself(message)
         return turn if turn is not None and not turn.generated else None
 
     def _response_passed(self, message: Message) -> None:
@@ -91,9 +111,9 @@ class Texts:
         if not self._audio:
             self._heard_as_sent(turn, utterance, message.event.content)
         if turn.interruption is not None:
-            self._speaking.finish(turn, "interrupted")  # by these words, which are all of it
+            self._answers.finish(turn, "interrupted")  # by these words, which are all of it
         elif not turn.active:
-            self._speaking.finish(turn, "completed")  # no run will end it
+            self._answers.finish(turn, "completed")  # no run will end it
 
     def _utterance_for(self, turn: Turn, run: Run | None, interruptible: bool) -> Utterance:
         last = turn.utterances[-1] if turn.utterances else None
@@ -116,35 +136,14 @@ class Texts:
 
     def _heard_as_sent(self, turn: Turn, utterance: Utterance, content: str) -> None:
         utterance.hear_as_text()
-        self.remember(turn)
+        self._memory.remember(turn)
         sent = AgentSpeechSent(content=content, utterance=utterance.number)
         self._publish_of(utterance, sent)
 
     def _publish_of(self, utterance: Utterance, event: object) -> None:
         """Publish what belongs to an utterance: stale with its run, and with no other."""
-        router, agent = self._call.router, utterance.turn.agent
+        router, agent = self._router, utterance.turn.agent
         if utterance.run is None:
             router.publish_detached(event, agent)
         else:
             router.publish(event, agent, utterance.run)
-
-    # --- memory -----------------------------------------------------------------------------------
-
-    def remember(self, turn: Turn) -> None:
-        """Write down what a turn has said, and what of it was heard."""
-        history = self._call._history
-        history.set_agent(turn.number, turn.agent, turn.generated, turn.heard, turn.basis)
-
-    def remember_if_begun(self, turn: Turn) -> None:
-        """Write a turn down if it has said anything."""
-        if turn.generated:
-            self.remember(turn)
-
-    def note(self, turn: Turn) -> None:
-        """Have a turn written down before the history is read."""
-        self._unwritten[turn] = None
-
-    def write(self) -> None:
-        """Write down every turn that has changed."""
-        while self._unwritten:
-            self.remember(self._unwritten.popitem()[0])

@@ -27,7 +27,7 @@ from ..events import (
 from ._states import IllegalStepError, check_step, find, illegal_steps
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
     from ..answers._speaking import Speaking
     from ._control import Control
 
@@ -38,8 +38,20 @@ log = structlog.get_logger()
 class StateKeeper:
     """Follows a call's state, and tells each change."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    speaking: Speaking
+    control: Control
+
+    def __init__(self, context: CallContext, speaking: Speaking, control: Control) -> None:
+        """Begin idle.
+
+        Args:
+            context: The call's; it is told each state.
+            speaking: What is said in the call.
+            control: The verbs of the call.
+        """
+        self._context = context
+        self.speaking = speaking
+        self.control = control
         self.state: CallState = "idle"
         self.number = 0
         self.since_s = trio.current_time()
@@ -48,7 +60,8 @@ class StateKeeper:
         self.user_speaks: bool = False
         self.is_closed: bool = False
         self._tools: list[Message] = []
-        router = call.router
+        context.work_out_by(self.update)
+        router = context.router
         about_user = [UserStartedSpeaking, UserStoppedSpeaking, TranscriptionFailed]
         router.add_sink(self._user, about_user)
         router.add_sink(self._tool, [ToolCall, ToolResult])
@@ -58,7 +71,7 @@ class StateKeeper:
 
     def _user(self, message: Message) -> None:
         self.user_speaks = isinstance(message.event, UserStartedSpeaking)
-        self._call.touch_state()
+        self._context.touch_state()
 
     def _tool(self, message: Message) -> None:
         if isinstance(message.event, ToolCall):
@@ -66,19 +79,19 @@ class StateKeeper:
         else:
             calls = [call for call in self._tools if call.event.id == message.event.id]
             self._tools = [call for call in self._tools if call not in calls[:1]]
-        self._call.touch_state()
+        self._context.touch_state()
 
     def _agent(self, _: Message) -> None:
-        self._call.touch_state()
+        self._context.touch_state()
 
     def _listening(self, message: Message) -> None:
         failed = isinstance(message.event, ListeningFailed)
         self.listening_error = message.event.error if failed else ""
-        self._call.touch_state()
+        self._context.touch_state()
 
     def _over(self, _: Message) -> None:
         self.is_closed = True
-        self._call.touch_state()
+        self._context.touch_state()
 
     def update(self) -> None:
         """Work out the state, and tell it if it has changed; an illegal step is not made."""
@@ -89,14 +102,15 @@ class StateKeeper:
             check_step(self.state, state, self.control.under_way)
         except IllegalStepError as error:
             illegal_steps.append(error)
-            self._call.router.caught(error)
+            self._context.router.caught(error)
             log.exception("illegal_step")
             return
         self.state = state
+        self._context.enter(state)
         self.since_s = trio.current_time()
         self.number += 1
         changed = StateChanged(state=state, number=self.number)
-        self._call.router.publish_detached(changed, "call")
+        self._context.router.publish_detached(changed, "call")
 
     def work(self) -> TurnPhase:
         """Return what the answer that is generated is at; ``idle`` if none is."""
@@ -104,7 +118,7 @@ class StateKeeper:
             return "idle"
         turn = self.control.target()
         phase = "thinking" if turn is None else turn.phase
-        if phase != "permission" and self._call.questions.waits_for(turn):
+        if phase != "permission" and turn is not None and turn.is_asking:
             return "input"
         if phase in ("permission", "tool"):
             return phase
@@ -116,13 +130,3 @@ class StateKeeper:
     def is_next(self) -> bool:
         """Whether something waits to be heard, or a redirect for the step that it has cut."""
         return self.speaking.is_pending or self.control.under_way == "redirect"
-
-    @property
-    def control(self) -> Control:
-        """The verbs of the call."""
-        return self._call.control
-
-    @property
-    def speaking(self) -> Speaking:
-        """What is said in the call."""
-        return self._call.speaking

@@ -16,17 +16,16 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, get_args
 
 import structlog
 import trio
 
-from bargein.routes import BargeinError, Clock, Run
+from bargein.routes import BargeinError, Clock, Router, Run
 
 from ..events import CapWarning
 
 if TYPE_CHECKING:
-    from .._call import Call
     from ..answers._answer import Turn
 
 log = structlog.get_logger()
@@ -179,6 +178,14 @@ class ActiveClock(Clock):
             scope.deadline = math.inf if stands else now_s + total_s - elapsed_s
 
 
+class HasRouter(Protocol):
+    """A call, for whoever only publishes in it."""
+
+    @property
+    def router(self) -> Router:
+        """The routes of the call; its nursery owns the call's tasks."""
+
+
 class Meter:
     """Counts what one turn takes, and refuses what would pass a cap."""
 
@@ -186,7 +193,7 @@ class Meter:
         self,
         caps: Caps,
         turn: Turn | None = None,
-        call: Call | None = None,
+        call: HasRouter | None = None,
         clock: ActiveClock | None = None,
         *,
         parent: Meter | None = None,
@@ -213,7 +220,7 @@ class Meter:
         self._watch: trio.CancelScope | None = None
         if call is not None and caps.wall_s is not None:
             self._watch = trio.CancelScope()
-            call.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
+            call.router.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
 
     def child(self, caps: Caps | None = None) -> Meter:
         """Return a meter for a part of the work: what it counts counts here too.

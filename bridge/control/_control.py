@@ -7,6 +7,7 @@ step in which that is published.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
@@ -30,8 +31,10 @@ from ._receipt import Receipt
 from ._work import Work
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
     from ..answers._answer import Turn
+    from ..answers._speaking import Speaking
+    from ._questions import Questions
 
 log = structlog.get_logger()
 
@@ -56,10 +59,33 @@ class Control(Reach):
             follows them is held), ``cancel`` or ``detach``.
     """
 
-    def __init__(self, call: Call) -> None:
-        super().__init__(call)
+    def __init__(
+        self,
+        context: CallContext,
+        speaking: Speaking,
+        questions: Questions,
+        *,
+        why_not: Callable[[Verb], str],
+        settle_state: Callable[[], None],
+        end: Callable[[str], None],
+    ) -> None:
+        """Use no verb yet.
+
+        Args:
+            context: The call's.
+            speaking: What is said in it.
+            questions: Which tools wait for the caller.
+            why_not: Tells why a verb would do nothing now; empty if it would do something.
+            settle_state: Has the state told as it is at this moment.
+            end: Ends the call, for a reason.
+        """
+        super().__init__(context, speaking)
+        self._router = context.router
+        self._questions = questions
+        self._why_not = why_not
+        self._settle_state = settle_state
+        self._end = end
         self._pause_tools: PauseTools = "finish"
-        self.is_closing = False
         self._receipts = 0
         self._users = 0
         self._given: dict[int, Receipt] = {}
@@ -70,8 +96,8 @@ class Control(Reach):
         self._works: list[Work] = []
         self._paused: list[str] | None = None
         self._shutdown_s = SHUTDOWN_S
-        call.router.observe(ControlRequested, self._requested)
-        call.router.observe(EmergencyStop, self._emergency)
+        context.router.observe(ControlRequested, self._requested)
+        context.router.observe(EmergencyStop, self._emergency)
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -79,6 +105,11 @@ class Control(Reach):
     def is_paused(self) -> bool:
         """Whether everything is held."""
         return self._paused is not None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether nothing new is taken any more."""
+        return self._context.is_closing
 
     @property
     def pause_tools(self) -> PauseTools:
@@ -118,7 +149,7 @@ class Control(Reach):
 
     def _goes_on(self, work: Work) -> bool:
         """Whether a tool goes on in a pause: it has begun, and does not wait for the caller."""
-        return work.started_at_s is not None and not self._call.questions.is_waiting(work.id)
+        return work.started_at_s is not None and not self._questions.is_waiting(work.id)
 
     # --- how a verb arrives -----------------------------------------------------------------------
 
@@ -141,7 +172,7 @@ class Control(Reach):
         )
         self._users += 1
         try:
-            message = self._call.router.publish_detached(event, source)
+            message = self._router.publish_detached(event, source)
             receipt = self._given.get(message.id)
         finally:
             self._users -= 1
@@ -158,7 +189,7 @@ class Control(Reach):
             turn: Its turn; ``None`` for one that has not begun.
             reason: Why nothing is to be done; empty if it is to be cut.
         """
-        if self._call.speaking.is_closed:
+        if self._speaking.is_closed:
             reason = reason or "the call is over"
         receipt = self._receipt("barge_in", reason, turn)
         if receipt.accepted and turn is None:
@@ -173,13 +204,13 @@ class Control(Reach):
         outer = self._performing, self._runs, self._works
         self._performing, self._runs, self._works = receipt, [], []
         try:
-            self._call.speaking.cut(turn, "its handle was interrupted")
+            self._speaking.cut(turn, "its handle was interrupted")
         finally:
             runs, works = self._runs, self._works
             self._performing, self._runs, self._works = outer
         self._keep_unsettled(receipt)
-        self._call.nursery.start_soon(self._settle, receipt, runs, works)
-        self._call.touch_state()
+        self._router.nursery.start_soon(self._settle, receipt, runs, works)
+        self._context.touch_state()
 
     def shut_down(self, deadline_s: float, source: str = "handle") -> Receipt:
         """Refuse what is new, cancel, and end the call once its tools are over."""
@@ -199,7 +230,7 @@ class Control(Reach):
             if verb == "redirect":
                 self._take_input(message.event.text)  # once more, in other words
         else:
-            receipt = self._receipt(verb, self._call.why_not(verb), self.target())
+            receipt = self._receipt(verb, self._why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
@@ -224,7 +255,7 @@ class Control(Reach):
 
     def _receipt(self, verb: Verb, reason: str, turn: Turn | None) -> Receipt:
         self._receipts += 1
-        phase = "idle" if turn is None else self._call.speaking.phase_of(turn)
+        phase = "idle" if turn is None else self._speaking.phase_of(turn)
         if turn is None and self.is_stopping:
             phase = "stopping"
         return Receipt(self._receipts, verb, turn.number if turn else None, phase, reason)
@@ -232,7 +263,7 @@ class Control(Reach):
     # --- what a verb does -------------------------------------------------------------------------
 
     def _perform(self, receipt: Receipt, message: Message) -> None:
-        self._call.settle_state()  # in the midst of a publication it may not have been told yet
+        self._settle_state()  # in the midst of a publication it may not have been told yet
         before = self._under_way
         if before is not None and receipt.verb != "resume":
             receipt.take_over(before)
@@ -248,10 +279,10 @@ class Control(Reach):
         if receipt.upgraded_from in _CUTTING:
             self._upgrade_record(receipt)
         if before is not None and before is not receipt and not before.settled:
-            self._call.nursery.start_soon(_settle_with, before, receipt)
+            self._router.nursery.start_soon(_settle_with, before, receipt)
         if receipt.verb not in ("resume", "pause", "shutdown") and not receipt.settled:
-            self._call.nursery.start_soon(self._settle, receipt, self._runs, self._works)
-        self._call.touch_state()
+            self._router.nursery.start_soon(self._settle, receipt, self._runs, self._works)
+        self._context.touch_state()
 
     def _keep_unsettled(self, receipt: Receipt) -> None:
         """Have a receipt settled at the end of the call at the latest."""
@@ -266,8 +297,8 @@ class Control(Reach):
 
     def _upgrade_record(self, receipt: Receipt) -> None:
         """Let the record of a turn that was cut name the stronger verb: one a turn."""
-        history = self._call.history
-        self._call.speaking.upgrade(receipt.turn, receipt.verb)
+        history = self._speaking.history
+        self._speaking.upgrade(receipt.turn, receipt.verb)
         for entry in history.entries:
             record = entry.interruption if isinstance(entry, AgentEntry) else None
             if isinstance(entry, AgentEntry) and record and record.turn == receipt.turn:
@@ -276,14 +307,15 @@ class Control(Reach):
                 history.set_interruption(stronger, entry.agent)
 
     def _do_pause(self, receipt: Receipt, message: Message) -> None:
-        self._paused = list(self._sources())
+        self._paused = list(self._context.floor.heard)
+        self._context.pause(on=True)
         for source in self._paused:
-            self._call.router.hold_all(source)
+            self._router.hold_all(source)
         turn = self.target()
-        self._call.speaking.pause()
+        self._speaking.pause()
         if turn is not None:
             turn.pause(message.at_s)
-            self._call.speaking.note_pause(turn, message)
+            self._speaking.note_pause(turn, message)
         for work in self.works(turn):
             if self.pause_tools == "cancel":
                 self._interrupt(work, "cancel")
@@ -291,13 +323,13 @@ class Control(Reach):
                 work.to_background()
             if self._goes_on(work):  # what has not begun, or waits, is held
                 self._works.append(work)
-        self._call.nursery.start_soon(self._settle, receipt, [], self._works)
+        self._router.nursery.start_soon(self._settle, receipt, [], self._works)
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:
         turn = self.target()
         receipt.aim_at(turn.number if turn else None)
         step = turn.step if turn is not None else 0
-        self._call.history.add_resumed(step, message.event.text.strip())
+        self._speaking.history.add_resumed(step, message.event.text.strip())
         if turn is not None:
             turn.go_on(message.at_s)
         self._release()
@@ -307,13 +339,14 @@ class Control(Reach):
     def _release(self) -> None:
         """Let everything go on that a pause has held."""
         sources, self._paused = self._paused, None
-        self._call.speaking.resume()
+        self._context.pause(on=False)
+        self._speaking.resume()
         for source in sources or ():
-            self._call.router.go_on(source)
+            self._router.go_on(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
         aside = self._turns_aside()
-        self._call.speaking.cut_moving(message)
+        self._speaking.cut_moving(message)
         self._return_input(receipt)
         self._cut(receipt.verb, message)
         for turn in aside:
@@ -321,33 +354,37 @@ class Control(Reach):
 
     def _return_input(self, receipt: Receipt) -> None:
         """Give back what the user said for turns that have not begun, as they will not."""
-        call = self._call
-        waiting = [each.id for source in self._sources() for each in call.router.waiting(source)]
+        router = self._router
+        waiting = [
+            each.id for source in self._context.floor.heard for each in router.waiting(source)
+        ]
         if waiting:
-            texts = call.history.give_back(call.speaking.answered, max(waiting))
+            texts = self._speaking.history.give_back(self._speaking.answered, max(waiting))
             receipt.give_back(texts)
             for text in texts:
-                call.router.publish_detached(InputReturned(content=text), "call")
+                router.publish_detached(InputReturned(content=text), "call")
 
     def _do_redirect(self, receipt: Receipt, message: Message) -> None:
         self._cut(receipt.verb, message)
         self._take_input(message.event.text)
 
     def _take_input(self, text: str) -> None:
-        router = self._call.router
+        router = self._router
         router.publish_detached(UserTranscriptionReceived(content=text), "caller")
         router.publish_detached(UserStoppedSpeaking(), "caller")
 
     def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
-        self._call.speaking.cut_moving(message)
+        self._speaking.cut_moving(message)
         self._return_input(receipt)
-        self._call.stop_everything(message)
-        for work in self._call.work:
+        for source in (*self._context.floor.agents, "call"):
+            self._router.cut_all("emergency stop", source, message)
+        self._speaking.stop_all(message)
+        for work in self._context.work:
             self._interrupt(work, "emergency_stop")
         self._release()
 
     def _do_barge_in(self, receipt: Receipt, message: Message) -> None:
-        for run in self._uncut_runs(self._call.has_floor):
+        for run in self._uncut_runs(self._context.floor.has):
             if not run.is_protected:
                 run.cut(message, reason="barge_in")
 
@@ -355,25 +392,25 @@ class Control(Reach):
         turn = self.target()
         assert turn is not None  # the table says so
         works = self.works(turn)
-        self._call.speaking.set_aside(turn)
+        self._speaking.set_aside(turn)
         for work in works:
             work.tell_background()
         self._release()
 
     def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
-        self.is_closing = True
-        self._call.speaking.ending_as("shutdown")
-        self._call.speaking.cut_moving(message)
+        self._context.close()
+        self._speaking.ending_as("shutdown")
+        self._speaking.cut_moving(message)
         self._return_input(receipt)
         self._cut(receipt.verb, message)
-        for work in self._call.work:
+        for work in self._context.work:
             self._interrupt(work, "cancel")
-        self._call.nursery.start_soon(self._close, receipt, self._runs, self._works)
+        self._router.nursery.start_soon(self._close, receipt, self._runs, self._works)
 
     def _cut(self, verb: Verb, message: Message) -> None:
-        for source in self._sources():
-            self._call.router.cut_all(verb, source, message, aside=verb == "shutdown")
-        self._call.speaking.stop_all(message)
+        for source in self._context.floor.heard:
+            self._router.cut_all(verb, source, message, aside=verb == "shutdown")
+        self._speaking.stop_all(message)
         for work in self._left():
             self._interrupt(work, as_told(verb))
         self._release()
@@ -384,19 +421,19 @@ class Control(Reach):
         if self._performing is not None:
             verb = as_told(self._performing.verb)
             self._runs.append(run)
-        for work in self._call.work.of(run):
+        for work in self._context.work.of(run):
             self._interrupt(work, verb)
 
     async def cut_tools_end(self, run: Run) -> None:
         """Wait a moment until the tools that were cut with a run have their outcomes."""
         with trio.move_on_after(UNWIND_S):
-            for work in self._call.work.of(run):
+            for work in self._context.work.of(run):
                 if work.interrupt("barge_in") is None:  # it was told so, or more, before
                     await work.done.wait()
 
     def move_run(self, run: Run) -> None:
         """Move the turn of a run to the background, as its token was asked; called by the call."""
-        turn = self._call.turn_of(run)
+        turn = self._speaking.turn_of(run)
         if turn is not None and turn is self.target():
             self.use("background", source="token")
 
@@ -415,7 +452,7 @@ class Control(Reach):
         receipt.settled.set()
         if self._under_way is receipt and receipt.verb != "pause":
             self._under_way = None
-        self._call.touch_state()
+        self._context.touch_state()
 
     async def _end_of(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         """Wait until everything that a verb has stopped is over, by its last deadline."""
@@ -438,7 +475,7 @@ class Control(Reach):
 
     def close(self) -> None:
         """Take note that the call is over: nothing is waited for any more."""
-        self.is_closing = True
+        self._context.close()
         for receipt in self._unsettled:
             receipt.settled.set()
         self._unsettled.clear()
@@ -446,9 +483,9 @@ class Control(Reach):
     async def _close(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         with trio.move_on_after(self._shutdown_s):
             await self._end_of(receipt, runs, works)
-        for work in self._call.work:
+        for work in self._context.work:
             work.interrupt("shutdown")
-        self._call.end("shutdown")
+        self._end("shutdown")
         receipt.settled.set()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
     from ..answers._answer import Turn
 
 Telling = JobFinished | JobAnnounced
@@ -21,10 +21,11 @@ Telling = JobFinished | JobAnnounced
 class Delivery:
     """The results that wait for their moment in one call."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
+        context.look_when(self.__len__, self.look)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -37,7 +38,7 @@ class Delivery:
             source: The agent whose job it was; its own routes tell it.
         """
         self._waiting.append((event, source))
-        self._call.touch_state()
+        self._context.touch_state()
 
     def bring(self, result: ToolResult, *, is_told: bool) -> None:
         """Bring the result of a job at the next boundary.
@@ -55,14 +56,14 @@ class Delivery:
             outcome=result.outcome,
             for_operator=result.for_operator,
         )
-        floor = self._call.floor
-        self.put(finished, floor.name if is_told and floor is not None else "call")
+        holder = self._context.floor.holder
+        self.put(finished, (is_told and holder) or "call")
 
     def look(self) -> None:
         """Bring the next result if this is a boundary; called when the state was worked out."""
-        if self._waiting and self._call.state == "idle" and not self._telling:
+        if self._waiting and self._context.state == "idle" and not self._telling:
             event, source = self._waiting.pop(0)
-            self._call.router.publish_detached(event, source)
+            self._context.router.publish_detached(event, source)
 
     def began(self, turn: Turn, event: Telling) -> None:
         """Take note that a turn tells a result."""
@@ -78,4 +79,4 @@ class Delivery:
             fields = event.model_dump(exclude={"type"})
             again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps leave it out
             self._waiting.insert(0, (again, source))
-        self._call.touch_state()
+        self._context.touch_state()

@@ -9,8 +9,9 @@ from ..history._history import ToolEntry
 from ._control import as_told
 
 if TYPE_CHECKING:
-    from .._call import Call
     from ..answers._answer import Turn
+    from ..answers._speaking import Speaking
+    from ._control import Control
 
 _TITLES: dict[Verb, str] = {
     "pause": "Pause",
@@ -49,27 +50,28 @@ decision, and a stop that leaves the agent talking would be none.  Whoever said 
 outcome that it was not heard, and says it again."""
 
 
-def describe(call: Call, verb: Verb) -> str:
+def describe(control: Control, speaking: Speaking, verb: Verb, reason: str) -> str:
     """Return one line for a person.
 
     Args:
-        call: The call.
+        control: The verbs of the call.
+        speaking: What is said in it.
         verb: The verb that might be used.
+        reason: Why it would do nothing; empty if it would do something.
     """
     title = _TITLES[verb]
-    reason = call.why_not(verb)
     if reason:
         return over(verb, reason)
     parts = [_EFFECTS[verb]]
-    turn = call.control.target()
-    if call.speaking.has_notice and verb in _CUTS_NOTICES:
+    turn = control.target()
+    if speaking.has_notice and verb in _CUTS_NOTICES:
         parts.append(_CUTS_NOTICES[verb])
-    saved = _finished(call, turn)
+    saved = _finished(speaking, turn)
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
         told = as_told(verb)
-        told_of = (f"{work.name} {work.consequence(told)}" for work in call.control.reach(verb))
+        told_of = (f"{work.name} {work.consequence(told)}" for work in control.reach(verb))
         parts += dict.fromkeys(told_of)
     return f"{title}: {'; '.join(parts)}."
 
@@ -79,11 +81,11 @@ def over(verb: Verb, reason: str = "the call is over") -> str:
     return f"{_TITLES[verb]}: nothing would happen; {reason}."
 
 
-def _finished(call: Call, turn: Turn | None) -> int:
+def _finished(speaking: Speaking, turn: Turn | None) -> int:
     if turn is None:
         return 0
     began_s = turn.started_at_s
     return sum(
         isinstance(entry, ToolEntry) and entry.result is not None and entry.at_s >= began_s
-        for entry in call.history.entries
+        for entry in speaking.history.entries
     )

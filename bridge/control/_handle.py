@@ -233,7 +233,11 @@ class Handle:
             ValueError: There is no such verb.
         """
         check_verb("describe", verb)
-        return self._run(lambda: describe(self._call, verb), lambda: over(verb))
+        return self._run(lambda: self._describe(verb), lambda: over(verb))
+
+    def _describe(self, verb: Verb) -> str:
+        call = self._call
+        return describe(call.control, call.speaking, verb, call.why_not(verb))
 
     @property
     def call(self) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ import trio
 from ..events import LongRunning
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from bargein.routes import Router
+
+    from .._verbs import TurnPhase
     from ..answers._answer import Turn
 
 LONG_S = 10.0
@@ -28,8 +31,9 @@ _SLACK_S = 1e-6
 class LongRunningMarks:
     """The marks of one call; they cost an alarm a turn, and no task."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, router: Router, phase_of: Callable[[Turn], TurnPhase]) -> None:
+        self._router = router
+        self._phase_of = phase_of
 
     def begin(self, turn: Turn) -> None:
         """Mark a turn once it has been worked on for ``LONG_S``; pauses do not count."""
@@ -37,16 +41,16 @@ class LongRunningMarks:
 
     def end(self, turn: Turn) -> None:
         """Take note that a turn is over."""
-        self._call.router.forget(turn)
+        self._router.forget(turn)
 
     def _look_in(self, turn: Turn, seconds: float) -> None:
-        self._call.router.call_at(turn, trio.current_time() + seconds, partial(self._look, turn))
+        self._router.call_at(turn, trio.current_time() + seconds, partial(self._look, turn))
 
     def _look(self, turn: Turn) -> None:
         active_s = turn.active_s(trio.current_time())
         if active_s < LONG_S - _SLACK_S:
             self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.is_paused else 0.0))
             return
-        phase = self._call.speaking.phase_of(turn)
+        phase = self._phase_of(turn)
         event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)
-        self._call.router.publish_detached(event, turn.agent)
+        self._router.publish_detached(event, turn.agent)

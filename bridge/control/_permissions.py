@@ -16,7 +16,7 @@ from ._arguments import check_answer
 from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
 
 log = structlog.get_logger()
 
@@ -51,8 +51,8 @@ class Permissions:
     What is remembered holds for this conversation, and for a tool by its name.
     """
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
         self._open: OpenQuestions[Question, Verdict] = OpenQuestions()
         self._remembered: dict[str, Verdict] = {}
 
@@ -95,8 +95,8 @@ class Permissions:
         question = Question(id, name, dict(arguments), run, trio.current_time(), by)
         entry = self._open.put(id, question)
         requested = PermissionRequested(id=id, name=name, arguments=dict(arguments), by=by)
-        self._call.router.publish_detached(requested, _source(run))
-        self._call.touch_state()
+        self._context.router.publish_detached(requested, _source(run))
+        self._context.touch_state()
         try:
             return await entry.answer()
         finally:
@@ -153,8 +153,8 @@ class Permissions:
         answered = PermissionAnswered(
             id=id, name=question.name, verdict=verdict, remembered=remembered, by=question.by
         )
-        self._call.router.publish_detached(answered, _source(question.run))
-        self._call.touch_state()
+        self._context.router.publish_detached(answered, _source(question.run))
+        self._context.touch_state()
         return True
 
 

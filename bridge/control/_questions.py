@@ -39,8 +39,9 @@ from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
     from ..answers._answer import Turn
+    from ..answers._speaking import Speaking
     from ..playout._utterance import Utterance
 
 log = structlog.get_logger()
@@ -104,14 +105,23 @@ class _Question:
 class Questions:
     """The questions of one call's tools to its caller."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+        """Begin with no question.
+
+        Args:
+            context: The call's.
+            speaking: Says the questions.
+        """
+        self._context = context
+        self._router = context.router
+        self._speaking = speaking
         self._all: OpenQuestions[_Question, Answer] = OpenQuestions()
         self._asked: _Question | None = None
         self._count = 0
         self._user_speaks = False
         self._taken: tuple[int, str | None] = (0, None)
-        call.router.observe(
+        context.look_when(lambda: self._asked, self.look)
+        context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
         )
 
@@ -127,10 +137,6 @@ class Questions:
         """Whether a question is open, and the caller is the next to say something."""
         said = None if self._asked is None else self._asked.utterance
         return said is not None and said.finished
-
-    def waits_for(self, turn: Turn | None) -> bool:
-        """Whether a turn waits for the caller's answer."""
-        return turn is not None and self._asked is not None and self._asked.turn is turn
 
     def is_waiting(self, call_id: str) -> bool:
         """Whether the tool with this id of its call waits for an answer."""
@@ -197,34 +203,34 @@ class Questions:
 
     def _may_ask(self, question: _Question) -> bool:
         """Whether the agent still speaks with the caller about what the question belongs to."""
-        call, run = self._call, question.run
-        if run is None or run.is_stale or call.ended.is_set() or call.control.is_closing:
+        context, run = self._context, question.run
+        if run is None or run.is_stale or context.ended.is_set() or context.is_closing:
             return False
-        turn = call.turn_of(run)
-        return call.has_floor(question.source) and not (turn is not None and turn.is_aside)
+        turn = self._speaking.turn_of(run)
+        return context.floor.has(question.source) and not (turn is not None and turn.is_aside)
 
     def _ask_aloud(self, question: _Question) -> None:
-        call = self._call
-        turn = call.turn_of(question.run)
+        turn = self._speaking.turn_of(question.run)
         if turn is not None:
-            call.speaking.complete_text(turn)  # the question is an utterance of its own
+            self._speaking.complete_text(turn)  # the question is an utterance of its own
         said = AgentResponse(content=f"{question.text} ")
         self._asked = question
-        call.router.withholds = self._withholds
-        message = call.router.publish(said, question.source, question.run)
-        question.utterance = call.speaking.utterance_of(message)
+        self._router.withhold(self._withholds)
+        message = self._router.publish(said, question.source, question.run)
+        question.utterance = self._speaking.utterance_of(message)
         if self._asked is not question:
             return  # a chain has closed it in this very step
         if question.utterance is None:
             self._close(question, Answer("interrupted"))  # nobody hears it
             return
         question.turn = question.utterance.turn
-        call.speaking.complete_text(question.turn)
+        question.turn.ask_caller(on=True)
+        self._speaking.complete_text(question.turn)
         question.skips_turn = self._user_speaks
         log.info("question_asked", id=question.id, tool=question.name,
                  choices=len(question.choices), pii_question=question.text)  # fmt: skip
-        call.router.publish_detached(question.as_event(), question.source)
-        call.touch_state()
+        self._router.publish_detached(question.as_event(), question.source)
+        self._context.touch_state()
 
     # --- how questions end ----------------------------------------------------------------------
 
@@ -244,7 +250,7 @@ class Questions:
         question.skips_turn = False
         question.words.clear()  # what was half said is in the history
         said = UserTranscriptionReceived(content=text)
-        self._call.router.publish_detached(said, "caller")
+        self._router.publish_detached(said, "caller")
         self._take_words(question)
         return True
 
@@ -258,7 +264,7 @@ class Questions:
     def close_unheard(self) -> None:
         """Close the questions of agents that have lost the floor, in this step."""
         for question in self._all.pending:
-            if not self._call.has_floor(question.source):
+            if not self._context.floor.has(question.source):
                 self._close(question, Answer("interrupted"))
 
     def close(self) -> None:
@@ -271,27 +277,29 @@ class Questions:
             return
         log.info("question_closed", id=question.id, tool=question.name, outcome=answer.outcome,
                  pii_answer=answer.text)  # fmt: skip
-        router = self._call.router
+        router = self._router
         router.forget(self)
         router.forget(question)
         if self._asked is not question:
             return  # it stood in line, and nobody was told of it
         self._asked = None
+        if question.turn is not None:
+            question.turn.ask_caller(on=False)
         self._fall_silent(question)
         closed = QuestionClosed(id=question.id, name=question.name, outcome=answer.outcome)
         router.publish_detached(closed, question.source)
-        self._call.touch_state()
+        self._context.touch_state()
         self._ask_next()
         router.call_after(self._let_routes_go)
 
     def _let_routes_go(self) -> None:
         if self._asked is None:
-            self._call.router.withholds = None
+            self._router.withhold(None)
 
     def _fall_silent(self, question: _Question) -> None:
         """Leave out what was not said of a question that waits no more."""
         if question.turn is not None and not (question.run is None or question.run.is_stale):
-            self._call.speaking.leave_out_rest(question.turn)
+            self._speaking.leave_out_rest(question.turn)
 
     # --- what the caller does -------------------------------------------------------------------
 
@@ -303,7 +311,7 @@ class Questions:
         """Return the agent that a message answers; the same for all that hear of it."""
         if self._taken[0] != message.id:
             if self._asked is not None:
-                self._call.speaking.advance()  # a word may have been heard since it was looked at
+                self._speaking.advance()  # a word may have been heard since it was looked at
             question = self._asked
             takes = question is not None and _takes(question, message.event)
             self._taken = (message.id, question.source if question is not None and takes else None)
@@ -322,7 +330,7 @@ class Questions:
             return
         match event:
             case UserStartedSpeaking():
-                if self._call.speaking.may_be_cut_by(UserStartedSpeaking):
+                if self._speaking.may_be_cut_by(UserStartedSpeaking):
                     self._fall_silent(question)
             case UserTranscriptionReceived(content=text, final=True) if text.strip():
                 self._note(question)
@@ -337,12 +345,12 @@ class Questions:
         if not question.is_noted:
             question.is_noted = True
             note = f"The tool {question.name} has asked the user: {question.text}"
-            self._call.history.add_note(note)
+            self._speaking.history.add_note(note)
 
     def _take_words(self, question: _Question) -> None:
         if not question.words:
             return  # a sound, or keys: the question goes on waiting
-        self._call.history.keep_said([id for id, _ in question.words])
+        self._speaking.history.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
         choice = match_choice(text, question.choices)
         unwanted = choice is None and is_never_mind(text)
@@ -360,7 +368,7 @@ class Questions:
             self._take_keys()
         else:
             at_s = trio.current_time() + KEY_GAP_S
-            self._call.router.call_at(question, at_s, self._take_keys)
+            self._router.call_at(question, at_s, self._take_keys)
             self.look()
 
     def _take_keys(self) -> None:
@@ -381,14 +389,14 @@ class Questions:
             question.left_s -= now_s - question.silent_since_s
         question.silent_since_s = now_s if self._is_silent(question) else None
         if question.silent_since_s is None:
-            self._call.router.forget(self)
+            self._router.forget(self)
         else:
-            self._call.router.call_at(self, now_s + question.left_s, self._time_out)
+            self._router.call_at(self, now_s + question.left_s, self._time_out)
 
     def _is_silent(self, question: _Question) -> bool:
         said = question.utterance
-        speaks = self._user_speaks or self._call.speaking.is_audible_now or bool(question.keys)
-        return not speaks and not self._call.control.is_paused and bool(said and said.finished)
+        speaks = self._user_speaks or self._speaking.is_audible_now or bool(question.keys)
+        return not speaks and not self._context.is_paused and bool(said and said.finished)
 
     def _time_out(self) -> None:
         if self._asked is not None:

@@ -12,23 +12,21 @@ from ._background import BackgroundTurn
 from ._work import Work
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from .._context import CallContext
     from ..answers._answer import Turn
+    from ..answers._speaking import Speaking
 
 
 class Reach:
     """Finds what a verb would reach if it were used now; changes nothing."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+        self._context = context
+        self._speaking = speaking
 
     def target(self) -> Turn | None:
         """Return the turn that a verb would be used on now."""
-        return self._call.speaking.current_turn(self._sources())
-
-    def _sources(self) -> tuple[str, ...]:
-        floor = self._call.floor
-        return ("call",) if floor is None else (floor.name, "call")
+        return self._speaking.current_turn(self._context.floor.heard)
 
     def works(self, turn: Turn | None) -> tuple[Work, ...]:
         """Return the tools that run for a turn."""
@@ -36,13 +34,13 @@ class Reach:
         found: dict[Work, None] = {}
         for run in runs:
             if run is not None:
-                found.update(dict.fromkeys(self._call.work.of(run)))
+                found.update(dict.fromkeys(self._context.work.of(run)))
         return tuple(found)
 
     def reach(self, verb: Verb) -> tuple[Work, ...]:
         """Return the tools that a verb would stop, or let finish, if it were used now."""
         if verb in ("emergency_stop", "shutdown"):
-            return tuple(self._call.work)
+            return tuple(self._context.work)
         aside = self._turns_aside() if verb == "cancel" else []
         turns = [self.target(), *(work.turn for work in aside)]
         tools = (work for turn in turns for work in self.works(turn))
@@ -52,7 +50,7 @@ class Reach:
         """Return the tools in their grace, of turns that a verb or a rule of a route has cut."""
         return [
             work
-            for work in self._call.work
+            for work in self._context.work
             if work.outcome is None and work.run is not None and work.run.is_stale
         ]
 
@@ -65,7 +63,7 @@ class Reach:
     @property
     def has_work(self) -> bool:
         """Whether anything is at work: tools, turns in the background, runs of any agent."""
-        return len(self._call.work) > 0 or bool(self._uncut_runs(self._call.is_agent))
+        return len(self._context.work) > 0 or bool(self._uncut_runs(self._context.floor.is_agent))
 
     @property
     def has_leftovers(self) -> bool:
@@ -76,18 +74,18 @@ class Reach:
         """Return the turns in the background that a cancel means: all, with none in front."""
         if self.target() is not None:
             return []
-        return [work for work in self._call.work if isinstance(work, BackgroundTurn)]
+        return [work for work in self._context.work if isinstance(work, BackgroundTurn)]
 
     @property
     def can_be_cut(self) -> bool:
         """Whether a barge-in would cut anything: not all of it is protected."""
-        runs = self._uncut_runs(self._call.has_floor)
+        runs = self._uncut_runs(self._context.floor.has)
         return not runs or any(not run.is_protected for run in runs)
 
     def _uncut_runs(self, is_meant: Callable[[str], bool]) -> list[Run]:
         return [
             run
-            for runtime in self._call.router.routes
+            for runtime in self._context.router.routes
             if is_meant(runtime.source)
             for run in runtime.runs
             if not (run.is_cut or run.is_aside or run.is_settled)

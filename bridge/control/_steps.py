@@ -4,33 +4,13 @@ took."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import trio
-
-from bargein.routes import Message
-
-from .. import events
-from .._verbs import ToolOutcome
-
-if TYPE_CHECKING:
-    from .._call import Call
 
 StepState = Literal["running", "done", "failed", "stopped", "refused", "background"]
 """What became of a step.  ``stopped``: an interrupt has ended it, or kept it from beginning;
 ``refused``: somebody said no."""
-
-_STATES: dict[ToolOutcome, StepState] = {
-    "completed": "done",
-    "completed_after_interrupt": "done",
-    "not_started": "stopped",
-    "cancelled_before_effect": "stopped",
-    "effect_unknown": "stopped",
-    "withdrawn": "stopped",
-    "timed_out": "failed",
-    "denied": "refused",
-    "backgrounded": "background",
-}
 
 
 @dataclass(slots=True, eq=False)
@@ -92,26 +72,3 @@ class StepList(list[Step]):
         step = Step(trio.current_time(), name, id)
         self.append(step)
         return step
-
-
-class StepKeeper:
-    """Writes down the tools that a call's turns use; nodes tell of their questions to a model."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._tools: dict[str, Step] = {}
-        call.router.observe(events.ToolCall, self._called)
-        call.router.observe(events.ToolResult, self._returned)
-
-    def _called(self, message: Message) -> None:
-        event = message.event
-        turn = self._call.turn_of(message.run)
-        if turn is not None and event.id:
-            self._tools[event.id] = turn.step_list.call_tool(event.name, event.id)
-
-    def _returned(self, message: Message) -> None:
-        event = message.event
-        step = self._tools.pop(event.id, None)
-        if step is not None:
-            step.end("failed" if event.error else _STATES[event.outcome])
-            self._call.touch_state()

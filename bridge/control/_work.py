@@ -93,10 +93,14 @@ class BackgroundJob(Protocol):
 class WorkRoom:
     """All tools that run in a call."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_change: Callable[[], None] | None = None) -> None:
+        """Begin with none.
+
+        Args:
+            on_change: Called whenever a tool begins or ends, or goes to the background.
+        """
         self._works: dict[Work, None] = {}
-        self.on_change: Callable[[], None] | None = None
-        """Called whenever a tool begins or ends, or goes to the background."""
+        self._on_change = on_change
 
     def __iter__(self) -> Iterator[Work]:
         return iter(tuple(self._works))
@@ -116,8 +120,8 @@ class WorkRoom:
 
     def changed(self) -> None:
         """Tell that something about a tool has changed."""
-        if self.on_change is not None:
-            self.on_change()
+        if self._on_change is not None:
+            self._on_change()
 
     def of(self, run: Run) -> tuple[Work, ...]:
         """Return the tools that a run, or a run that descends from it, has started."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import trio
@@ -19,16 +20,27 @@ from ._echo_text import LINGERS_S
 from ._utterance import Utterance
 
 if TYPE_CHECKING:
-    from .._call import Call
-    from ..answers._speaking import Speaking
+    from bargein.routes import Router
+
+    from ..answers._memory import AnswerMemory
 
 
 class Telling:
     """Makes events and memory of what the playout tells; its listener."""
 
-    def __init__(self, call: Call, speaking: Speaking) -> None:
-        self._call = call
-        self._speaking = speaking
+    def __init__(
+        self, router: Router, memory: AnswerMemory, settled: Callable[[Utterance], None]
+    ) -> None:
+        """Tell a call of its agents' voices.
+
+        Args:
+            router: The call's.
+            memory: Writes down what was heard.
+            settled: Called with each utterance of which nothing will change any more.
+        """
+        self._router = router
+        self._memory = memory
+        self._settled = settled
         self._last = ("", -math.inf)
 
     def said_before(self, now_s: float) -> str:
@@ -42,7 +54,7 @@ class Telling:
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
         """Remember and tell what was heard."""
-        self._speaking.texts.remember(utterance.turn)  # a word that is told is written down
+        self._memory.remember(utterance.turn)  # a word that is told is written down
         self._tell(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 
     def utterance_queued(self, utterance: Utterance) -> None:
@@ -64,7 +76,7 @@ class Telling:
 
     def utterance_settled(self, utterance: Utterance) -> None:
         """Tell what of a cut utterance was heard, now that it is known."""
-        self._speaking.texts.note(utterance.turn)
+        self._memory.note(utterance.turn)
         if utterance.is_cut:
             cut = AgentSpeechCut(
                 utterance=utterance.number,
@@ -74,9 +86,8 @@ class Telling:
                 basis=utterance.basis,
             )
             self._tell(utterance, cut)
-        self._speaking.close_if_over(utterance.turn)
-        self._call.touch_state()
+        self._settled(utterance)
 
     def _tell(self, utterance: Utterance, event: object) -> None:
         # These are facts about the caller's ear: they stand whether the run was cut or not.
-        self._call.router.publish_detached(event, utterance.turn.agent)
+        self._router.publish_detached(event, utterance.turn.agent)

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
@@ -18,7 +19,7 @@ from ..events import AgentSpeechHeld, AgentSpeechReleased
 from ._playout import Playout
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from bargein.routes import Router
 
 log = structlog.get_logger()
 
@@ -30,9 +31,17 @@ the call and not one answer, and without a connection nothing can be heard."""
 class Holding:
     """Holds the voice of one call's agents."""
 
-    def __init__(self, call: Call, playout: Playout) -> None:
-        self._call = call
+    def __init__(self, router: Router, playout: Playout, has_something: Callable[[], bool]) -> None:
+        """Hold nothing yet.
+
+        Args:
+            router: The call's.
+            playout: Has the voice.
+            has_something: Tells whether anything is said or generated.
+        """
+        self._router = router
         self._playout = playout
+        self._has_something = has_something
         self._since_s: dict[str, float] = {}
 
     @property
@@ -56,7 +65,7 @@ class Holding:
         self._since_s[reason] = now_s
         self._playout.hold()
         log.debug("speech_held", reason=reason)
-        self._call.router.publish_detached(AgentSpeechHeld(reason=reason), "call")
+        self._router.publish_detached(AgentSpeechHeld(reason=reason), "call")
 
     def release(self, reason: str) -> None:
         """Take one reason back; the voice goes on if it was the last."""
@@ -67,7 +76,7 @@ class Holding:
         held_s = trio.current_time() - since_s
         log.debug("speech_released", reason=reason, held_s=held_s, respoken=respoken)
         released = AgentSpeechReleased(reason=reason, held_s=held_s, respoken=respoken)
-        self._call.router.publish_detached(released, "call")
+        self._router.publish_detached(released, "call")
 
     def look(self) -> None:
         """Take back what holds nothing any more."""
@@ -79,7 +88,3 @@ class Holding:
         """Take everything back: the call is over."""
         for reason in self.reasons:
             self.release(reason)
-
-    def _has_something(self) -> bool:
-        speaking = self._call.speaking
-        return speaking.is_pending or speaking.is_generating

@@ -14,7 +14,7 @@ from ._playout import Playout
 from ._utterance import Utterance
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from bargein.routes import Router
 
 log = structlog.get_logger()
 
@@ -25,16 +25,16 @@ _REMEMBERED = 8
 class Voiced:
     """Hands the audio of a call's voices to the playout."""
 
-    __slots__ = ("_call", "_playout", "_rate_hz", "_told", "_turns")
+    __slots__ = ("_playout", "_rate_hz", "_router", "_told", "_turns")
 
-    def __init__(self, call: Call, turns: Turns, playout: Playout, rate_hz: int) -> None:
-        self._call = call
+    def __init__(self, router: Router, turns: Turns, playout: Playout, rate_hz: int) -> None:
+        self._router = router
         self._turns = turns
         self._playout = playout
         self._rate_hz = rate_hz
         self._told: tuple[tuple[str, str], ...] = ()
-        call.router.add_sink(self._audio_given, AgentAudio)
-        call.router.add_sink(self._audio_complete, AgentAudioComplete)
+        router.add_sink(self._audio_given, AgentAudio)
+        router.add_sink(self._audio_complete, AgentAudioComplete)
 
     def _audio_given(self, message: Message) -> None:
         audio: AgentAudio = message.event
@@ -69,8 +69,8 @@ class Voiced:
         if (source, problem) not in self._told[-_REMEMBERED:]:
             self._told = (*self._told[-_REMEMBERED:], (source, problem))
             text = f"{source!r} {problem}"
-            self._call.router.caught(ValueError(text))
-            self._call.router.publish_detached(AgentError(message=text), source)
+            self._router.caught(ValueError(text))
+            self._router.publish_detached(AgentError(message=text), source)
 
     def _audio_complete(self, message: Message) -> None:
         utterance = self._meant(message.event.utterance, message)

@@ -273,7 +273,9 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
 def _verb_now(call: Call, verb: Verb, verbs: Collection[Verb]) -> VerbNow:
     if verb not in verbs:
         return VerbNow(text=NOT_YOURS, possible=False)
-    return VerbNow(text=describe(call, verb), possible=not call.why_not(verb))
+    reason = call.why_not(verb)
+    text = describe(call.control, call.speaking, verb, reason)
+    return VerbNow(text=text, possible=not reason)
 
 
 def _essence(shown: SnapshotMessage) -> SnapshotMessage:

@@ -1,0 +1,59 @@
+"""Tells of errors that a call survives: developers by listeners, the caller's side by an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from bargein.routes import Route, Router, Run, current_run
+from bargein.routes.containment import CONTAINED
+
+from .error_text import detail, explain, headline
+from .events import AgentError
+
+log = structlog.get_logger()
+
+
+class ErrorListeners:
+    """The errors of the app's code in one call."""
+
+    def __init__(self, router: Router, on_error: list[Callable[[Exception], None]]) -> None:
+        """Listen to a router.
+
+        Args:
+            router: The call's.
+            on_error: Called with each error, in the step in which it is caught.
+        """
+        self._router = router
+        self._on_error = on_error
+        router.on_failure = self.tell_failure
+        router.on_error = self.show
+
+    def show(self, error: Exception) -> None:
+        """Show an error to whoever listens, with what to do about it."""
+        explain(error)
+        for look in tuple(self._on_error):
+            try:
+                with CONTAINED:
+                    look(error)
+            except Exception:  # not told to itself: that would never end
+                log.exception("error_listener_failed")
+
+    def tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
+        """Tell the caller's side that a stage of a chain has failed."""
+        if _comes_of_an_error(run or current_run()):
+            return  # a route on AgentError that fails itself would tell for ever
+        event = AgentError(
+            message=headline(error, stage), route=str(route), stage=stage, detail=detail(error)
+        )
+        self._router.publish_detached(event, route.source)
+
+
+def _comes_of_an_error(run: Run | None) -> bool:
+    while run is not None:
+        trigger = run.trigger
+        if trigger is not None and isinstance(trigger.event, AgentError):
+            return True
+        run = run.parent
+    return False

@@ -1,0 +1,50 @@
+"""Who is heard: the agents of a call, and the one of them that has the floor."""
+
+from __future__ import annotations
+
+from bargein.routes import Message
+
+
+class Floor:
+    """The floor of one call: the first agent has it, until it is given to another."""
+
+    def __init__(self) -> None:
+        self._agents: list[str] = []
+        self.holder = ""
+        """The bridge of the agent that has it; empty before the first."""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The bridges of all agents, in the order in which they came."""
+        return tuple(self._agents)
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The sources that the caller hears: who has the floor, and the call itself."""
+        return (self.holder, "call") if self.holder else ("call",)
+
+    def add(self, agent: str) -> None:
+        """Take in an agent; the first one has the floor."""
+        self._agents.append(agent)
+        self.holder = self.holder or agent
+
+    def give(self, agent: str) -> str:
+        """Give the floor to an agent, and return who had it; empty if nobody did."""
+        old, self.holder = self.holder, agent
+        return old
+
+    def is_agent(self, source: str) -> bool:
+        """Whether a source is an agent of this call (or the call's own fixed texts)."""
+        return source == "call" or source in self._agents
+
+    def has(self, source: str) -> bool:
+        """Whether the caller hears what a source says: it has the floor, or is the call itself."""
+        return source in ("call", self.holder)
+
+    def has_agent(self, source: str) -> bool:
+        """Whether a source is the agent that has the floor."""
+        return bool(source) and source == self.holder
+
+    def is_audible(self, message: Message) -> bool:
+        """Whether the caller hears what a message says: no other agent has the floor."""
+        return message.source == self.holder or message.source not in self._agents

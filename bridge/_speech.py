@@ -1,0 +1,23 @@
+"""What an app needs from the speech engines."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ._call import Call
+
+
+class Speech(Protocol):
+    """Ears and a voice for calls with audio.
+
+    One without ears has an attribute ``hears`` that is False: then the page asks for no microphone,
+    and says so where it offers to begin.
+    """
+
+    def open(self) -> AbstractAsyncContextManager[object]:
+        """Load and warm what all calls of the process share."""
+
+    def attach(self, call: Call) -> None:
+        """Add the routes that hear and speak in one call."""

@@ -1,0 +1,61 @@
+"""What a call is doing at one moment, for whoever watches."""
+
+from __future__ import annotations
+
+from ..events import PermissionRequested
+from ._call_state import StateKeeper
+from ._feed import Snapshot, ToolView
+from ._permissions import Permissions
+from ._questions import Questions
+from ._work import WorkRoom
+
+
+def snapshot_at(
+    now_s: float,
+    keeper: StateKeeper,
+    work: WorkRoom,
+    permissions: Permissions,
+    questions: Questions,
+) -> Snapshot:
+    """Return what a call is doing.
+
+    Args:
+        now_s: The moment, in seconds of trio's clock.
+        keeper: Has the state, the answers and the verbs of the call.
+        work: The tools that run.
+        permissions: The questions whether a tool may run.
+        questions: What tools ask the caller.
+    """
+    turn = keeper.control.target()
+    return Snapshot(
+        state=keeper.state,
+        number=keeper.number,
+        since_s=keeper.since_s,
+        elapsed_s=now_s - keeper.since_s,
+        turn=turn.number if turn else None,
+        phase=keeper.speaking.phase_of(turn) if turn else "idle",
+        step=turn.step if turn else 0,
+        steps=turn.steps if turn else None,
+        label=turn.label if turn else "",
+        step_list=tuple(step.view(now_s) for step in turn.step_list) if turn else (),
+        text=turn.generated if turn else "",
+        active_s=turn.active_s(now_s) if turn else 0.0,
+        total_s=now_s - turn.started_at_s if turn else 0.0,
+        caps=turn.caps() if turn else {},
+        tools=tuple(
+            ToolView(
+                w.id,
+                w.name,
+                w.policy,
+                0.0 if w.started_at_s is None else now_s - w.started_at_s,
+            )
+            for w in work
+        ),
+        backgrounded=len(work.jobs),
+        permissions=tuple(
+            PermissionRequested(id=q.id, name=q.name, arguments=dict(q.arguments), by=q.by)
+            for q in permissions.pending
+        ),
+        question=questions.open,
+        listening_error=keeper.listening_error,
+    )

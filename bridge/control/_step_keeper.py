@@ -1,0 +1,52 @@
+"""Writes down the tools that the turns of a call use, as steps of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from bargein.routes import Message, Run
+
+from .._verbs import ToolOutcome
+from ..events import ToolCall, ToolResult
+from ._steps import Step, StepState
+
+if TYPE_CHECKING:
+    from .._context import CallContext
+    from ..answers._answer import Turn
+
+_STATES: dict[ToolOutcome, StepState] = {
+    "completed": "done",
+    "completed_after_interrupt": "done",
+    "not_started": "stopped",
+    "cancelled_before_effect": "stopped",
+    "effect_unknown": "stopped",
+    "withdrawn": "stopped",
+    "timed_out": "failed",
+    "denied": "refused",
+    "backgrounded": "background",
+}
+
+
+class StepKeeper:
+    """Writes down the tools that a call's turns use; nodes tell of their questions to a model."""
+
+    def __init__(self, context: CallContext, turn_of: Callable[[Run | None], Turn | None]) -> None:
+        self._context = context
+        self._turn_of = turn_of
+        self._tools: dict[str, Step] = {}
+        context.router.observe(ToolCall, self._called)
+        context.router.observe(ToolResult, self._returned)
+
+    def _called(self, message: Message) -> None:
+        event = message.event
+        turn = self._turn_of(message.run)
+        if turn is not None and event.id:
+            self._tools[event.id] = turn.step_list.call_tool(event.name, event.id)
+
+    def _returned(self, message: Message) -> None:
+        event = message.event
+        step = self._tools.pop(event.id, None)
+        if step is not None:
+            step.end("failed" if event.error else _STATES[event.outcome])
+            self._context.touch_state()

@@ -1,0 +1,50 @@
+"""Writes into the history of a call what it hears: words of the user, tools, and jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bargein.routes import Message, Run
+
+from ..events import JobFinished, ToolCall, ToolResult, UserTranscriptionReceived
+
+if TYPE_CHECKING:
+    from .._context import CallContext
+    from ..answers._speaking import Speaking
+
+
+class HistoryListener:
+    """Follows one call; what its agents say is written by whoever knows how far it was heard."""
+
+    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+        """Follow a call.
+
+        Args:
+            context: The call's.
+            speaking: Knows which turn a tool belongs to.
+        """
+        self._history = context.history
+        self._work = context.work
+        self._speaking = speaking
+        context.router.observe(UserTranscriptionReceived, self._remember_user)
+        context.router.observe([ToolCall, ToolResult], self._remember_tool)
+        context.router.observe(JobFinished, self._remember_job)
+
+    def _remember_user(self, message: Message) -> None:
+        if message.event.final:
+            self._history.add_user(message.event.content, message.id)
+
+    def _remember_tool(self, message: Message) -> None:
+        history = self._speaking.history  # the text said so far is written first
+        if isinstance(message.event, ToolCall):
+            turn = self._speaking.turn_of(message.run or self._run_of_tool(message.event.id))
+            turn = turn or self._speaking.turn_cut_by_itself(message)
+            history.add_tool_call(message.event, message.id, turn=turn.number if turn else 0)
+        else:
+            history.add_tool_result(message.event, message.id)
+
+    def _run_of_tool(self, call_id: str) -> Run | None:
+        return next((work.run for work in self._work if work.id == call_id), None)
+
+    def _remember_job(self, message: Message) -> None:
+        self._history.add_job(message.event, message.id)
