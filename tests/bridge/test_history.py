@@ -14,9 +14,10 @@ from bargein import (
     ToolRecord,
     UserEntry,
 )
-from bargein.bridge.history._history import directive_of
 from bargein.control import Verb
 from bargein.events import JobFinished, ToolCall, ToolResult
+
+DIRECTIVES: Any = {"cancel": "ask", "emergency_stop": "ask", "redirect": "continue"}
 
 
 def record(turn: int, heard: str, verb: Verb = "barge_in", **more: Any) -> InterruptionRecord:
@@ -29,7 +30,7 @@ def record(turn: int, heard: str, verb: Verb = "barge_in", **more: Any) -> Inter
         generated="one two",
         heard=heard,
         basis="words",
-        directive=directive_of(verb),
+        directive=DIRECTIVES.get(verb, ""),
         **fields,
     )
 
