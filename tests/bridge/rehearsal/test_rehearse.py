@@ -252,7 +252,7 @@ async def test_a_missing_extra_is_told_before_the_call(
     """Without Pillow no picture can be drawn; that is said before anybody is called."""
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     told = io.StringIO()
-    with pytest.raises(RehearsalExtraError, match=r"bargein\[demo\]"):
+    with pytest.raises(RehearsalExtraError, match=r"picture.*needs 'PIL.Image'.*bargein\[demo\]"):
         await rehearse(make_app(()), SCRIPT, voice=speak, out=tmp_path / "x", terminal=told)
     assert told.getvalue() == ""
 

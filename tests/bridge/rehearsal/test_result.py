@@ -1,13 +1,14 @@
 """Tests of what a rehearsal found."""
 
-from bargein.bridge.rehearsal._recording import record
-from bargein.rehearsal import Check, Rehearsal
+from array import array
+
+from bargein.rehearsal import Check, Recording, Rehearsal
 
 
 def test_a_rehearsal_is_well_when_every_check_holds() -> None:
     """One check that fails is enough; added checks come behind those that are there."""
     made = Rehearsal(
-        recording=record(start_s=0, end_s=1, spoke=b"", spoke_at_s=0, heard=[]),
+        recording=Recording(0, 1, array("h"), array("h"), ()),
         said=(),
         cuts=(),
         answers=(),

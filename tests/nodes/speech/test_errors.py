@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from bargein.nodes.speech._errors import need
-from bargein.speech import SpeechError, SpeechExtraError
+from bargein.speech import Resampler, SpeechError, SpeechExtraError
 
 
-def test_a_missing_package_names_its_extra() -> None:
-    """need raises an ImportError that says which extra to install."""
+def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever needs it raises an ImportError that says which extra to install."""
+    monkeypatch.setitem(sys.modules, "soxr", None)
     with pytest.raises(ImportError, match=r'pip install "bargein\[local\]"') as caught:
-        need("SmartTurn", "no_such_package", "local")
+        Resampler(16_000, 24_000)
     assert isinstance(caught.value, SpeechExtraError)
     assert isinstance(caught.value, SpeechError)
     assert caught.value.extra == "local"
-
-
-def test_a_package_that_is_there_is_returned() -> None:
-    """need returns the module."""
-    assert need("x", "json", "local").loads("1") == 1

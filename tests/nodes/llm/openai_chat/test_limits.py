@@ -140,6 +140,50 @@ async def test_retry_after_is_honoured(autojump_clock) -> None:
     assert script.at_s == [0, 2, 7]
 
 
+async def test_waits_are_never_below_half(autojump_clock) -> None:
+    """Chance takes at most half of each wait away, so that a server is never asked at once."""
+    script = Script(*[refused(429)] * 4)
+    model = timed_chat(script, attempts=4, first_wait_s=1.0, max_wait_s=3.0, random=lambda: 0.0)
+    with pytest.raises(ChatModelError, match="429"):
+        await anext(model.stream(ASK))
+    assert script.at_s == [0, 0.5, 1.5, 3]
+
+
+async def test_many_attempts_wait_the_longest_time(autojump_clock) -> None:
+    """However many attempts are allowed, the doubling overflows nothing."""
+    script = Script(*[refused(429)] * 1100)
+    model = timed_chat(script, attempts=1100, first_wait_s=1.0, max_wait_s=1.0)
+    with pytest.raises(ChatModelError, match="429"):
+        await anext(model.stream(ASK))
+    assert script.at_s[-1] == 1099
+
+
+NOW = "Sat, 21 Nov 2026 10:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({}, 1),
+        ({"retry_after": ""}, 1),
+        ({"retry_after": " 1.5 "}, 1.5),
+        ({"retry_after": "0"}, 1),
+        ({"retry_after": "8"}, 8),
+        ({"retry_after": "-3"}, 1),
+        ({"retry_after": "soon"}, 1),
+        ({"retry_after": "soon", "date": NOW}, 1),
+        ({"retry_after": NOW}, 1),
+        ({"retry_after": "Sat, 21 Nov 2026 09:00:00 GMT", "date": NOW}, 1),
+    ],
+)
+async def test_a_wish_that_cannot_be_read_is_none(autojump_clock, headers, wait_s) -> None:
+    """Where a server asks for nothing, or for nothing that can be read, the own wait counts."""
+    script = Script(refused(429, **headers), streamed(token("a"), DONE))
+    model = timed_chat(script, first_wait_s=1.0, max_wait_s=8.0)
+    assert text_of([piece async for piece in model.stream(ASK)]) == "a"
+    assert script.at_s == [0, wait_s]
+
+
 async def test_retry_after_that_is_too_long(autojump_clock) -> None:
     """A server that wants more patience than allowed is not asked again; the error has the time."""
     script = Script(refused(429, retry_after="60"))
