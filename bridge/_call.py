@@ -19,6 +19,7 @@ from bargein.routes import (
     Run,
     open_router,
 )
+from bargein.routes.containment import CONTAINED
 
 from ._bridge import Bridge
 from ._call_actions import CallActions
@@ -532,7 +533,8 @@ async def open_bare_call(
         call = Call(router, transport, call_id, caller, history, conversation, request)
         attached = getattr(transport, "attached", None)
         if callable(attached):
-            attached(call)
+            with CONTAINED:
+                attached(call)
         with structlog.contextvars.bound_contextvars(call_id=call_id):
             try:
                 yield call

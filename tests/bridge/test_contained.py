@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import App, Call, CallRequest, Message
+from bargein import App, Bridge, Call, CallRequest, Message
 from bargein.client import CallOverError, CallRefusedError, open_caller
 from bargein.events import (
     AgentResponse,
@@ -175,6 +175,16 @@ def in_alarm(call: Call, fail: Raise) -> None:
     call.router.call_at("tea", trio.current_time() + 0.5, fail)
 
 
+def in_attached(call: Call, fail: Raise) -> None:
+    """A node that is told of its place in the call, which it gets in mid-call."""
+
+    class Node:
+        def attached(self, bridge: Bridge) -> None:
+            fail()
+
+    call.bridge(name="host").on(DTMFInput).map(lambda m: call.bridge(Node(), name="bad") and None)
+
+
 def _tool(call: Call, fail: Raise, body: Any) -> None:
     runner = ToolRunner(call, [tool(body)], source="bad")
     request = ToolCall(name=body.__name__, id="1")
@@ -206,7 +216,7 @@ def in_threaded_tool(call: Call, fail: Raise) -> None:
 PLACES = [
     in_where, in_sync_stage, in_filter, in_async_stage, in_second_stage, in_generator, in_nursery,
     in_clean_up, in_condition, in_handler, in_async_handler, in_sink, in_async_sink, in_observer,
-    in_alarm, in_async_tool,
+    in_alarm, in_async_tool, in_attached,
 ]  # fmt: skip
 
 
@@ -387,6 +397,28 @@ async def test_a_transport_and_its_line(
     assert bad in line.called
     failed = [type(outcome).__name__ == "CallActionFailed" for outcome in outcomes]
     assert failed == [bad == "transfer", bad == "send_dtmf"]
+
+
+@pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
+async def test_a_transport_that_is_told_of_its_call(
+    autojump_clock: None, kind: type[BaseException]
+) -> None:
+    """One that exits opens no call, which is an error like any; the app's next call is answered."""
+
+    class Attached(Line):
+        def attached(self, call: Call) -> None:
+            self._do("attached")
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="good").on(DTMFInput).map(lambda m: AgentResponse(content="Yes?"))
+
+    app = App(answer)
+    with pytest.raises(Exception) as caught:
+        async with app.open_call(Attached("attached", _raises(kind))):
+            pytest.fail("the call is open")
+    assert _is_told(caught.value, kind)
+    async with app.open_call(Attached("", _raises(kind))) as call:
+        assert not call.ended.is_set()
 
 
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
