@@ -6,13 +6,14 @@ Rules:
 2. Each request is a task of its own beside it.  A tool that is cut cancels its request, and the SDK
    then tells the server (``notifications/cancelled``); that is waited for a second at most.
 3. A server that is gone fails the requests that are under way.  The next one connects anew.
+4. A server that answers nothing after a cut is gone: it is ended, as a deaf worker is.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,9 @@ _log = structlog.get_logger()
 
 _CANCEL_S = 1.0
 """How long telling a server that a call is cancelled may hold up whoever was cut."""
+_DEAF_S = 5.0
+"""How long a server may leave a question unanswered after a cut.  One that works on a single thread
+answers when the call that was cut is over, so this is its time to obey."""
 _CLOSE_S = 6.0
 """The end of a server process takes 5 s at most; the rest is for what comes before it."""
 CONNECTION_CLOSED = -32000
@@ -59,6 +63,8 @@ class Link:
         self.unwanted = trio.Event()
         """Set once it shall end, or has ended by itself."""
         self.closed = trio.Event()
+        self.is_asked = False
+        """Whether a server that was cut is asked for a sign of life."""
 
     def lost(self, problem: str, detail: str = "") -> None:
         """Note that the server is gone, and end what is left of the connection."""
@@ -213,6 +219,24 @@ class McpSession:
         finally:
             self._requests.discard(request)
             request.done.set()
+        if request.scope.cancelled_caught and link is not None and not self._closing:
+            await self._ask(link)
+
+    async def _ask(self, link: Link) -> None:
+        """Take a server for lost that does not answer; an error is an answer, too.
+
+        The newest protocol has no ping.
+        """
+        if link.is_asked or link.client is None:
+            return
+        link.is_asked = True
+        try:
+            with trio.move_on_after(_DEAF_S) as asking, suppress(Exception):
+                await link.client.list_tools()
+        finally:
+            link.is_asked = False
+        if asking.cancelled_caught:
+            link.lost(f"was cut, and did not answer within {_DEAF_S:g} s")
 
     async def _connected(self) -> tuple[Link, Client]:
         """Return the connection; makes one if there is none."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 NAMES = ["echo", "a.b", "a/b", "x" * 70, "die", "orphan", "stuck", "refuse", "fail", "count", "odd"]
+NAMES += ["stop", "kill", "spin", "garbage", "pid", "nap"]
 
 
 def tool(name: str) -> dict[str, object]:
@@ -39,6 +41,17 @@ def called(name: str, arguments: dict[str, str]) -> dict[str, object]:
         os._exit(4)
     if name == "stuck":
         time.sleep(30)
+    if name in ("stop", "kill"):
+        os.kill(os.getpid(), signal.SIGSTOP if name == "stop" else signal.SIGKILL)
+    while name == "spin":
+        pass
+    if name == "garbage":
+        os.write(1, b"this is no message at all")
+        time.sleep(60)
+    if name == "nap":
+        time.sleep(1)
+    if name == "pid":
+        return {"content": [{"type": "text", "text": str(os.getpid())}]}
     if name == "fail":
         return {"content": [{"type": "text", "text": "no such table"}], "isError": True}
     print("this is no message")

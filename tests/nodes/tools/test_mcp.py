@@ -5,15 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from bargein import Call
-from bargein.events import ToolCall
-from bargein.nodes.tools import ToolRunner, _mcp_stdio
+from bargein import Call, Message
+from bargein.events import ToolCall, ToolOutput, ToolProgress
+from bargein.nodes.tools import ToolRunner, _mcp_session, _mcp_stdio
+from bargein.routes import CodeExitError
 from bargein.testing import open_call
 from bargein.tools import (
     BadArgumentsError,
@@ -223,6 +225,71 @@ async def test_a_server_that_reads_no_more(monkeypatch: pytest.MonkeyPatch) -> N
         assert 0.5 < trio.current_time() - cut.deadline < 3.0
         began_s = trio.current_time()
     assert trio.current_time() - began_s < 5.0
+
+
+@pytest.mark.parametrize("how", ["stop", "kill", "spin", "garbage"])
+async def test_a_server_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Once its call was cut, whoever waits is told within 2 s, and the next is served by another.
+
+    Until the cut nobody can tell it from one that works for long.
+    """
+    monkeypatch.setattr(_mcp_session, "_DEAF_S", 0.5)
+    async with McpServer(MINI_SERVER).open() as opened, trio.open_nursery() as nursery:
+        tools = named(opened)
+        first = await call(tools["pid"], text="")
+        cut = trio.CancelScope()
+
+        async def get_stuck() -> None:
+            with cut, suppress(McpToolError):  # of one that dies
+                await call(tools[how], text="")
+
+        nursery.start_soon(get_stuck)
+        await trio.sleep(0.3)
+        cut.cancel()
+        began_s = trio.current_time()
+        with suppress(McpToolError):  # of one that is lost meanwhile
+            await call(tools["echo"], text="second")
+        assert trio.current_time() - began_s < 2
+        assert await call(tools["pid"], text="") != first
+    assert not is_alive(int(first))
+
+
+async def test_a_server_that_obeys_late_is_kept() -> None:
+    """A server that works on one thread may answer when the call that was cut is over."""
+    async with McpServer(MINI_SERVER).open() as opened:
+        tools = named(opened)
+        first = await call(tools["pid"], text="")
+        with trio.move_on_after(0.1):
+            await call(tools["nap"], text="")
+        assert await call(tools["pid"], text="") == first
+
+
+async def test_who_hears_of_a_tool_and_exits() -> None:
+    """A function that takes what a server tells while it works exits; the tool goes on."""
+
+    def exits(message: Message) -> None:
+        heard.append(type(message.event))
+        raise SystemExit(2)
+
+    heard: list[type[object]] = []
+    async with (
+        McpServer(SDK_SERVER).open() as opened,
+        open_call(nothing, expect_errors=True) as caller,
+    ):
+        for kind in (ToolProgress, ToolOutput):
+            caller.call.router.add_sink(exits, kind)
+        runner = ToolRunner(caller.call, opened, source="agent")
+        for number in ("1", "2"):
+            running = runner.start(
+                ToolCall(id=number, name="count", arguments={"steps": 1}), run=None
+            )
+            with trio.fail_after(LIMIT_S):
+                await running.done.wait()
+            assert running.final is not None
+            assert (running.final.content, running.final.error) == ("counted", False)
+        assert not caller.call.ended.is_set()
+    assert {ToolProgress, ToolOutput} <= set(heard)
+    assert {type(error) for error in caller.errors} == {CodeExitError}
 
 
 async def test_an_endless_message(monkeypatch: pytest.MonkeyPatch) -> None:
