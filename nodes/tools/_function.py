@@ -67,7 +67,9 @@ class FunctionTool(Tool, Generic[P, R]):
         if inspect.iscoroutinefunction(self.function):
             return as_text(await call(**arguments))
         if self.where == "worker":
-            return await run_in_worker(context, self.function, arguments)
+            return await run_in_worker(
+                context, self.function, arguments, has_effects=not self.read_only
+            )
         return await run_in_thread(context, call, arguments)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

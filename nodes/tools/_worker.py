@@ -30,7 +30,11 @@ _workers: WeakKeyDictionary[Call, CallWorker] = WeakKeyDictionary()
 
 
 async def run_in_worker(
-    context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
+    context: ToolContext,
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    *,
+    has_effects: bool = True,
 ) -> str:
     """Call a plain function in the worker process of its call.
 
@@ -40,14 +44,22 @@ async def run_in_worker(
         context: The tool that runs.
         function: A plain function that a process can import by its name.
         arguments: Its arguments.
+        has_effects: Whether nobody knows what it has done if its process dies.
 
     Returns:
         What the function returned, as text; the news that the process is a new one stands behind.
     """
+    from ._processes import WorkerDiedError
+
     worker = _workers.get(context.call)
     if worker is None:
         worker = _workers[context.call] = CallWorker(context.call)
-    return await worker.call(context, function, arguments)
+    try:
+        return await worker.call(context, function, arguments)
+    except WorkerDiedError as error:
+        if has_effects:
+            context.conclude(str(error), "effect_unknown", error=True)
+        raise
 
 
 class CallWorker:

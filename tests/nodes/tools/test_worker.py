@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from bargein.events import ToolOutput
+from bargein.nodes.tools._worker import UNWIND_S
 
 pytestmark = pytest.mark.proof
 
@@ -78,6 +79,33 @@ async def test_an_error_in_the_worker_is_the_result(open_bench, functions):
             result = await bench.start("fail").result()
             assert result.error
             assert "ZeroDivisionError: in the worker" in result.content
+
+
+@pytest.mark.parametrize("how", ["stop", "die", "spin", "garbage"])
+async def test_a_process_that_is_stuck_holds_up_nobody(open_bench, functions, how):
+    """Who waits is told at the limit of the tool, another call goes on, and then the same one.
+
+    A process that hears nothing has the time of its ladder until it is killed.
+    """
+    with trio.fail_after(LIMIT_S):
+        async with (
+            open_bench(functions.trouble, functions.hello, expect_errors=True) as first,
+            open_bench(functions.hello) as second,
+        ):
+            assert (await first.start("hello").result()).content == "hello"
+            assert (await second.start("hello").result()).content == "hello"
+            began_s = trio.current_time()
+            stuck = first.start("trouble", how=how)
+            behind = first.start("hello")
+            assert (await second.start("hello").result()).content == "hello"
+            assert trio.current_time() - began_s < 2
+            result = await stuck.result()
+            cut = how in ("stop", "spin")
+            assert result.error
+            assert result.outcome == ("timed_out" if cut else "effect_unknown")
+            assert trio.current_time() - began_s < 0.5 + UNWIND_S
+            assert (await behind.result()).content.startswith("hello")
+            assert trio.current_time() - began_s < 0.5 + UNWIND_S + 2
 
 
 async def test_the_end_of_the_call_ends_the_process(open_bench, functions):

@@ -1,6 +1,9 @@
 """Functions that a worker process imports."""
 
+import os
+import signal
 import time
+from contextlib import suppress
 
 from bargein.tools import tool
 
@@ -26,3 +29,25 @@ def nap(seconds: float) -> str:
 def fail() -> None:
     """Fail."""
     raise ZeroDivisionError("in the worker")
+
+
+@tool(where="worker", timeout_s=0.5)
+def trouble(how: str) -> str:
+    """Make trouble in the process itself."""
+    if how == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif how == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif how == "garbage":
+        for number in range(3, 20):
+            with suppress(OSError):
+                os.write(number, b"this is no frame at all")
+        time.sleep(60)
+    while True:  # "spin"
+        pass
+
+
+@tool(where="worker")
+def hello() -> str:
+    """Greet."""
+    return "hello"
