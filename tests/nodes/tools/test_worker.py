@@ -8,10 +8,11 @@ import pytest
 import trio
 
 from bargein.events import ToolOutput
-from bargein.nodes.tools._worker import UNWIND_S
 
 pytestmark = pytest.mark.proof
 
+UNWIND_S = 6.0
+"""What is deaf is killed before that: 2 s after SIGINT, 1 s after SIGTERM, and some looks."""
 LIMIT_S = 60.0
 """A machine under load may take long to start a Python."""
 
