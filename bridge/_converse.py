@@ -15,6 +15,7 @@ class Generates(Protocol):
 
     def generate(self, message: Any) -> AsyncIterator[Any]:
         """Yield an answer."""
+        ...
 
 
 def check_generates(node: object) -> None:

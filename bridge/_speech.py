@@ -18,6 +18,7 @@ class Speech(Protocol):
 
     def open(self) -> AbstractAsyncContextManager[object]:
         """Load and warm what all calls of the process share."""
+        ...
 
     def attach(self, call: Call) -> None:
         """Add the routes that hear and speak in one call."""

@@ -28,15 +28,17 @@ class Transport(Protocol):
     @property
     def audio(self) -> bool:
         """Whether the caller hears audio; otherwise only text travels."""
+        ...
 
     @property
     def sample_rate_hz(self) -> int:
         """The rate of the audio it plays, in Hz."""
+        ...
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, /) -> None:
         """Tell the caller's side of an event; it picks those that it has words for."""
 
-    def play(self, utterance: int, pcm: bytes) -> None:
+    def play(self, utterance: int, pcm: bytes, /) -> None:
         """Play audio after all audio that was given before.
 
         Args:
@@ -47,7 +49,7 @@ class Transport(Protocol):
                 second more than was played.
         """
 
-    def clear(self, utterance: int, reason: str) -> None:
+    def clear(self, utterance: int, reason: str, /) -> None:
         """Drop all audio of this utterance and of those before it, now and for ever.
 
         Args:

@@ -107,6 +107,7 @@ class Planner:
         results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
         calls = [call for message in messages for call in message.get("tool_calls", ())]
         last = {call["function"]["name"]: call for call in calls}
+        result = ""
         for name in STEPS:
             result = results[last[name]["id"]] if name in last else ""
             if not result.startswith("done"):
@@ -188,7 +189,7 @@ async def main(step_s: float, read: Callable[[], bytes]) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--step-s", type=float, default=2.0, help="seconds that a step takes")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
     # Not by sys.stdin: a thread that waits in it holds a lock that the exit needs.

@@ -14,10 +14,11 @@ def name_of(fn: object) -> str:
     """Return what a function is called in a chain: ``Barista.generate``, ``<lambda>``."""
     while isinstance(fn, functools.partial):
         fn = fn.func
+    own: str | None = getattr(fn, "__name__", None)
     owner = getattr(fn, "__self__", None)
-    if owner is not None and not inspect.ismodule(owner) and hasattr(fn, "__name__"):
+    if owner is not None and not inspect.ismodule(owner) and own is not None:
         cls = owner if isinstance(owner, type) else type(owner)
-        return f"{cls.__name__}.{fn.__name__}"
+        return f"{cls.__name__}.{own}"
     name = getattr(fn, "__qualname__", None)
     if name is None:
         return f"{type(fn).__name__}(...)"
@@ -35,8 +36,10 @@ def is_generator_function(fn: object) -> bool:
 
 
 def _faces(fn: object) -> Iterator[object]:
-    while isinstance(fn, functools.partial) or hasattr(fn, "fitted_from"):
-        fn = fn.func if isinstance(fn, functools.partial) else fn.fitted_from
+    inner: object = fn
+    while inner is not None:
+        fn = inner
+        inner = fn.func if isinstance(fn, functools.partial) else getattr(fn, "fitted_from", None)
     yield fn
     if not isinstance(fn, type):
         yield getattr(fn, "__call__", None)  # noqa: B004 - the method itself is looked at

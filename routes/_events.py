@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from inspect import get_annotations
+from typing import TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
 
 from ._errors import RouteDefinitionError
+
+E = TypeVar("E")
 
 _by_alias: WeakValueDictionary[str, type] = WeakValueDictionary()
 _registered: WeakSet[type] = WeakSet()
@@ -45,7 +48,7 @@ class Event(BaseModel):
         register(cls)
 
 
-def register(cls: type) -> type:
+def register(cls: type[E]) -> type[E]:
     """Make a class findable by its alias; usable as a decorator.
 
     Subclasses of ``Event`` are registered when they are defined.  Registering the same class again

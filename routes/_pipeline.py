@@ -95,6 +95,7 @@ class Steps:
             StageError: A stage raised.
         """
         stage: Stage | None = None
+        following = first
         try:
             for kind, fn, stage, following in self._steps[first:] if first else self._steps:
                 if kind is Map:

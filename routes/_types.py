@@ -1,26 +1,11 @@
 """The types of a chain: what begins it, what cuts it, and what its functions take and give.
 
-They are for type checkers alone: at run time each alias is a string, and nothing looks at it.
+The aliases are for type checkers alone; nothing of them is there at run time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-    from contextlib import AbstractAsyncContextManager
-    from typing import Any
-
-    import trio
-    from typing_extensions import TypeVar as DefaultTypeVar
-
-    from ._message import Message
-    from ._outcome import Interruption
-
-    T_co = DefaultTypeVar("T_co", covariant=True, default=Any)
-else:
-    T_co = TypeVar("T_co", covariant=True)
+from typing import TYPE_CHECKING, TypeVar
 
 U = TypeVar("U")
 E = TypeVar("E")
@@ -29,26 +14,45 @@ E2 = TypeVar("E2")
 E3 = TypeVar("E3")
 E4 = TypeVar("E4")
 
-Condition: TypeAlias = "Callable[[Message[E]], object]"
-"""A plain function that says yes or no to a message."""
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+    from contextlib import AbstractAsyncContextManager
+    from typing import Any, TypeAlias
 
-AnyEvent: TypeAlias = "str | Condition[Any] | Collection[type[Any] | str | Condition[Any]]"
-"""A declaration that leaves open which events come: an alias, a function, or a mixed list."""
+    import trio
+    from typing_extensions import TypeVar as DefaultTypeVar
 
-Handler: TypeAlias = (
-    "Callable[[], object] | Callable[[Message[E]], object] "
-    "| Callable[[Message[E], Interruption], object]"
-)
-"""What is called once a run was cut, sync or async."""
+    from ._message import Message
+    from ._outcome import Interruption
 
-Later: TypeAlias = "Awaitable[U | None] | Iterator[U | None] | AsyncIterator[U | None]"
-"""What ``.map()`` awaits or takes apart, so that the next stage gets what is inside."""
+    T_co = DefaultTypeVar("T_co", covariant=True, default=Any)
 
-Listed: TypeAlias = "list[U] | tuple[U, ...] | set[U] | frozenset[U]"
-"""What ``.stream()`` takes apart besides, again and again."""
+    Condition: TypeAlias = Callable[[Message[E]], object]
+    """A plain function that says yes or no to a message."""
 
-Streamed: TypeAlias = (
-    "Later[U] | Listed[U] | Awaitable[Listed[U]] "
-    "| AbstractAsyncContextManager[trio.abc.ReceiveChannel[U]]"
-)
-"""What ``.stream()`` and ``.through()`` pass on one by one."""
+    AnyEvent: TypeAlias = str | Condition[Any] | Collection[type[Any] | str | Condition[Any]]
+    """A declaration that leaves open which events come: an alias, a function, a mixed list."""
+
+    Handler: TypeAlias = (
+        Callable[[], object]
+        | Callable[[Message[E]], object]
+        | Callable[[Message[E], Interruption], object]
+    )
+    """What is called once a run was cut, sync or async."""
+
+    # Not `U | None` in the last two: of that, mypy makes their common base class of a union.
+    Later: TypeAlias = Awaitable[U | None] | Iterator[U] | AsyncIterator[U]
+    """What ``.map()`` awaits or takes apart, so that the next stage gets what is inside."""
+
+    Listed: TypeAlias = list[U] | tuple[U, ...] | set[U] | frozenset[U]
+    """What ``.stream()`` takes apart besides, again and again."""
+
+    Streamed: TypeAlias = (
+        Later[U]
+        | Listed[U]
+        | Awaitable[Listed[U]]
+        | AbstractAsyncContextManager[trio.abc.ReceiveChannel[U]]
+    )
+    """What ``.stream()`` and ``.through()`` pass on one by one."""
+else:
+    T_co = TypeVar("T_co", covariant=True)

@@ -47,7 +47,7 @@ def _find_shape(value: object, cls: type) -> Shape:
         return Shape.ITERATOR
     if cls in (list, tuple, range, set, frozenset):
         return Shape.LISTED
-    if issubclass(cls, AbstractAsyncContextManager):
+    if issubclass(cls, AbstractAsyncContextManager):  # pyright: ignore[reportGeneralTypeIssues]  # an ABC, no protocol, at run time
         return Shape.CHANNEL
     return Shape.PLAIN
 

@@ -209,8 +209,10 @@ class Turn:
     @property
     def basis(self) -> HeardBasis:
         """What is known of how far it was heard."""
-        heard = (u.basis for u in reversed(self.utterances) if u.heard_chars)
-        return next(heard, "clock")
+        for utterance in reversed(self.utterances):
+            if utterance.heard_chars:
+                return utterance.basis
+        return "clock"
 
     @property
     def is_heard_whole(self) -> bool:

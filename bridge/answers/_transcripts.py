@@ -30,9 +30,11 @@ class Answers(Protocol):
     @property
     def is_closed(self) -> bool:
         """Whether the call is over: nothing is said any more."""
+        ...
 
     def open_turn(self, run: Run | None, agent: str) -> Turn:
         """Begin a turn of an agent."""
+        ...
 
     def finish(self, turn: Turn, outcome: Outcome) -> None:
         """End the text of a turn; one that has ended keeps its outcome."""

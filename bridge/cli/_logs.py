@@ -37,8 +37,8 @@ def configure_logs(
         texts: Whether the text of exceptions is written in any case: on the developer's machine.
         out: Where to; None means standard error.
     """
-    out = sys.stderr if out is None else out
-    for_people = out.isatty()
+    stream: TextIO = sys.stderr if out is None else out
+    for_people = stream.isatty()
     processors: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -57,7 +57,7 @@ def configure_logs(
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(out),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_ToStructlog()], level=max(number, logging.WARNING), force=True)

@@ -39,6 +39,7 @@ class Voice(Protocol):
 
     def open(self, take: Callable[[Message], None]) -> AbstractAsyncContextManager[Transport]:
         """Open the microphone and the loudspeaker; leaving the block closes them."""
+        ...
 
 
 @dataclass(slots=True)

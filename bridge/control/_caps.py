@@ -184,6 +184,7 @@ class HasRouter(Protocol):
     @property
     def router(self) -> Router:
         """The routes of the call; its nursery owns the call's tasks."""
+        ...
 
 
 class Meter:
@@ -343,8 +344,10 @@ class Meter:
 
     def snapshot(self) -> dict[str, tuple[float, float]]:
         """Return of each cap that is set how much is used, and how much may be."""
-        limits = ((which, self.limit(which)) for which in CAPS)
-        return {which: (self.used(which), limit) for which, limit in limits if limit is not None}
+        limits: dict[Cap, float | None] = {which: self.limit(which) for which in CAPS}
+        return {
+            which: (self.used(which), limit) for which, limit in limits.items() if limit is not None
+        }
 
     @property
     def run(self) -> Run | None:

@@ -53,15 +53,18 @@ class Work(Protocol):
         Returns:
             That it goes on, or ``None`` if its scope was cancelled or it never began.
         """
+        ...
 
     def to_background(self) -> bool:
         """Let it go on as a job of the call's own, the same task; False if it cannot."""
+        ...
 
     def tell_background(self) -> None:
         """Tell it that its turn goes on in the background, and it with that."""
 
     def consequence(self, verb: Verb) -> str:
         """Say in a few words what ``interrupt(verb)`` would do now."""
+        ...
 
 
 class BackgroundJob(Protocol):
@@ -75,19 +78,23 @@ class BackgroundJob(Protocol):
     @property
     def status(self) -> Literal["running", "finished", "cancelled"]:
         """``running`` until it has its result; ``cancelled`` if ``cancel()`` has ended it."""
+        ...
 
     @property
     def result(self) -> ToolResult | None:
         """What came of it; ``None`` while it runs."""
+        ...
 
     def describe(self) -> str:
         """Say in one line what ``cancel()`` would do now."""
+        ...
 
     def cancel(self) -> None:
         """Stop it, but for what its policy keeps from being cut; never waits."""
 
     async def wait(self) -> ToolResult:
         """Wait for its result.  Cancelling this is safe and does not stop the job."""
+        ...
 
 
 class WorkRoom:

@@ -29,15 +29,21 @@ class Conversation(Protocol):
     @property
     def id(self) -> str:
         """Names it in its store."""
+        ...
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """What it held when it was opened, repaired; times are in seconds of trio's clock, and may
         be below zero."""
+        ...
 
-    on_trouble: Callable[[str], None] | None
-    """Told in words, for a person, that entries cannot be saved; once for each time this begins,
-    and at once if it has begun before this was set."""
+    @property
+    def on_trouble(self) -> Callable[[str], None] | None:
+        """Told in words, for a person, that entries cannot be saved; once for each time this
+        begins, and at once if it has begun before this was set."""
+
+    @on_trouble.setter
+    def on_trouble(self, told: Callable[[str], None] | None, /) -> None: ...
 
     def write(self, index: int, entry: Entry) -> None:
         """Save an entry before returning; never waits for long and never raises.
@@ -63,9 +69,11 @@ class Conversations(Protocol):
             ConversationBusyError: It is open already.
             ConversationError: It cannot be read by this version.
         """
+        ...
 
     async def list(self) -> Sequence[ConversationInfo]:
         """Return all conversations, the one that changed last first."""
+        ...
 
     async def delete(self, id: str) -> None:
         """Forget a conversation for ever; one that does not exist is no error.

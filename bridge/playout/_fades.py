@@ -25,14 +25,17 @@ class Stretch(Protocol):
     @property
     def at_s(self) -> float:
         """When its first sample did, in seconds."""
+        ...
 
     @property
     def utterance(self) -> int:
         """The utterance it belongs to."""
+        ...
 
     @property
     def pcm(self) -> bytes | bytearray:
         """PCM16 little-endian mono."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

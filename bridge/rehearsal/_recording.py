@@ -23,10 +23,12 @@ class Mixed(Protocol):
     @property
     def at_s(self) -> float:
         """When its first sample sounded, in seconds of trio's clock."""
+        ...
 
     @property
     def samples(self) -> array[int]:
         """Samples, 24 kHz."""
+        ...
 
 
 class Played(Protocol):
@@ -35,14 +37,17 @@ class Played(Protocol):
     @property
     def at_s(self) -> float:
         """When its first sample sounded, in seconds of trio's clock."""
+        ...
 
     @property
     def pcm(self) -> bytes | bytearray:
         """PCM16 little-endian mono 24 kHz."""
+        ...
 
     @property
     def utterance(self) -> int:
         """The utterance it belongs to."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

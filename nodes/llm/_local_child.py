@@ -25,7 +25,7 @@ def load(settings: dict[str, Any]) -> Model:
     """Load the model; the settings are those of `LocalChat`, and the ``folder`` of the socket."""
     import xllamacpp
 
-    params = xllamacpp.CommonParams()
+    params = xllamacpp.CommonParams()  # pyright: ignore[reportAttributeAccessIssue]  # in C++
     params.model.path = settings["path"]
     params.hostnames = [f"{settings['folder']}/{os.getpid()}.sock"]
     params.api_keys = [secrets.token_hex(32)]
@@ -41,7 +41,7 @@ def load(settings: dict[str, Any]) -> Model:
     params.cpuparams.n_threads = settings["threads"]
     params.cpuparams_batch.n_threads = settings["batch_threads"]
     params.verbosity = -1
-    return Model(xllamacpp.Server(params))
+    return Model(xllamacpp.Server(params))  # pyright: ignore[reportAttributeAccessIssue]  # in C++
 
 
 class Model:

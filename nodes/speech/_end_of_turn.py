@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import trio
 
@@ -75,7 +75,8 @@ class SmartTurn:
 
         def run() -> float:
             features = turn_features(samples_of(pcm))
-            return float(session.run(None, {"input_features": features})[0].item())
+            outputs: Any = session.run(None, {"input_features": features})
+            return float(outputs[0].item())
 
         return await self._queue.run(run)
 

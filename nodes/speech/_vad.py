@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bargein.nodes.weights import path_of
 
@@ -80,6 +80,7 @@ class SileroVAD:
             raise ValueError(f"frame has {len(frame)} bytes, it must have {2 * _FRAME}")
         samples = self._np.concatenate([self._context, samples_of(frame)[None]], 1)
         inputs = {"input": samples, "state": self._state, "sr": self._rate}
-        output, self._state = self._session.run(None, inputs)
+        outputs: Any = self._session.run(None, inputs)
+        output, self._state = outputs
         self._context = samples[:, -_CONTEXT:]
         return float(output[0, 0])

@@ -92,7 +92,7 @@ class ArgumentCheck:
         self._validator: Any = None
         kind = validator_for(schema)
         try:
-            kind.check_schema(schema)
+            kind.check_schema(dict(schema))
         except SchemaError as error:
             self._log.warning("mcp_schema_is_invalid", problem=error.message)
         else:

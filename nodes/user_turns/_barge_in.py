@@ -137,7 +137,8 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words_a_second = _words_a_second(sound)
     nobody_said_it = scrap or words_a_second > UNHEARD_OF_WORDS_S
     surely = settings.hint_above if nobody_said_it else max(SURE, settings.hint_above)
-    kind = next((k for k in _MISHEARD if sound.seems(k, surely)), None)
+    kinds: list[Misheard] = [k for k in _MISHEARD if sound.seems(k, surely)]
+    kind = kinds[0] if kinds else None
     too_fast = words_a_second > FASTEST_WORDS_S and settings.misheard_words > 0
     few = words <= settings.misheard_words or too_fast
     if not words or sound.hint is None or kind is None or not (few and short):
@@ -367,7 +368,9 @@ SCRAP_S = 0.4
 """A single word of a sound that is shorter needs only `hint_above`: of a quick "uh-huh" recognisers
 make any short word, and of what callers say to interrupt few words are so short."""
 
-_MISHEARD: tuple[Literal["acknowledgement", "echo"], ...] = ("acknowledgement", "echo")
+Misheard = Literal["acknowledgement", "echo"]
+
+_MISHEARD: tuple[Misheard, ...] = ("acknowledgement", "echo")
 
 _RULES: tuple[Rule, ...] = (
     _echo,

@@ -30,18 +30,18 @@ def command(
     """
     options = _parser().parse_args(list(argv))
     store = store or ModelStore()
-    out = out or sys.stdout
+    stream: TextIO = out or sys.stdout
     try:
         if options.fetch is not None:
             # The list in JSON stays the only thing on `out`.
-            printer = ProgressPrinter(sys.stderr if options.json else out)
+            printer = ProgressPrinter(sys.stderr if options.json else stream)
             store.fetch(options.fetch or None, printer, check=True)
         if options.verify is not None:
-            return _verify(store, options.verify, out)
+            return _verify(store, options.verify, stream)
     except WeightsError as error:
         sys.stderr.write(f"\nerror: {error}\n")
         return 1
-    out.write(_as_json(store) if options.json else _as_text(store))
+    stream.write(_as_json(store) if options.json else _as_text(store))
     return 0
 
 

@@ -171,7 +171,9 @@ class _Recorder:
     ) -> None:
         self.streams = streams
         self._output = output
-        self._excerpts = {stream: Excerpt(limits.head, limits.tail) for stream in streams}
+        self._excerpts: dict[Stream, Excerpt] = {
+            stream: Excerpt(limits.head, limits.tail) for stream in streams
+        }
         self._live = dict.fromkeys(streams, limits.live)
 
     def take(self, stream: Stream, text: str) -> None:
@@ -187,7 +189,9 @@ class _Recorder:
 
     def result(self, code: int, ran_s: float, stopped: StopReport) -> CommandResult:
         """Sum up."""
-        output = {stream: str(excerpt) for stream, excerpt in self._excerpts.items()}
+        output: dict[Stream, str] = {
+            stream: str(excerpt) for stream, excerpt in self._excerpts.items()
+        }
         left_out = sum(excerpt.left_out for excerpt in self._excerpts.values())
         return CommandResult(code, output, left_out, ran_s, stopped)
 
