@@ -58,6 +58,7 @@ lint: $(VENV)/dev-installed
 	git grep -lwE 'async|await|trio' -- '*.py' ':!tests' \
 	    | xargs -P 2 -n 16 $(BIN)/python -m flake8_async --enable=$(ASYNC_RULES)
 	$(BIN)/mypy
+	$(BIN)/python -m tests.typing
 	$(BIN)/python -m pytest -q tests/test_import_direction.py
 
 # What takes hours: rehearsals again and again, properties with other examples, all tests again, the
