@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
+import trio
+
 from bargein.routes import ChainStart, Message, Route
 
 if TYPE_CHECKING:
@@ -62,6 +64,75 @@ class Bridge(ChainStart):
             event: An instance of any event class.
         """
         return self.call.publish(event, source=self.name)
+
+    # --- for ears and voices --------------------------------------------------------------------
+
+    def publish_detached(self, event: E) -> Message[E]:
+        """Publish an event as this bridge's that belongs to no run: no cut makes it stale.
+
+        For what an ear hears, and for measurements: these stand, whatever becomes of the run in
+        which they are published.
+
+        Args:
+            event: An instance of any event class.
+        """
+        return self.call.router.publish_detached(event, self.name)
+
+    def publish_for(self, event: E, message: Message) -> Message[E]:
+        """Publish an event as output of the run that a message belongs to; it is cut with that.
+
+        Args:
+            event: An instance of any event class.
+            message: What the event is made of, as the text that a clause is of.
+        """
+        return self.call.router.publish(event, self.name, message.run)
+
+    def report_error(self, error: Exception) -> None:
+        """Show developers an error that an engine has raised and the call survives.
+
+        Args:
+            error: The exception, in the step in which it was caught.
+        """
+        self.call.router.caught(error)
+
+    def is_audible(self, message: Message) -> bool:
+        """Whether the caller hears what a message says: its agent has the floor.
+
+        Args:
+            message: Any message.
+        """
+        return self.call.is_audible(message)
+
+    def utterance_of(self, message: Message) -> int | None:
+        """Return the number of the utterance that the text of an ``AgentResponse`` belongs to.
+
+        Args:
+            message: The message, in the step in which it is published.
+
+        Returns:
+            The number, for ``AgentAudio``; ``None`` for a text that nobody is to hear.
+        """
+        utterance = self.call.speaking.utterance_of(message)
+        return None if utterance is None else utterance.number
+
+    def played_ms(self, utterance: int) -> float | None:
+        """Return how much of an utterance the caller has heard, in milliseconds of its audio.
+
+        Args:
+            utterance: Its number.
+
+        Returns:
+            At least 0; ``None`` once it is over, as it was heard to its end or cut.
+        """
+        found = self.call.speaking.utterance(utterance)
+        return None if found is None else found.position_ms(trio.current_time())
+
+    @property
+    def output_rate_hz(self) -> int:
+        """The rate of ``AgentAudio`` that the caller's player takes, in Hz."""
+        return self.call.output_rate_hz
+
+    # --- its place ------------------------------------------------------------------------------
 
     @property
     def has_floor(self) -> bool:

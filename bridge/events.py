@@ -249,7 +249,7 @@ class AgentAudio:
     last: bool = True
     """Whether the audio of `text` ends with this piece."""
     utterance: int = 0
-    """The utterance it belongs to; a voice has it from ``call.speaking.utterance_of(message)`` of
+    """The utterance it belongs to; a voice has it from ``bridge.utterance_of(message)`` of
     the ``AgentResponse`` it says.  0 for the newest of the turn that published it, and an error
     where no turn did, or none that has said something."""
 

@@ -23,6 +23,7 @@ from ..events import (
 )
 
 if TYPE_CHECKING:
+    from .._bridge import Bridge
     from .._call import Call
 
 SAMPLE_RATE_HZ = 1000
@@ -47,8 +48,8 @@ class SimulatedVoice:
 
     def attach(self, call: Call) -> None:
         """Say what the agents of a call want to say."""
-        mouth = _Mouth(call, self.ms_per_char)
         bridge = call.bridge(name="voice", is_agent=False)
+        mouth = _Mouth(bridge, self.ms_per_char)
         bridge.on(AgentResponse).map(mouth.take).broadcast()
         bridge.on(AgentTextComplete).map(mouth.finish).map(_one_by_one).broadcast()
         bridge.on(AgentSpeechCut).map(mouth.forget)
@@ -57,21 +58,21 @@ class SimulatedVoice:
 class _Mouth:
     """Says whole words: a word whose end is not known yet waits."""
 
-    def __init__(self, call: Call, ms_per_char: float) -> None:
-        self._call = call
+    def __init__(self, bridge: Bridge, ms_per_char: float) -> None:
+        self._bridge = bridge
         self._ms_per_char = ms_per_char
         self._waiting: dict[int, str] = {}
         self._said_ms: dict[int, float] = {}
 
     def take(self, message: Message) -> AgentAudio | None:
-        utterance = self._call.speaking.utterance_of(message)
-        if utterance is None:
+        number = self._bridge.utterance_of(message)
+        if number is None:
             return None
-        text = self._waiting.pop(utterance.number, "") + message.event.content
+        text = self._waiting.pop(number, "") + message.event.content
         known = max((match.end() for match in re.finditer(r"\s+", text)), default=0)
         if known < len(text):
-            self._waiting[utterance.number] = text[known:]
-        return self._say(utterance.number, text[:known]) if known else None
+            self._waiting[number] = text[known:]
+        return self._say(number, text[:known]) if known else None
 
     def finish(self, message: Message) -> list[AgentAudio | AgentAudioComplete]:
         number = message.event.utterance

@@ -60,7 +60,7 @@ class Voiced:
             source,
             f"gave audio for utterance {number}, which is nobody's ({known}): a voice takes the "
             "number from the AgentResponse that it says, as it is published, by "
-            "call.speaking.utterance_of(message).number; AgentTextComplete has it, too; an agent "
+            "bridge.utterance_of(message); AgentTextComplete has it, too; an agent "
             "that gives its own audio gives the text first, and leaves utterance= out",
         )
 

@@ -372,7 +372,7 @@ class Ear:
             with CONTAINED:
                 complete = await self._end_of_turn.probability(pcm)
         except Exception as error:
-            self._bridge.call.router.caught(error)
+            self._bridge.report_error(error)
             log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
             complete = 0.0
         self._tell("listening.end_of_turn_s", trio.current_time() - began_s)
@@ -408,7 +408,7 @@ class Ear:
 
     def _publish(self, event: object) -> None:
         # What the caller does is nobody's output: it must not become stale with a run of ours.
-        self._bridge.call.router.publish_detached(event, self._bridge.name)
+        self._bridge.publish_detached(event)
 
 
 def _words_of(heard: Sequence[Transcript]) -> VoiceWords:

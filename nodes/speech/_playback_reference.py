@@ -59,8 +59,8 @@ class HeardAgent:
         Args:
             bridge: That of the ears.
         """
-        self._call = bridge.call
-        self._rate_hz = bridge.call.output_rate_hz
+        self._bridge = bridge
+        self._rate_hz = bridge.output_rate_hz
         self._audio: dict[int, _Audio] = {}
         self._at_s = 0.0  # where the last stretch ended
         self._known = (0, 0.0)  # the utterance and the place where the player was said to be then
@@ -97,10 +97,10 @@ class HeardAgent:
     def _place(self, now_s: float) -> tuple[int, float] | None:
         """Return the utterance that is heard now, and how much of it was played, in seconds."""
         for number in sorted(self._audio):
-            utterance = self._call.speaking.utterance(number)
-            if utterance is None:
+            played_ms = self._bridge.played_ms(number)
+            if played_ms is None:
                 del self._audio[number]  # it is over
-            elif played_ms := utterance.position_ms(now_s):
+            elif played_ms:
                 return number, played_ms / 1000
             else:
                 return None  # players play in order

@@ -69,9 +69,8 @@ class Mouth:
         self._splitters: dict[int, ClauseSplitter] = {}
         self._user_stopped_s: float | None = None
         self._timed: set[str] = set()
-        call = bridge.call
         bridge.on(UserStoppedSpeaking).map(self._note_stop)
-        bridge.on(AgentResponse, where=call.is_audible).map(self._take)
+        bridge.on(AgentResponse, where=bridge.is_audible).map(self._take)
         bridge.on(AgentTextComplete).map(self._finish)
         bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say).broadcast()
 
@@ -80,21 +79,21 @@ class Mouth:
         self._timed.clear()
 
     def _take(self, message: Message) -> None:
-        utterance = self._bridge.call.speaking.utterance_of(message)
-        if utterance is None:
+        number = self._bridge.utterance_of(message)
+        if number is None:
             return
         self._time("answer.first_text_s")
-        if utterance.number not in self._splitters:
+        if number not in self._splitters:
             self._forget_cut()
-            self._splitters[utterance.number] = ClauseSplitter()
-        splitter = self._splitters[utterance.number]
+            self._splitters[number] = ClauseSplitter()
+        splitter = self._splitters[number]
         for text in splitter.feed(message.event.content):
-            self._ask(Clause(utterance.number, text), message)
+            self._ask(Clause(number, text), message)
 
     def _forget_cut(self) -> None:
         """Drop the rests of utterances that were cut: no end of their text is told."""
-        alive = self._bridge.call.speaking.utterance
-        self._splitters = {n: s for n, s in self._splitters.items() if alive(n) is not None}
+        played = self._bridge.played_ms
+        self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
@@ -106,11 +105,11 @@ class Mouth:
 
     def _ask(self, clause: Clause, message: Message) -> None:
         """Put a clause in line, as output of the run whose text it is."""
-        self._bridge.call.router.publish(clause, self._bridge.name, message.run)
+        self._bridge.publish_for(clause, message)
 
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event
-        if self._bridge.call.speaking.utterance(clause.utterance) is None:
+        if self._bridge.played_ms(clause.utterance) is None:
             return  # cut while the clause waited, as one may be that no run has said
         if clause.last:
             yield AgentAudioComplete(utterance=clause.utterance)
@@ -154,7 +153,7 @@ class Mouth:
     def _audio(
         self, pcm: bytes, text: str, words: Any, utterance: int, *, last: bool
     ) -> AgentAudio:
-        rate_hz = self._bridge.call.output_rate_hz
+        rate_hz = self._bridge.output_rate_hz
         sound = resample(pcm, self._voice.sample_rate_hz, rate_hz) if pcm else b""
         return AgentAudio(sound, rate_hz, text, tuple(words), last=last, utterance=utterance)
 
@@ -166,4 +165,4 @@ class Mouth:
 
     def _tell(self, name: str, value: float) -> None:
         metric = LogMetric(name=name, value=round(value, 4), unit="s")
-        self._bridge.call.router.publish_detached(metric, self._bridge.name)
+        self._bridge.publish_detached(metric)

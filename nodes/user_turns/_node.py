@@ -163,12 +163,12 @@ class _Taker:
             case Release():
                 self._call.release_speech(HOLD_REASON)
             case Failed(error=error):
-                self._call.router.caught(error)
+                self._bridge.report_error(error)
             case Publish(event=event, words=words):
                 if isinstance(event, TurnDecided):
                     _log_decision(event, words)
                 # What the caller does is nobody's output: it must not become stale with a run.
-                self._call.router.publish_detached(event, self._bridge.name)
+                self._bridge.publish_detached(event)
 
     def _wait(self) -> None:
         at_s = min(self._core.look_at_s, self._nudges.look_at_s, self._lost_at_s())

@@ -175,7 +175,7 @@ async def test_audio_of_nobody_is_an_error(autojump_clock, number, known):
         await caller.quiet()
     [error] = map(str, caller.errors)
     assert f"'bell' gave audio for utterance {number}, which is nobody's ({known})" in error
-    assert "call.speaking.utterance_of(message).number" in error
+    assert "bridge.utterance_of(message)" in error
     assert [e.message for e in caller.events(AgentError)] == [error]
     assert caller.heard == "Hello there"
 

@@ -1,0 +1,92 @@
+"""What an ear or a voice finds on its bridge, without the engine behind it."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from bargein import Bridge, Call
+from bargein.events import (
+    AgentError,
+    AgentResponse,
+    LogMetric,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from bargein.testing import open_call
+
+
+class Voice:
+    """Notes what it is told of the text that it would say."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.numbers: list[int | None] = []
+        bridge.on(AgentResponse).map(self._take)
+
+    def _take(self, message) -> None:
+        self.numbers.append(self.bridge.utterance_of(message))
+        assert self.bridge.is_audible(message)
+
+
+async def two_sentences(message):
+    """Say two sentences."""
+    yield AgentResponse(content="One two three. ")
+    await trio.sleep(1)
+    yield AgentResponse(content="Four five six.")
+
+
+@pytest.fixture
+def engines():
+    """What the engines of the call under test keep."""
+    return {}
+
+
+@pytest.fixture
+async def caller(engines, autojump_clock):
+    async def answer(call: Call) -> None:
+        engines["voice"] = Voice(call.bridge(name="second_voice", is_agent=False))
+        agent = call.bridge(name="agent").on(UserStoppedSpeaking)
+        agent.interrupt_on(UserStartedSpeaking).stream(two_sentences).broadcast()
+
+    async with open_call(answer, chars_per_s=10, expect_errors=ValueError) as caller:
+        yield caller
+
+
+async def test_a_voice_knows_what_it_says_and_how_far_it_is_heard(caller, engines):
+    """The number comes with the text, the position grows, and is gone once it was heard."""
+    bridge = engines["voice"].bridge
+    await caller.says("Hello.")
+    await trio.sleep(0.6)
+    assert engines["voice"].numbers == [1]
+    assert bridge.played_ms(1) == pytest.approx(600, abs=50)
+    assert bridge.output_rate_hz == caller.call.output_rate_hz
+    await caller.quiet()
+    assert engines["voice"].numbers == [1, 1]
+    assert bridge.played_ms(1) is None
+
+
+async def test_a_cut_ends_the_position_and_stales_only_what_belongs_to_the_run(caller, engines):
+    """What is published for a cut run reaches nobody; what is detached reaches everybody."""
+    bridge = engines["voice"].bridge
+    texts: list = []
+    caller.call.bridge(name="log", is_agent=False).on(AgentResponse, source="agent").map(
+        texts.append
+    )
+    await caller.says("Hello.")
+    await trio.sleep(0.5)
+    caller.call.publish(UserStartedSpeaking())
+    assert bridge.played_ms(1) is None
+    bridge.publish_for(LogMetric(name="of the run", value=1.0), texts[0])
+    bridge.publish_detached(LogMetric(name="a fact", value=1.0))
+    assert [event.name for event in caller.events(LogMetric)] == ["a fact"]
+
+
+async def test_an_error_that_an_engine_survives_is_shown_to_developers(caller, engines):
+    """The listeners of the call get it; the caller's side is told nothing."""
+    shown: list[Exception] = []
+    caller.call.on_error.append(shown.append)
+    error = ValueError("no sound")
+    engines["voice"].bridge.report_error(error)
+    assert shown == [error]
+    assert not caller.events(AgentError)
