@@ -236,7 +236,7 @@ class FixedText:
 class Turns:
     """The turns of a call that are not over."""
 
-    __slots__ = ("_by_run", "_count", "_open")
+    __slots__ = ("_by_run", "_count", "_held", "_open")
 
     def __init__(self, after: int = 0) -> None:
         """Count from a number on.
@@ -246,6 +246,7 @@ class Turns:
         """
         self._open: dict[Turn, None] = {}
         self._by_run: dict[Run, Turn] = {}
+        self._held: dict[Run, list[Run]] = {}
         self._count = after
 
     def __iter__(self) -> Iterator[Turn]:
@@ -271,12 +272,26 @@ class Turns:
         if run is not None and run.is_running:
             if run not in turn.active:
                 turn.active.append(run)
+                self._hold_earlier(run)
             self._by_run[run] = turn
+
+    def _hold_earlier(self, run: Run) -> None:
+        """Keep the runs that led to one interruptible until it ends: their rules are its, too."""
+        earlier = [each for each in lineage(run.parent) if each.source == run.source]
+        if earlier:
+            self._held[run] = earlier
+        for each in earlier:
+            each.hold()
+
+    def _release_earlier(self, run: Run) -> None:
+        for each in self._held.pop(run, ()):
+            each.release()
 
     def leave(self, turn: Turn, run: Run) -> None:
         """Take note that the stages of a run that worked on a turn have ended."""
         if run in turn.active:
             turn.active.remove(run)
+        self._release_earlier(run)
         if run is not turn.run:
             self._forget(run, turn)
 
@@ -309,7 +324,9 @@ class Turns:
     def close(self, turn: Turn) -> None:
         """Forget a turn that is over."""
         self._open.pop(turn, None)
-        for run in (turn.run, *turn.active):
+        self._forget(turn.run, turn)
+        for run in turn.active:
+            self._release_earlier(run)
             self._forget(run, turn)
         turn.close()
 
