@@ -1,0 +1,101 @@
+"""What an answer to a tool's question names: a choice, nothing, or that it is taken back."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from bargein import ChatNode
+from bargein.events import QuestionAsked, UserStoppedSpeaking, UserTranscriptionReceived
+from bargein.testing import ScriptedModel, calls, open_call
+from bargein.tools import Answer, ToolContext, tool
+
+ACCOUNTS = ("Checking account", "Savings account", "Business")
+
+
+async def answer_to(text: str, choices: tuple[str, ...] = ACCOUNTS) -> Answer:
+    """Return what a tool is told that asked for one of these, when the caller types this."""
+    told: list[Answer] = []
+
+    @tool("ask")
+    async def ask(context: ToolContext) -> str:
+        told.append(await context.ask("Which one?", choices=choices))
+        return "thanks"
+
+    async def agent(call) -> None:
+        call.converse(ChatNode(ScriptedModel(calls("ask"), "Thanks."), tools=[ask]))
+
+    async with open_call(agent, audio=False) as caller:
+        caller.publish(UserTranscriptionReceived(content="Go on."))
+        caller.publish(UserStoppedSpeaking())
+        await caller.receives(QuestionAsked)
+        await trio.sleep(1)
+        caller.publish(UserTranscriptionReceived(content=text))
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+    return told[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("Savings account", "Savings account"),
+        ("the savings account, please", "Savings account"),
+        ("savings", "Savings account"),
+        ("Uh, business. Thanks!", "Business"),
+        ("the second one", "Savings account"),
+        ("2nd", "Savings account"),
+        ("the last", "Business"),
+        ("2", "Savings account"),
+        ("two", "Savings account"),
+        ("option three please", "Business"),
+        ("number one", "Checking account"),
+    ],
+)
+async def test_an_answer_names_a_choice(autojump_clock, text, choice):
+    """By all its words, by one that no other has, by its place, or by its number."""
+    assert await answer_to(text) == Answer("answered", text, choice)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the account", "checking or savings", "4", "the fourth", "two of them", "first or last"],
+)
+async def test_an_answer_names_no_choice(autojump_clock, text):
+    """None where it names nothing, or more than one."""
+    assert await answer_to(text) == Answer("answered", text, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "choice"),
+    [
+        ("New York City", ("New York", "New York City"), "New York City"),
+        ("the second one", ("One way", "Return"), "Return"),
+        ("one way", ("Return", "One way"), "One way"),
+        ("four", ("2 people", "4 people"), "4 people"),
+        ("2", ("2 people", "4 people"), "2 people"),
+        ("first", ("Second class", "First class"), "First class"),
+        ("No, thanks", ("Yes", "No"), "No"),
+        ("cancel", ("Keep it", "Cancel"), "Cancel"),
+        ("東京", ("大阪", "東京"), "東京"),
+        ("Zürich", ("ZÜRICH", "Genf"), "ZÜRICH"),
+        ("anything", (), None),
+    ],
+)
+async def test_words_go_before_places(autojump_clock, text, choices, choice):
+    """A number or an ordinal counts as a place only where it is no word of a choice."""
+    assert (await answer_to(text, choices)).choice == choice
+
+
+@pytest.mark.parametrize(
+    "text", ["Never mind.", "oh, nevermind, thanks", "Forget it", "no, cancel that please", "STOP!"]
+)
+async def test_a_question_is_taken_back(autojump_clock, text):
+    """Phrases that say so, with what politeness puts around them."""
+    assert (await answer_to(text)).outcome == "withdrawn"
+
+
+@pytest.mark.parametrize("text", ["no", "never mind the price", "stop at the bakery", "last"])
+async def test_an_answer_is_no_never_mind(autojump_clock, text):
+    """Such words within an answer take nothing back."""
+    assert (await answer_to(text)).outcome == "answered"
