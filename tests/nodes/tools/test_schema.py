@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from bargein.nodes.tools._schema import as_text, read_docstring, read_signature
-from bargein.tools import BadArgumentsError, ToolContext, ToolDefinitionError
+from bargein.tools import BadArgumentsError, ToolContext, ToolDefinitionError, tool
 
 
 class Drink(BaseModel):
@@ -26,10 +25,6 @@ class Point:
 
 class Opaque:
     """No JSON can hold this."""
-
-
-def read(fn):
-    return read_signature(fn, ToolContext)
 
 
 def test_the_schema_of_a_signature():
@@ -57,11 +52,10 @@ def test_the_schema_of_a_signature():
             The number of the order.
         """
 
-    signature = read(order)
-    assert signature.description == "Order a drink.\n\nIt is made at once."
-    assert signature.context == "context"
-    assert signature.names == ("drink", "size", "day", "tips")
-    schema = signature.parameters
+    made = tool(order)
+    assert made.description == "Order a drink.\n\nIt is made at once."
+    schema = made.parameters
+    assert list(schema["properties"]) == ["drink", "size", "day", "tips"]
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["drink", "size"]
@@ -93,12 +87,12 @@ def test_a_function_without_arguments():
     def ping():
         pass
 
-    assert read(ping).parameters == {
+    assert tool(ping).parameters == {
         "type": "object",
         "properties": {},
         "additionalProperties": False,
     }
-    assert read(ping).parse("ping", {}) == {}
+    assert tool(ping).parse({}) == {}
 
 
 def test_names_that_pydantic_keeps_for_itself():
@@ -108,8 +102,8 @@ def test_names_that_pydantic_keeps_for_itself():
         pass
 
     values = {"model_config": 1, "schema": 2, "json": 3, "_private": 4}
-    assert read(odd).parse("odd", values) == {**values, "copy": 5}
-    assert list(read(odd).parameters["properties"]) == [*values, "copy"]
+    assert tool(odd).parse(values) == {**values, "copy": 5}
+    assert list(tool(odd).parameters["properties"]) == [*values, "copy"]
 
 
 def test_arguments_become_values():
@@ -119,7 +113,7 @@ def test_arguments_become_values():
         pass
 
     given = {"drink": {"name": "tea"}, "day": "2026-03-01"}
-    assert read(order).parse("order", given) == {
+    assert tool(order).parse(given) == {
         "drink": Drink(name="tea"),
         "day": date(2026, 3, 1),
         "cups": 2,
@@ -132,9 +126,9 @@ def test_a_default_is_not_shared():
     def note(lines: list[str] = []):  # noqa: B006
         pass
 
-    signature = read(note)
-    signature.parse("note", {})["lines"].append("x")
-    assert signature.parse("note", {}) == {"lines": []}
+    made = tool(note)
+    made.parse({})["lines"].append("x")
+    assert made.parse({}) == {"lines": []}
 
 
 def test_bad_arguments_are_told_so_that_they_can_be_mended():
@@ -144,7 +138,7 @@ def test_bad_arguments_are_told_so_that_they_can_be_mended():
         pass
 
     with pytest.raises(BadArgumentsError) as caught:
-        read(order).parse("order", {"drink": {"cups": "many"}, "sugar": 1})
+        tool(order).parse({"drink": {"cups": "many"}, "sugar": 1})
     assert str(caught.value) == (
         "bad arguments for 'order': drink.name: is missing; drink.cups: Input should be a valid "
         "integer, unable to parse string as an integer, not 'many'; cups: is missing; "
@@ -156,11 +150,12 @@ def test_methods_take_their_instance():
     """The first parameter of a method is not the model's business."""
 
     class Shop:
+        @tool
         def sell(self, cups: int):
-            pass
+            return cups
 
-    assert read(Shop.sell).is_method
-    assert read(Shop.sell).names == ("cups",)
+    assert list(Shop().sell.parameters["properties"]) == ["cups"]
+    assert Shop().sell(2) == 2
 
 
 def bare(cups):
@@ -220,19 +215,40 @@ def wrongly_documented(cups: int):
 def test_functions_that_cannot_be_tools(fn, message):
     """What is wrong with a function is told when it is declared."""
     with pytest.raises(ToolDefinitionError, match=message):
-        read(fn)
+        tool(fn)
+
+
+def described(text, *names):
+    """Return what a tool with this docstring says of itself, and of its arguments."""
+
+    def work(a: int = 0, b: int = 0):
+        pass
+
+    work.__doc__ = text
+    made = tool(work)
+    fields = made.parameters["properties"]
+    return made.description, {name: fields[name]["description"] for name in names}
 
 
 def test_docstrings():
     """The text before the first section, and the arguments in either style of writing."""
-    assert read_docstring("") == ("", {})
-    assert read_docstring("One line.") == ("One line.", {})
+    assert described("") == ("", {})
+    assert described("One line.") == ("One line.", {})
     text = "First.\n\nMore: of it.\n\nArgs:\n    a (int): One,\n        or more.\n\n    *b: Two.\n"
-    assert read_docstring(text + "\nRaises:\n    ValueError: Never.") == (
+    assert described(text + "\nRaises:\n    ValueError: Never.", "a", "b") == (
         "First.\n\nMore: of it.",
         {"a": "One, or more.", "b": "Two."},
     )
-    assert read_docstring("Does.\n\nReturns:\n    x: y") == ("Does.", {})
+    assert described("Does.\n\nReturns:\n    x: y") == ("Does.", {})
+
+
+async def result_of(value):
+    """Return what a model is told of a tool that returns this."""
+
+    async def work():
+        return value
+
+    return await tool(work).run(None, {})
 
 
 @pytest.mark.parametrize(
@@ -252,12 +268,12 @@ def test_docstrings():
         ({"ß": 1}, '{"ß":1}'),
     ],
 )
-def test_results_as_text(value, text):
+async def test_results_as_text(value, text):
     """Text stays, nothing is "done", all else is JSON."""
-    assert as_text(value) == text
+    assert await result_of(value) == text
 
 
-def test_a_result_that_json_cannot_hold():
+async def test_a_result_that_json_cannot_hold():
     """The error says which class, and what to return instead."""
     with pytest.raises(TypeError, match="returned Opaque, which JSON cannot hold"):
-        as_text(Opaque())
+        await result_of(Opaque())
