@@ -12,8 +12,7 @@ from ._errors import RouteDefinitionError
 
 def name_of(fn: object) -> str:
     """Return what a function is called in a chain: ``Barista.generate``, ``<lambda>``."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
+    fn = _original(fn)
     own: str | None = getattr(fn, "__name__", None)
     owner = getattr(fn, "__self__", None)
     if owner is not None and not inspect.ismodule(owner) and own is not None:
@@ -35,11 +34,17 @@ def is_generator_function(fn: object) -> bool:
     return any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
 
 
-def _faces(fn: object) -> Iterator[object]:
+def _original(fn: object) -> object:
+    """Return the function inside of partials, and of what ``fit`` has made of them."""
     inner: object = fn
     while inner is not None:
         fn = inner
         inner = fn.func if isinstance(fn, functools.partial) else getattr(fn, "fitted_from", None)
+    return fn
+
+
+def _faces(fn: object) -> Iterator[object]:
+    fn = _original(fn)
     yield fn
     if not isinstance(fn, type):
         yield getattr(fn, "__call__", None)  # noqa: B004 - the method itself is looked at
