@@ -109,7 +109,7 @@ def test_each_wait_and_its_middle_are_points():
     assert report.cut == len([run for run in report.tried if run.turns_cut]) > 4
     assert report.drifted == 0
     names = " ".join(report.where)
-    assert "the scenario: bridge/testing/_caller.py" in names
+    assert "the scenario: bargein/bridge/testing/_caller.py" in names
     assert "run of agent: on(UserStoppedSpeaking): tests/bridge/test_interrupt_everywhere" in names
     assert "in generate" in names
     assert "its end" in names
@@ -263,7 +263,7 @@ def test_an_agent_that_is_stuck_after_an_interrupt_is_found():
 
     report = broken(agent(generator))
     assert {run.point.at_s for run in report.broken} <= {1.0, 1.2, 1.4}
-    assert "probe= raised in bridge/testing/_everywhere.py" in breaches(report).pop()
+    assert "probe= raised in bargein/bridge/testing/_everywhere.py" in breaches(report).pop()
 
 
 def test_a_task_that_turns_in_circles_is_found():
@@ -431,7 +431,7 @@ def test_what_check_finds_is_told_with_its_point():
         interrupt_everywhere(sound, one_question, check=check, probe=None, audio=False)
     text = str(caught.value)
     assert "interrupts broke the scenario\ninterrupted after step " in text
-    assert " and 0.200 s, at 1.200 s: the scenario, bridge/answers/_speaking.py" in text
+    assert " and 0.200 s, at 1.200 s: the scenario, bargein/bridge/answers/_speaking.py" in text
     assert "    check= raised in tests/bridge/test_interrupt_everywhere.py:" in text
     assert "a sentence is missing" in text
     assert isinstance(caught.value.__cause__, AssertionError)
