@@ -15,8 +15,9 @@ import trio
 from bargein.routes import Message, RouteDefinitionError
 from bargein.routes.containment import CONTAINED
 
-from ._call import Call, open_bare_call
+from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
+from ._open_call import open_bare_call
 from ._speech import Speech
 from ._transport import Transport
 from ._verbs import HandleOffer

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Literal, TypeVar, get_args
 
 import structlog
@@ -17,11 +15,10 @@ from bargein.routes import (
     RouteDefinitionError,
     Router,
     Run,
-    open_router,
 )
-from bargein.routes.containment import CONTAINED
 
 from ._bridge import Bridge
+from ._bridge_name import free_name
 from ._call_actions import CallActions
 from ._call_request import CallRequest
 from ._chain_check import ChainCheck
@@ -68,9 +65,6 @@ PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
 _NEVER_SENT = (UserAudio, AgentAudio, FixedText)
 """Audio has a way of its own; fixed texts are a request of the call to itself."""
-
-_OUR_NAMES = ("caller", "call")
-"""The sources of what the caller's side and the call itself publish."""
 
 
 class Call:
@@ -178,7 +172,7 @@ class Call:
             TypeError: The name is no string.
             ValueError: The name is empty or taken.
         """
-        name = self._name_for(node, name)
+        name = free_name(node, name, self._bridges)
         bridge = self._bridges[name] = Bridge._of(self, node, name, is_agent=is_agent)
         if is_agent:
             self._context.floor.add(name)
@@ -218,20 +212,6 @@ class Call:
                     )
                 return bridge
         return self.bridge(node, name=name)
-
-    def _name_for(self, node: object, name: str | None) -> str:
-        if name is not None:
-            check_string("bridge", "name", name)
-            if not name:
-                raise ValueError("bridge() name= is the source of its events, and not empty")
-            if name in self._bridges or name in _OUR_NAMES:
-                raise ValueError(f"the name {name!r} is taken in this call; give another name=")
-            return name
-        given = getattr(node, "name", None)
-        base = given if isinstance(given, str) and given else _snake(type(node).__name__)
-        base = "agent" if node is None else base
-        names = [base, *(f"{base}_{n}" for n in range(2, len(self._bridges) + 3))]
-        return next(free for free in names if free not in {*self._bridges, *_OUR_NAMES})
 
     @property
     def floor(self) -> Bridge | None:
@@ -502,41 +482,3 @@ class Call:
     def _send(self, message: Message) -> None:
         if self._is_heard(message):
             self._transport.send(message)
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
-@asynccontextmanager
-async def open_bare_call(
-    transport: Transport,
-    *,
-    call_id: str,
-    caller: str = "",
-    history: History | None = None,
-    conversation: str = "",
-    request: CallRequest | None = None,
-) -> AsyncIterator[Call]:
-    """Open a call over a transport; leaving the block ends it and all its tasks.
-
-    Args:
-        transport: The caller's side; told of the call, before any event of it, by
-            ``transport.attached(call)`` if it has such a method.
-        call_id: Names the call in logs.
-        caller: Who calls.
-        history: What was said before, in the same conversation; ``None`` for nothing.
-        conversation: Names the conversation in the conversation store.
-        request: How a client of the server asked for it.
-    """
-    async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, conversation, request)
-        attached = getattr(transport, "attached", None)
-        if callable(attached):
-            with CONTAINED:
-                attached(call)
-        with structlog.contextvars.bound_contextvars(call_id=call_id):
-            try:
-                yield call
-            finally:
-                call.end("ended")

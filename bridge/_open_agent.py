@@ -8,8 +8,8 @@ from secrets import token_hex
 
 from bargein.routes import Message
 
-from ._call import open_bare_call
 from ._converse import Generates
+from ._open_call import open_bare_call
 from .control._handle import Handle
 from .events import CallStarted
 from .history._history import History

@@ -177,6 +177,20 @@ class Turn:
             self.paused_s += now_s - self._paused_at_s
             self._paused_at_s = None
 
+    @property
+    def seen_phase(self) -> TurnPhase:
+        """What it is at, as whoever interrupts it sees it."""
+        if self.outcome not in (None, "backgrounded"):
+            return "speaking"
+        if self.is_asking:
+            return "input"
+        talks = self.phase in ("text", "thinking")
+        if talks and any(u.started and (u.is_cut or not u.finished) for u in self.utterances):
+            return "speaking"  # what is cut was being heard
+        if self.phase == "thinking" and not self.step and self.generated:
+            return "text"  # its node tells nothing of its steps
+        return self.phase
+
     def active_s(self, now_s: float) -> float:
         """Return for how long it was worked on; pauses do not count."""
         standing_s = 0.0 if self._paused_at_s is None else now_s - self._paused_at_s

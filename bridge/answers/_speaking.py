@@ -9,38 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 import trio
 
-from bargein.routes import Interruption, Message, Phase, Run, current_run
+from bargein.routes import Interruption, Message, Run, current_run
 
 from .._barge_ins import BargeIns
 from .._transport import Transport
-from .._verbs import TurnPhase, Verb
+from .._verbs import Verb
 from ..control._background import BackgroundTurn
 from ..control._long_running import LongRunningMarks
 from ..events import (
     AgentGenerationComplete,
     AgentResponse,
-    EmergencyStop,
     JobAnnounced,
     JobFinished,
     Outcome,
     ToolResult,
     TurnEnded,
-    UserStartedSpeaking,
 )
-from ..history._entries import AgentEntry
 from ..playout._echo_text import words_around
 from ..playout._events import Telling
 from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
-from ._answer import FixedText, Turn, Turns, lineage, record_of, verb_of
+from ._answer import FixedText, Turn, Turns, lineage, verb_of
+from ._cut_records import CutRecords, interruption_of
+from ._fixed_texts import FixedTexts
 from ._handle import AnswerHandle
 from ._memory import AnswerMemory
 from ._transcripts import Texts
@@ -52,9 +50,6 @@ if TYPE_CHECKING:
     from ..history._history import History
 
 log = structlog.get_logger()
-
-CUT_RUNS_KEPT = 32
-"""Of how many runs that were cut it is known which turn was cut with them."""
 
 
 class Speaking:
@@ -81,6 +76,7 @@ class Speaking:
         self._delivery = delivery
         self._interrupt = interrupt
         self._memory = AnswerMemory(context.history)
+        self._cuts = CutRecords(context.history)
         self._telling = Telling(router, self._memory, self._utterance_settled)
         self._playout = Playout(transport, self._telling, router.call_at)
         self._turns = Turns(after=context.history.last_turn)
@@ -89,19 +85,15 @@ class Speaking:
         self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # made by who waits for it
         self._closed_as: Outcome | None = None
-        self._unbegun: list[AnswerHandle] = []  # of texts that a pause keeps in line
         self.turns_cut = 0
         self.answered = 0
         """The number of the last message that began an answer."""
         self._ends_as: Outcome | None = None
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
-        self._cut_runs: list[tuple[int, int]] = []  # and the turn of each
-        self._marks = LongRunningMarks(router, self.phase_of)
+        self._marks = LongRunningMarks(router)
         self._barge_ins = BargeIns(context, self._turns)
-        router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
-            [UserStartedSpeaking, EmergencyStop]
-        ).map(_as_response).broadcast()
+        self._fixed_texts = FixedTexts(router)
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -200,29 +192,10 @@ class Speaking:
                 found = turn
         return found
 
-    def phase_of(self, turn: Turn) -> TurnPhase:
-        """Return what a turn is at, as whoever interrupts it sees it."""
-        if turn.outcome not in (None, "backgrounded"):
-            return "speaking"
-        if turn.is_asking:
-            return "input"
-        talks = turn.phase in ("text", "thinking")
-        if talks and any(u.started and (u.is_cut or not u.finished) for u in turn.utterances):
-            return "speaking"  # what is cut was being heard
-        if turn.phase == "thinking" and not turn.step and turn.generated:
-            return "text"  # its node tells nothing of its steps
-        return turn.phase
-
     def told_of(self, interruption: Interruption) -> Interruption:
         """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
-        number = dict(self._cut_runs).get(interruption.run)
-        for entry in reversed(self.history.entries):
-            record = entry.interruption if isinstance(entry, AgentEntry) else None
-            if isinstance(entry, AgentEntry) and record and record.turn == number:
-                return replace(
-                    interruption, generated=entry.generated, heard=entry.heard, tools=record.tools
-                )
-        return interruption
+        self.advance()
+        return self._cuts.told_of(interruption)
 
     def complete_text(self, turn: Turn) -> None:
         """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
@@ -254,27 +227,9 @@ class Speaking:
         found = self.utterance(utterance)
         return utterance if found is None else found.play_number
 
-    def pause(self) -> None:
-        """Hold what is being said, for the verb."""
-        self.hold("pause")
-
     def note_pause(self, turn: Turn, message: Message) -> None:
         """Put down that a turn was paused."""
-        self._record(turn, self._interruption_of(turn, message, "pause", "running"))
-
-    @staticmethod
-    def _interruption_of(
-        turn: Turn, cause: Message | None, reason: str, phase: Phase
-    ) -> Interruption:
-        """Return what is told of a turn that was not cut by a rule of its chain."""
-        at_s = trio.current_time() if cause is None else cause.at_s
-        run = turn.run.id if turn.run is not None else 0
-        elapsed_s = at_s - turn.started_at_s
-        return Interruption(run, "", turn.agent, cause, reason, phase, at_s, elapsed_s)
-
-    def resume(self) -> None:
-        """Take back the hold of the verb."""
-        self.release("pause")
+        self._cuts.record(turn, interruption_of(turn, message, "pause", "running"))
 
     def ending_as(self, outcome: Outcome) -> None:
         """Let turns that are cut from now on end with this outcome."""
@@ -316,9 +271,9 @@ class Speaking:
         """Let turns that were moved to the background in this very step end by a stronger verb."""
         moving, self._moving = self._moving, []
         for turn in moving:
-            by = self._interruption_of(turn, message, "moved and stopped", "running")
+            by = interruption_of(turn, message, "moved and stopped", "running")
             turn.cut(by)
-            self._record(turn, by)
+            self._cuts.record(turn, by)
             turn.end(self._outcome_of_cut(turn.verb))
             self._tell_ended(turn)
             self.close_if_over(turn)
@@ -371,10 +326,7 @@ class Speaking:
         turn = self._turns.of(current_run())
         if turn is not None and turn.outcome is None:
             self._texts.complete(turn)  # said by an answer, it comes behind what that said so far
-        self._router.publish_detached(FixedText(response, handle), "call")
-        if handle.turn is None:
-            self._unbegun.append(handle)  # while the call is paused nothing begins
-        return handle
+        return self._fixed_texts.say(response, handle)
 
     def handle_of(self, turn: Turn) -> AnswerHandle:
         """Return the handle of a turn that is not over; the same each time."""
@@ -389,7 +341,7 @@ class Speaking:
         with self._putting_down_first():
             for utterance in turn.utterances:  # what no run has said
                 self._playout.cut(utterance, reason)
-        self._cut_turn(turn, self._interruption_of(turn, None, reason, "delivered"))
+        self._cut_turn(turn, interruption_of(turn, None, reason, "delivered"))
         self._holding.look()
         self._barge_ins.tell()
 
@@ -411,17 +363,11 @@ class Speaking:
         for utterance in self._playout.utterances:
             with self._putting_down_first():
                 self._playout.cut(utterance, "emergency stop")
-            by = self._interruption_of(utterance.turn, message, "emergency stop", "delivered")
+            by = interruption_of(utterance.turn, message, "emergency stop", "delivered")
             self._cut_turn(utterance.turn, by)
-        self._end_unbegun(self._outcome_of_cut(verb_of(message)))
+        self._fixed_texts.end_unbegun(self._outcome_of_cut(verb_of(message)))
         self._holding.look()
         self._barge_ins.tell()
-
-    def _end_unbegun(self, outcome: Outcome) -> None:
-        waiting, self._unbegun = self._unbegun, []
-        for handle in waiting:
-            if handle.outcome is None:
-                handle._end(outcome)
 
     def close(self, outcome: Outcome) -> None:
         """Silence everything, for good: the call is over.  What was heard does not change again.
@@ -431,7 +377,7 @@ class Speaking:
         """
         self._told_moved()
         self._closed_as = outcome
-        self._end_unbegun(outcome)
+        self._fixed_texts.end_unbegun(outcome)
         self._playout.close("the call is over")
         self._holding.close()
 
@@ -493,11 +439,9 @@ class Speaking:
         if by is not None and turn.interruption is None and not delivered:
             turn.cut(by)
             self.turns_cut += 1
-            self._record(turn, by)
-            self._barge_ins.add(turn, by, self.phase_of(turn))
-            first = by.run if turn.run is None else turn.run.id
-            self._cut_runs += ((run, turn.number) for run in {by.run, first})
-            del self._cut_runs[:-CUT_RUNS_KEPT]
+            self._cuts.record(turn, by)
+            self._barge_ins.add(turn, by, turn.seen_phase)
+            self._cuts.keep(turn, by)
             has_ended = turn.run is None or not turn.run.is_running
             if has_ended and not self._is_begun_by(turn, by.cause):
                 # What others still do for it nobody will hear.
@@ -542,8 +486,7 @@ class Speaking:
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
             turn.say_for(trigger.handle)
-            if trigger.handle in self._unbegun:
-                self._unbegun.remove(trigger.handle)
+            self._fixed_texts.begun(trigger.handle)
         elif run is not None and run.trigger is not None:
             self.answered = max(self.answered, run.trigger.id)
         if isinstance(trigger, JobFinished | JobAnnounced):
@@ -586,12 +529,3 @@ class Speaking:
         if self._silent is not None and not self.is_generating and self._playout.is_idle:
             self._silent.set()
             self._silent = None
-
-    def _record(self, turn: Turn, interruption: Interruption) -> None:
-        record = record_of(turn, interruption, self.phase_of(turn))
-        self._context.history.set_interruption(record, turn.agent)
-
-
-def _as_response(message: Message) -> AgentResponse | None:
-    wanted: FixedText = message.event
-    return wanted.response if wanted.handle.outcome is None else None

@@ -255,7 +255,7 @@ class Control(Reach):
 
     def _receipt(self, verb: Verb, reason: str, turn: Turn | None) -> Receipt:
         self._receipts += 1
-        phase = "idle" if turn is None else self._speaking.phase_of(turn)
+        phase = "idle" if turn is None else turn.seen_phase
         if turn is None and self.is_stopping:
             phase = "stopping"
         return Receipt(self._receipts, verb, turn.number if turn else None, phase, reason)
@@ -312,7 +312,7 @@ class Control(Reach):
         for source in self._paused:
             self._router.hold_all(source)
         turn = self.target()
-        self._speaking.pause()
+        self._speaking.hold("pause")
         if turn is not None:
             turn.pause(message.at_s)
             self._speaking.note_pause(turn, message)
@@ -340,7 +340,7 @@ class Control(Reach):
         """Let everything go on that a pause has held."""
         sources, self._paused = self._paused, None
         self._context.pause(on=False)
-        self._speaking.resume()
+        self._speaking.release("pause")
         for source in sources or ():
             self._router.go_on(source)
 

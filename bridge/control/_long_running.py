@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from ..events import LongRunning
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-    from .._verbs import TurnPhase
     from ..answers._answer import Turn
 
 LONG_S = 10.0
@@ -31,9 +29,8 @@ _SLACK_S = 1e-6
 class LongRunningMarks:
     """The marks of one call; they cost an alarm a turn, and no task."""
 
-    def __init__(self, router: Router, phase_of: Callable[[Turn], TurnPhase]) -> None:
+    def __init__(self, router: Router) -> None:
         self._router = router
-        self._phase_of = phase_of
 
     def begin(self, turn: Turn) -> None:
         """Mark a turn once it has been worked on for ``LONG_S``; pauses do not count."""
@@ -51,6 +48,6 @@ class LongRunningMarks:
         if active_s < LONG_S - _SLACK_S:
             self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.is_paused else 0.0))
             return
-        phase = self._phase_of(turn)
+        phase = turn.seen_phase
         event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)
         self._router.publish_detached(event, turn.agent)

@@ -33,7 +33,7 @@ def snapshot_at(
         since_s=keeper.since_s,
         elapsed_s=now_s - keeper.since_s,
         turn=turn.number if turn else None,
-        phase=keeper.speaking.phase_of(turn) if turn else "idle",
+        phase=turn.seen_phase if turn else "idle",
         step=turn.step if turn else 0,
         steps=turn.steps if turn else None,
         label=turn.label if turn else "",

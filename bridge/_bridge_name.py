@@ -1,0 +1,44 @@
+"""The name of a node's place in a call: the source that its events carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from .control._arguments import check_string
+
+OURS = ("caller", "call")
+"""The sources of what the caller's side and the call itself publish."""
+
+
+def free_name(node: object, name: str | None, taken: Container[str]) -> str:
+    """Return the name of a new place.
+
+    Args:
+        node: The node; ``None`` for a place without one.
+        name: The name that is asked for; ``None`` makes one of the node's name, or its class.
+        taken: The names of the places that there are.
+
+    Raises:
+        TypeError: The name is no string.
+        ValueError: The name is empty or taken.
+    """
+    if name is not None:
+        check_string("bridge", "name", name)
+        if not name:
+            raise ValueError("bridge() name= is the source of its events, and not empty")
+        if name in taken or name in OURS:
+            raise ValueError(f"the name {name!r} is taken in this call; give another name=")
+        return name
+    given = getattr(node, "name", None)
+    base = given if isinstance(given, str) and given else _snake(type(node).__name__)
+    base = "agent" if node is None else base
+    free, count = base, 1
+    while free in taken or free in OURS:
+        count += 1
+        free = f"{base}_{count}"
+    return free
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,50 @@
+"""Opens a call over a transport, and ends it with its block."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from bargein.routes import open_router
+from bargein.routes.containment import CONTAINED
+
+from ._call import Call
+from ._call_request import CallRequest
+from ._transport import Transport
+from .history._history import History
+
+
+@asynccontextmanager
+async def open_bare_call(
+    transport: Transport,
+    *,
+    call_id: str,
+    caller: str = "",
+    history: History | None = None,
+    conversation: str = "",
+    request: CallRequest | None = None,
+) -> AsyncIterator[Call]:
+    """Open a call over a transport; leaving the block ends it and all its tasks.
+
+    Args:
+        transport: The caller's side; told of the call, before any event of it, by
+            ``transport.attached(call)`` if it has such a method.
+        call_id: Names the call in logs.
+        caller: Who calls.
+        history: What was said before, in the same conversation; ``None`` for nothing.
+        conversation: Names the conversation in the conversation store.
+        request: How a client of the server asked for it.
+    """
+    async with open_router() as router:
+        call = Call(router, transport, call_id, caller, history, conversation, request)
+        attached = getattr(transport, "attached", None)
+        if callable(attached):
+            with CONTAINED:
+                attached(call)
+        with structlog.contextvars.bound_contextvars(call_id=call_id):
+            try:
+                yield call
+            finally:
+                call.end("ended")

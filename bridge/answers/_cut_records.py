@@ -1,0 +1,54 @@
+"""What is put down of the cuts of answers, and told to the handlers of their chains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import trio
+
+from bargein.routes import Interruption, Message, Phase
+
+from ..history._entries import AgentEntry
+from ..history._history import History
+from ._answer import Turn, record_of
+
+CUT_RUNS_KEPT = 32
+"""Of how many runs that were cut it is known which turn was cut with them."""
+
+
+class CutRecords:
+    """The cuts of one call's answers."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._cut_runs: list[tuple[int, int]] = []  # and the turn of each
+
+    def record(self, turn: Turn, interruption: Interruption) -> None:
+        """Write down that a turn was cut, or paused."""
+        record = record_of(turn, interruption, turn.seen_phase)
+        self._history.set_interruption(record, turn.agent)
+
+    def keep(self, turn: Turn, by: Interruption) -> None:
+        """Keep in mind which turn was cut with a run."""
+        first = by.run if turn.run is None else turn.run.id
+        self._cut_runs += ((run, turn.number) for run in {by.run, first})
+        del self._cut_runs[:-CUT_RUNS_KEPT]
+
+    def told_of(self, interruption: Interruption) -> Interruption:
+        """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
+        number = dict(self._cut_runs).get(interruption.run)
+        for entry in reversed(self._history.entries):
+            record = entry.interruption if isinstance(entry, AgentEntry) else None
+            if isinstance(entry, AgentEntry) and record and record.turn == number:
+                return replace(
+                    interruption, generated=entry.generated, heard=entry.heard, tools=record.tools
+                )
+        return interruption
+
+
+def interruption_of(turn: Turn, cause: Message | None, reason: str, phase: Phase) -> Interruption:
+    """Return what is told of a turn that was not cut by a rule of its chain."""
+    at_s = trio.current_time() if cause is None else cause.at_s
+    run = turn.run.id if turn.run is not None else 0
+    elapsed_s = at_s - turn.started_at_s
+    return Interruption(run, "", turn.agent, cause, reason, phase, at_s, elapsed_s)
