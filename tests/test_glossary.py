@@ -15,10 +15,10 @@ PLAIN = """
     accept address argument attempt audio backoff body bpe canvas capture cell chinese click
     clock closeup closing color connect connection content core database decision demo download
     editor english error espeak extra failure feature flow french function german greeting guard
-    http ignored japanese key latency launch limit listener local lock log main measure
-    microphone observer open openai option packed picture piper place plain player plugin position
-    process recording refusal rehearse remote reply report resample result runner safe schema
-    screen script scripted serve server session setting shared signal signed simulated sound
+    http ignored japanese keeper key latency launch limit listener local lock log main measure
+    microphone name observer open openai option packed picture piper place plain player plugin
+    position process recording refusal rehearse remote reply report resample result runner safe
+    schema screen script scripted serve server session setting shared signal signed simulated sound
     spanish sqlite start status stdio store table target terminal testing type validation value
     view wire work writer
 """
