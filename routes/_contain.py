@@ -92,12 +92,12 @@ def contain(error: BaseException) -> tuple[Exception | None, BaseException | Non
 
 def _passes(error: BaseException) -> bool:
     if isinstance(error, KeyboardInterrupt):
-        return not _is_of_conversation(error)
+        return not _is_from_thread(error)
     return isinstance(error, trio.Cancelled)
 
 
-def _is_of_conversation(error: BaseException) -> bool:
-    """Whether an error came out of a thread of trio's, whose frames are in its traceback."""
+def _is_from_thread(error: BaseException) -> bool:
+    """Whether a worker thread of trio raised an error; its frames are in the traceback."""
     where = error.__traceback__
     while where is not None:
         code = where.tb_frame.f_code

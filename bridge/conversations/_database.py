@@ -1,4 +1,4 @@
-"""The file in which threads lie: one SQLite database in WAL mode, with one connection that writes.
+"""The file that keeps conversations: SQLite in WAL mode, with one connection that writes.
 
 Rules:
 1. A write that has returned is with the operating system: killing the process loses nothing.  Only
@@ -24,7 +24,7 @@ from ._errors import ConversationError
 from ._protocol import ConversationInfo
 
 Row = tuple[int, str]
-"""The number of an entry within its thread, and its record."""
+"""The number of an entry within its conversation, and its record."""
 
 Addition = tuple[int, int, str]
 """The number of an entry, that of one of its additions, from 1, and the record of the addition."""
@@ -43,6 +43,7 @@ MODE = 0o600
 SCHEMA = 2
 """Of the file.  Format 1 had no additions; such a file is taken as it is, and becomes format 2."""
 
+# The tables and columns keep the names that files of format 1 have.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS threads (
     id TEXT PRIMARY KEY, created_s REAL NOT NULL, changed_s REAL NOT NULL
@@ -131,50 +132,55 @@ class Database:
         if connection is not None:
             connection.close()
 
-    def load(self, thread: str) -> tuple[list[Row], list[Addition]]:
-        """Return the records of a thread and the additions to them, in order; runs beside writes.
+    def load(self, conversation: str) -> tuple[list[Row], list[Addition]]:
+        """Return a conversation's records and the additions to them, in order; runs beside writes.
 
-        The thread must be locked: two reads see one state only while nobody writes to it.
+        The conversation must be locked: two reads see one state only while nobody writes to it.
 
         Raises:
             sqlite3.Error: They cannot be read.
         """
         with closing(self._connect()) as connection:
-            rows = connection.execute(_ROWS, [thread]).fetchall()
-            return rows, connection.execute(_ADDITIONS, [thread]).fetchall()
+            rows = connection.execute(_ROWS, [conversation]).fetchall()
+            return rows, connection.execute(_ADDITIONS, [conversation]).fetchall()
 
     def write(
-        self, thread: str, rows: Sequence[Row], *, merged: Sequence[int] = (), touch: bool = False
+        self,
+        conversation: str,
+        rows: Sequence[Row],
+        *,
+        merged: Sequence[int] = (),
+        touch: bool = False,
     ) -> None:
-        """Write records of a thread, all or none.
+        """Write records of a conversation, all or none.
 
         Args:
-            thread: The thread.
+            conversation: Its name.
             rows: The records.
             merged: The numbers of those among them whose additions are removed.
-            touch: Whether to put the thread into the list of threads, as changed now.
+            touch: Whether to list the conversation, as changed now.
 
         Raises:
             sqlite3.Error: They cannot be written now.
         """
         connection = self._opened()
         if len(rows) == 1 and not touch and not merged:
-            connection.execute(_PUT, (thread, *rows[0]))
+            connection.execute(_PUT, (conversation, *rows[0]))
         else:
-            _write_all(connection, thread, rows, merged, touch=touch)
+            _write_all(connection, conversation, rows, merged, touch=touch)
         self._rows += len(rows)
 
-    def add(self, thread: str, addition: Addition) -> None:
-        """Write an addition to an entry of a thread.
+    def add(self, conversation: str, addition: Addition) -> None:
+        """Write an addition to an entry of a conversation.
 
         Args:
-            thread: The thread.
+            conversation: Its name.
             addition: The addition.
 
         Raises:
             sqlite3.Error: It cannot be written now.
         """
-        self._opened().execute(_ADD, (thread, *addition))
+        self._opened().execute(_ADD, (conversation, *addition))
         self._rows += 1
 
     def checkpoint(self) -> None:
@@ -191,7 +197,7 @@ class Database:
                 connection.execute("PRAGMA wal_checkpoint(RESTART)")
 
     def list(self) -> list[ConversationInfo]:
-        """Return all threads; needs no ``open()``, and runs beside writes.
+        """Return all conversations; needs no ``open()``, and runs beside writes.
 
         Raises:
             sqlite3.Error: They cannot be read.
@@ -201,17 +207,17 @@ class Database:
         with closing(self._connect()) as connection:
             return [ConversationInfo(*row) for row in connection.execute(_LIST)]
 
-    def delete(self, thread: str) -> None:
-        """Delete a thread of a file that exists; needs no ``open()``, and runs beside writes.
+    def delete(self, conversation: str) -> None:
+        """Delete a conversation of a file that exists; needs no ``open()``, and runs beside writes.
 
         Raises:
             sqlite3.Error: It cannot be deleted now.
         """
         with closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute("DELETE FROM entries WHERE thread = ?", [thread])
-            connection.execute("DELETE FROM additions WHERE thread = ?", [thread])
-            connection.execute("DELETE FROM threads WHERE id = ?", [thread])
+            connection.execute("DELETE FROM entries WHERE thread = ?", [conversation])
+            connection.execute("DELETE FROM additions WHERE thread = ?", [conversation])
+            connection.execute("DELETE FROM threads WHERE id = ?", [conversation])
             connection.execute("COMMIT")
 
     def _opened(self) -> sqlite3.Connection:
@@ -242,7 +248,7 @@ def _keep_private(path: Path) -> None:
 
 def _write_all(
     connection: sqlite3.Connection,
-    thread: str,
+    conversation: str,
     rows: Iterable[Row],
     merged: Iterable[int],
     *,
@@ -250,10 +256,10 @@ def _write_all(
 ) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.executemany(_PUT, ((thread, *row) for row in rows))
-        connection.executemany(_MERGE, ((thread, number) for number in merged))
+        connection.executemany(_PUT, ((conversation, *row) for row in rows))
+        connection.executemany(_MERGE, ((conversation, number) for number in merged))
         if touch:
-            connection.execute(_TOUCH, {"id": thread, "at_s": time.time()})
+            connection.execute(_TOUCH, {"id": conversation, "at_s": time.time()})
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

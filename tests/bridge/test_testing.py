@@ -225,7 +225,7 @@ async def test_what_is_received_is_never_stale(autojump_clock):
 
 
 async def test_an_app_keeps_its_conversations(autojump_clock, tmp_path):
-    """A conversation goes on in another call of the same conversation."""
+    """A later call with the same name continues the conversation."""
     app = App(echo, conversations=SqliteConversations(tmp_path / "calls.db"))
     for _ in range(2):
         async with open_call(app, audio=False, conversation="ann") as caller:

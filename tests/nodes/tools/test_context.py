@@ -103,8 +103,8 @@ async def test_facts_are_published_also_after_a_cut(autojump_clock, open_bench):
         assert told == [{"paid": 5}]
 
 
-async def test_conversations_tell_in_order(open_bench):
-    """What a thread tells comes before its result."""
+async def test_a_thread_reports_in_order(open_bench):
+    """Progress that a tool reports from a thread comes before its result."""
 
     @tool
     def work(context: ToolContext) -> None:
