@@ -115,12 +115,13 @@ def _keys(tree: ast.Module) -> Iterator[ast.expr]:
             yield node.slice
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             asks = node.func.attr == "get" and _is_environment(node.func.value)
-            if asks or ast.unparse(node.func) == "os.getenv":
+            if asks or node.func.attr == "getenv":
                 yield node.args[0]
 
 
 def _is_environment(node: ast.expr) -> bool:
-    return ast.unparse(node).rpartition(".")[2] in ("environ", "environment", "_environment")
+    name = getattr(node, "attr", None) or getattr(node, "id", None)
+    return name in ("environ", "environment", "_environment")
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
