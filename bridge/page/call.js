@@ -449,8 +449,8 @@ const END_WORDS = {
   ended: "The agent hung up.",
   failed: "Something failed on the agent's side.",
   hangup: "You hung up.",
-  shutdown: "The server was stopped.",
-  silence: "The server heard nothing from this page for too long.",
+  shutdown: "The server shut down.",
+  silence: "The server received nothing from this page for too long.",
 };
 
 function endWords(reason) {

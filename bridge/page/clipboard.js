@@ -16,7 +16,7 @@ export function copyOnClick(button, text) {
   const words = button.textContent;
   button.addEventListener("click", async () => {
     const done = await copy(text());
-    button.textContent = done ? "Copied" : "Not copied";
+    button.textContent = done ? "Copied" : "Copy failed";
     setTimeout(() => (button.textContent = words), SAID_MS);
   });
 }

@@ -192,7 +192,7 @@ export class EventLog {
   #tools() {
     const filter = h("input", {
       type: "search",
-      "aria-label": "Show only events with these words",
+      "aria-label": "Show only events that contain these words",
       placeholder: "Filter",
       autocomplete: "off",
       spellcheck: "false",

@@ -203,7 +203,7 @@ function stillRow({ tool }) {
 function capRow({ name, near, words }) {
   const row = element("li", near ? "cap near" : "cap");
   row.append(element("span", "what", capName(name)), element("span", "mono", words));
-  if (near) row.append(element("span", "word", "nearly used"));
+  if (near) row.append(element("span", "word", "near limit"));
   return row;
 }
 

@@ -12,10 +12,10 @@ const LOOK_BACK_S = 2.5;
 
 /** Our measures, in the order in which they are shown: key, name, explanation, factor to ms. */
 const MEASURES = [
-  ["listening.decided_s", "End of turn", "from the last sound of the caller until their turn was over", 1000],
-  ["answer.first_text_s", "First token", "from the end of the turn to the first word of the answer", 1000],
-  ["answer.first_audio_s", "First audio", "from the end of the turn to the first sound of the answer", 1000],
-  ["page.silent_after", "Cut", "from the caller's voice until the agent was silent, measured in this page", 1000],
+  ["listening.decided_s", "End of turn", "from the caller's last sound to the end of their turn", 1000],
+  ["answer.first_text_s", "First token", "from the end of the turn to the answer's first word", 1000],
+  ["answer.first_audio_s", "First audio", "from the end of the turn to the answer's first sound", 1000],
+  ["page.silent_after", "Cut", "from the start of the caller's voice to the agent's silence, measured on this page", 1000],
   ["page.round_trip", "Round trip", "to the server and back", 1],
 ];
 

@@ -1,13 +1,13 @@
 /** What can go wrong, in words that say what to do.  Each is {id, title, text, action?}. */
 
-const TYPE_INSTEAD = "You can go on by typing.";
+const TYPE_INSTEAD = "You can continue by typing.";
 const CALL_AGAIN = { name: "again", label: "Call again" };
 const TRY_MICROPHONE = { name: "microphone", label: "Try again" };
 
 export const INSECURE = {
   id: "insecure",
   title: "This address is not secure",
-  text: `Browsers lend the microphone only to https:// pages and to localhost. Open this page over https to talk. ${TYPE_INSTEAD}`,
+  text: `Browsers allow the microphone only on https:// pages and on localhost. To talk, open this page over https. ${TYPE_INSTEAD}`,
 };
 
 export const SUSPENDED = {
@@ -20,46 +20,46 @@ export const SUSPENDED = {
 export const WAITING = {
   id: "suspended",
   title: "Your call is still here",
-  text: "The agent waits in mid-sentence. Your browser plays sound only once you tap.",
-  action: { name: "resume", label: "Go on" },
+  text: "The agent waits in mid-sentence. Your browser plays no sound until you tap.",
+  action: { name: "resume", label: "Continue" },
 };
 
 export const MICROPHONE_ENDED = {
   id: "microphone-ended",
   title: "The microphone is gone",
-  text: `It was unplugged, or its permission was taken back. ${TYPE_INSTEAD}`,
+  text: `It was unplugged, or its permission was withdrawn. ${TYPE_INSTEAD}`,
   action: TRY_MICROPHONE,
 };
 
 export const DEAF = {
   id: "deaf",
   title: "The agent cannot hear you",
-  text: `What it listens with has failed; its log says why. ${TYPE_INSTEAD}`,
+  text: `Its speech input failed; its log says why. ${TYPE_INSTEAD}`,
 };
 
 export const NO_SOUND = {
   id: "no-sound",
-  title: "The sound could not be started",
-  text: `This browser did not start its audio. ${TYPE_INSTEAD}`,
+  title: "The sound did not start",
+  text: `This browser could not play audio. ${TYPE_INSTEAD}`,
 };
 
 const REFUSED = {
   id: "refused",
   title: "No connection to the agent",
-  text: "The server did not answer. Check that it runs and that you are online.",
+  text: "The server did not answer. Check that it is running and that you are online.",
   action: CALL_AGAIN,
 };
 
 export const NO_WORKLET = {
   id: "no-worklet",
   title: "This browser is too old to talk",
-  text: `It cannot play a voice as it comes. Use a newer one. ${TYPE_INSTEAD}`,
+  text: `It cannot play a voice while it arrives. Use a newer browser. ${TYPE_INSTEAD}`,
 };
 
 export const LOST = {
   id: "lost",
   title: "The connection was lost",
-  text: "It did not come back in time, so the call has ended. What was said until then stays below.",
+  text: "It did not come back in time, so the call has ended. The transcript of the call stays below.",
   action: CALL_AGAIN,
 };
 
@@ -79,7 +79,7 @@ const MICROPHONE = {
   NotReadableError: {
     id: "microphone-busy",
     title: "The microphone is in use",
-    text: `Another program holds it. Close that program. ${TYPE_INSTEAD}`,
+    text: `Another program is using it. Close that program. ${TYPE_INSTEAD}`,
     action: TRY_MICROPHONE,
   },
   AbortError: {
@@ -94,37 +94,37 @@ const SERVER = {
   resume_expired: {
     id: "over",
     title: "The call is over",
-    text: "It ended while the connection was lost. What was said until then stays below.",
+    text: "It ended while the connection was lost. The transcript of the call stays below.",
     action: CALL_AGAIN,
   },
   conversation_in_use: {
     id: "conversation-in-use",
     title: "This conversation is going on elsewhere",
-    text: "It is open in another call, perhaps in another tab. End that call first, then call again.",
+    text: "Another call has it open, perhaps in another tab. End that call, then call again.",
     action: CALL_AGAIN,
   },
   conversation_refused: {
     id: "conversation-refused",
     title: "This conversation cannot be opened here",
-    text: "Its name is not one, or the agent does not let you open it. Without ?conversation=… in the address a new one begins.",
+    text: "Its name is not valid, or the agent does not let you open it. To start a new one, remove ?conversation=… from the address.",
     action: CALL_AGAIN,
   },
   unauthorized: {
     id: "unauthorized",
     title: "The server asks for a token",
-    text: "This page has none, or a wrong one. Open it with #token=… at the end of its address.",
+    text: "This page has no token, or a wrong one. Open it with #token=… at the end of its address.",
     action: CALL_AGAIN,
   },
   forbidden: {
     id: "forbidden",
     title: "This page may not call",
-    text: "The server takes no calls from this address. Open the page from the server itself.",
+    text: "The server does not accept calls from this address. Open the page from the server itself.",
     action: CALL_AGAIN,
   },
   server_full: {
     id: "full",
     title: "All lines are busy",
-    text: "The server takes no more calls at the moment. Try again in a little while.",
+    text: "The server cannot take another call right now. Try again in a little while.",
     action: CALL_AGAIN,
   },
   draining: {

@@ -27,7 +27,7 @@ export class Timeline {
   #drawing = new Drawing(this.#canvas);
   #stage;
   #list = h("ol", { class: "overlaps" });
-  #none = h("p", { class: "hint" }, "Nobody has spoken while the other did.");
+  #none = h("p", { class: "hint" }, "Nobody has talked over the other yet.");
   #follow;
   #zoom = null; // until the width is known
   #to = 0; // the right edge, when it does not follow

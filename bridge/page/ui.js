@@ -12,9 +12,9 @@ const STATES = {
 };
 const START = "Start";
 const MODES = {
-  text: "Type to the agent. You can write over it at any time: it stops and reads.",
-  written: "This agent has no ears and no voice: you type, and it writes back. You can write over it at any time.",
-  voice: "This agent has no ears: you type, and it speaks. You can write over it at any time: it stops.",
+  text: "Type to the agent. You can interrupt it at any time: it stops and reads.",
+  written: "This agent has no ears and no voice: you type, and it writes back. You can interrupt it at any time.",
+  voice: "This agent has no ears: you type, and it speaks. You can interrupt it at any time: type, and it stops.",
 };
 const METER_BARS = 5;
 const METER_FLOOR_DB = -60;

@@ -7,19 +7,19 @@ const PHASES = {
   between_tools: "Thinking",
   text: "Answering",
   speaking: "Speaking",
-  permission: "Asks permission",
-  input: "Waits for you",
+  permission: "Asking permission",
+  input: "Waiting for you",
   stopping: "Stopping",
 };
 const STATES = {
   pausing: "Pausing",
   paused: "Paused",
   stopping: "Stopping",
-  waiting_permission: "Asks permission",
-  waiting_input: "Waits for you",
+  waiting_permission: "Asking permission",
+  waiting_input: "Waiting for you",
   speaking: "Speaking",
   thinking: "Thinking",
-  tool: "Uses a tool",
+  tool: "Using a tool",
 };
 const DID = {
   pause: "Paused.",
@@ -139,14 +139,14 @@ const EVENTS = {
   "agent.job_finished": ({ name, error }) =>
     `${name} ${error ? "has failed" : "is done"}, in the background`,
   "call.cap_warning": ({ which, used, limit }) =>
-    `Nearly used: ${capName(which)} ${capUse(which, used, limit)}`,
+    `Near the limit: ${capName(which)} ${capUse(which, used, limit)}`,
   "call.turn_ended": ({ outcome, capped }) =>
     outcome === "capped" ? `The agent stopped at its limit: ${capName(capped)}` : "",
-  "call.transfer": ({ target_phone_number: number }) => `The agent wants to pass you on to ${number}`,
+  "call.transfer": ({ target_phone_number: number }) => `The agent wants to transfer you to ${number}`,
   "call.action_completed": ({ action }) =>
-    action === "transfer" ? "You were passed on" : "The key was pressed",
+    action === "transfer" ? "You were transferred" : "The key was pressed",
   "call.action_failed": ({ action, reason }) =>
-    `${action === "transfer" ? "You were not passed on" : "The key was not pressed"}: ${reason}`,
+    `${action === "transfer" ? "You were not transferred" : "The key was not pressed"}: ${reason}`,
 };
 
 /** The line of the transcript for an event; empty if it needs none. */
