@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.proof  # a real terminal, which a person types into
+
 UNWOUND_S = 0.2
 """What the console promises between Esc and the end of the work."""
 

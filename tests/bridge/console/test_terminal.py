@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.proof  # a real terminal, which a person types into
+
 CHAT = (sys.executable, "-m", "bargein", "chat")
 
 
