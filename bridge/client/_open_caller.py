@@ -18,76 +18,18 @@ import trio
 
 from bargein.routes import BargeinError
 
-from ..playout._fades import Fade as Fade
-from ..server._handle_messages import Description as Description
-from ..server._handle_messages import SnapshotMessage as SnapshotMessage
-from ..server._handle_messages import VerbReceipt as VerbReceipt
-from ..server._handle_messages import VerbSettled as VerbSettled
-from ..server._line_messages import Resumed as Resumed
-from ..server._native import AgentFrame as AgentFrame
-from ..server._native import Clear as Clear
-from ..server._native import Cut as Cut
-from ..server._native import Ended as Ended
-from ..server._native import ErrorMessage as ErrorMessage
-from ..server._native import Hello as Hello
-from ..server._native import Hold as Hold
-from ..server._native import OtherEvent as OtherEvent
-from ..server._native import Pong as Pong
-from ..server._native import ServerMessage as ServerMessage
-from ..server._native import Spoken as Spoken
-from ..server._native import State as State
-from ..server._native import Transcript as Transcript
-from ..server._native import UtteranceEnd as UtteranceEnd
-from ..server._native import decode_server, encode
+from ..server._line_messages import Resumed
+from ..server._native import (
+    ErrorMessage,
+    Hello,
+    decode_server,
+    encode,
+)
 from ..server._outbox import Outbox
-from ..server._watch_messages import Seen as Seen
-from ..server._watch_messages import Watching as Watching
 from ..server._wire import ProtocolViolationError
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
-from ._caller import FRAME_S as FRAME_S
-from ._caller import Arrival as Arrival
-from ._caller import Caller as Caller
-from ._caller import CallOverError as CallOverError
-from ._caller import Frames as Frames
-from ._caller import Received as Received
-from ._caller import Spoke as Spoke
-from ._loudspeaker import Heard as Heard
+from ._caller import Caller, Frames
 from ._reconnect import CallerLine, pauses
-
-__all__ = [
-    "AgentFrame",
-    "Arrival",
-    "CallOverError",
-    "CallRefusedError",
-    "Caller",
-    "Clear",
-    "Cut",
-    "Description",
-    "Ended",
-    "ErrorMessage",
-    "FRAME_S",
-    "Fade",
-    "Frames",
-    "Heard",
-    "Hello",
-    "Hold",
-    "OtherEvent",
-    "Pong",
-    "Received",
-    "Resumed",
-    "Seen",
-    "ServerMessage",
-    "SnapshotMessage",
-    "Spoke",
-    "Spoken",
-    "State",
-    "Transcript",
-    "UtteranceEnd",
-    "VerbReceipt",
-    "VerbSettled",
-    "Watching",
-    "open_caller",
-]
 
 GOODBYE_S = 2.0
 """Longest time that leaving may take."""
