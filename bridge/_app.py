@@ -110,10 +110,9 @@ class App:
                 ``SqliteConversations("calls.db")``.
             callers_name_conversations: Whether a caller of the server may go on with a
                 conversation by its name, as in ``/ws?conversation=ada``.  A name is no secret:
-                ``True`` lets everybody
-                who can reach the server, and has its token if it asks for one, open every
-                conversation.  A function, plain or async, takes the ``CallRequest`` and says
-                whether this caller may open this conversation.
+                ``True`` lets everybody who can reach the server, and has its token if it asks for
+                one, open every conversation.  A function, plain or async, takes the
+                ``CallRequest`` and says whether this caller may open this conversation.
             name: Shown to callers; by default made of the module of `answer`.
             not_understood: What the agent says when the recogniser fails, or gives no words in
                 time: then there is no turn that could be answered.  ``None`` says nothing; a route
