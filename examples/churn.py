@@ -179,10 +179,10 @@ async def main(step_s: float, read: Callable[[], bytes]) -> None:
         began_s = trio.current_time()
         nursery.start_soon(listen)
         handle.send_input("Write a memo on the customers who may leave us.")
-        async for event in handle.subscribe():
-            if line := shown(event):
-                print(f"{trio.current_time() - began_s:5.1f} s {line}", flush=True)
-            if isinstance(event, (StateChanged, ControlRequested)):
+        async for message in handle.subscribe():
+            if line := shown(message.event):
+                print(f"{message.at_s - began_s:5.1f} s {line}", flush=True)
+            if isinstance(message.event, (StateChanged, ControlRequested)):
                 now, may_end = handle.snapshot(), analyst.memos or end_of_input.is_set()
                 if may_end and now.state == "idle" and not now.backgrounded:
                     nursery.cancel_scope.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,30 +71,16 @@ class Snapshot:
     """The class of the error for which the caller cannot be heard; empty while it can."""
 
 
-class _Messages:
-    """Iterates messages; no generator, which would have to be closed."""
-
-    def __init__(self, take: Callable[[], Awaitable[Message | None]]) -> None:
-        self._take = take
-
-    def __aiter__(self) -> _Messages:
-        return self
-
-    async def __anext__(self) -> Message:
-        message = await self._take()
-        if message is None:
-            raise StopAsyncIteration
-        return message
-
-
 class Subscription:
     """Everything that happens from a snapshot on; iterate it.  Leaving the loop ends nothing.
 
     Text that still waits here when the answer it belongs to is cut is left out: whoever prints it
     prints nothing of an answer that was interrupted.  ``TurnEnded`` has all that was generated.
 
-    Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.  Iterating it
-    gives the events; ``messages()`` gives them with their time and source.
+    Iterating it gives messages: ``event`` is the event or a snapshot, ``source`` who published it,
+    and ``at_s`` when, in seconds of trio's clock.
+
+    Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.
     """
 
     def __init__(self, snapshot: Callable[[], Snapshot], closed: Callable[[Any], None]) -> None:
@@ -131,21 +117,8 @@ class Subscription:
     def __aiter__(self) -> Subscription:
         return self
 
-    async def __anext__(self) -> Any:
-        """Return the next event, or a snapshot.  Cancelling this is safe."""
-        return (await anext(self.messages())).event
-
-    def messages(self) -> AsyncIterator[Message]:
-        """Return what comes next with its time and source; leaving the loop ends nothing.
-
-        Returns:
-            Messages with the event, or a snapshot, as ``event``; who published it as ``source``;
-            and when as ``at_s``, in seconds of trio's clock.
-        """
-        return _Messages(self._next)
-
-    async def _next(self) -> Message | None:
-        """Return the next message; ``None`` once nothing more will come."""
+    async def __anext__(self) -> Message:
+        """Return the next event, or a snapshot, in its message.  Cancelling this is safe."""
         await trio.lowlevel.checkpoint()
         while True:
             while self._items:
@@ -153,6 +126,6 @@ class Subscription:
                 if not message.is_stale:
                     return message
             if self._over:
-                return None
+                raise StopAsyncIteration
             self._more = trio.Event()
             await self._more.wait()

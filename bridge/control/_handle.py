@@ -214,8 +214,9 @@ class Handle:
         missed.  Only from tasks of the call's own event loop.
 
         Returns:
-            What to iterate: ``async for event in handle.subscribe()``, or, with the time and the
-            source of each event, ``async for message in handle.subscribe().messages()``.
+            What to iterate: ``async for message in handle.subscribe()``.  A message has the event,
+            or a snapshot, as ``event``; who published it, as ``source``; and when, as ``at_s``, in
+            seconds of trio's clock.
         """
         return self._call.watch()
 

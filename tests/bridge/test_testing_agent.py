@@ -113,7 +113,7 @@ async def test_it_is_the_agent_of_production(autojump_clock):
     past = History()
     past.add_user("before", 1)
     async with open_agent(ChatNode(ScriptedModel("Now.")), name="clerk", history=past) as handle:
-        messages = handle.subscribe().messages()
+        messages = handle.subscribe()
         handle.send_input("now?")
         async for message in messages:
             if isinstance(message.event, AgentResponse):

@@ -167,7 +167,7 @@ async def worked(churn: Any, verb: str, at_s: float, step: str) -> Outcome:
         records = list(handle.call.history.interruptions)
         chat = ConversationContext(entries=handle.call.history.entries).as_chat()
         handle.shutdown()
-        events = [event async for event in feed]
+        events = [message.event async for message in feed]
     ends = [event.outcome for event in events if isinstance(event, TurnEnded)]
     return Outcome(begun, ends[0], calls, in_the_end, memo, receipt, records, chat, events)
 
@@ -264,7 +264,7 @@ async def test_in_the_background_it_goes_on_and_tells_once(churn, autojump_clock
         assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 0)
         assert counts(analyst) == "1111"
         handle.shutdown()
-        events = [event async for event in feed]
+        events = [message.event async for message in feed]
     ends = [(event.turn, event.outcome) for event in events if isinstance(event, TurnEnded)]
     assert ends == [(1, "backgrounded"), (2, "completed")]
     assert len([event for event in events if isinstance(event, ToolCall)]) == 4

@@ -76,7 +76,7 @@ async def test_what_is_promised_is_what_happens(autojump_clock):
 async def test_a_detached_tool_keeps_no_verb_waiting(autojump_clock):
     """The verb settles at once; the job goes on and brings its result later."""
     async with open_agent(agent("crawl")) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("go")
         await trio.sleep(1)
         receipt = handle.cancel()
@@ -86,7 +86,7 @@ async def test_a_detached_tool_keeps_no_verb_waiting(autojump_clock):
         await trio.sleep(100)
         assert handle.snapshot().backgrounded == 0
         handle.shutdown()
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
         assert [e.outcome for e in seen if isinstance(e, ToolResult)] == ["backgrounded"]
         (job,) = [e.job for e in handle.call.history.entries if e.role == "job"]
         assert (job.content, job.outcome) == ("crawled", "completed")
@@ -95,7 +95,7 @@ async def test_a_detached_tool_keeps_no_verb_waiting(autojump_clock):
 async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
     """Cancel, then emergency stop: the grace ends, and one record names the stronger."""
     async with open_agent(agent("write")) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("go")
         await trio.sleep(1)
         weaker = handle.cancel()
@@ -110,7 +110,7 @@ async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
         (record,) = handle.call.history.interruptions
         assert record.verb == "emergency_stop"
         handle.shutdown()
-        ends = [event.outcome async for event in events if isinstance(event, TurnEnded)]
+        ends = [m.event.outcome async for m in messages if isinstance(m.event, TurnEnded)]
         assert ends == ["interrupted"]
 
 

@@ -51,7 +51,7 @@ def ends(events: list[Any]) -> list[tuple[int, str]]:
 
 async def watched(handle: Handle) -> list[Any]:
     """Everything a watcher has got, once the call is over."""
-    return [event async for event in handle.subscribe()]
+    return [message.event async for message in handle.subscribe()]
 
 
 # --- pause and resume
@@ -151,7 +151,7 @@ async def test_time_that_was_paused_is_not_active_time(autojump_clock):
 async def test_cancel_stops_and_tells_once(autojump_clock):
     """The work ends in the step of the verb; the turn has one end, with its outcome."""
     async with open_agent(Counter()) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(1.5)
         receipt = handle.cancel()
@@ -162,7 +162,7 @@ async def test_cancel_stops_and_tells_once(autojump_clock):
         await trio.sleep(5)
         assert handle.snapshot().state == "idle"
         handle.shutdown()
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
         assert ends(seen) == [(1, "interrupted")]
         assert states(seen) == ["thinking", "stopping", "idle", "stopping", "closed"]
         (record,) = handle.call.history.interruptions
@@ -172,7 +172,7 @@ async def test_cancel_stops_and_tells_once(autojump_clock):
 async def test_a_watcher_that_is_late_gets_no_text_of_a_cut_answer(autojump_clock):
     """What waits for it is left out from the cut on; facts stay, and so does all other text."""
     async with open_agent(Counter()) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(1.5)
         handle.cancel()
@@ -180,8 +180,8 @@ async def test_a_watcher_that_is_late_gets_no_text_of_a_cut_answer(autojump_cloc
         await trio.sleep(1.5)
         seen = []
         with trio.move_on_after(1):
-            async for event in events:
-                seen.append(event)
+            async for message in messages:
+                seen.append(message.event)
         answers = [e for e in seen if isinstance(e, AgentResponse | TurnEnded)]
         assert [type(event) for event in answers] == [TurnEnded, *3 * [AgentResponse]]
         assert (answers[0].outcome, answers[0].generated) == ("interrupted", "one two ")
@@ -192,7 +192,7 @@ async def test_redirect_makes_the_text_the_next_step(autojump_clock):
     """The cut turn ends as redirected, and the next turn answers the new instruction."""
     node = Counter()
     async with open_agent(node) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(1.5)
         receipt = handle.redirect("say it in Spanish")
@@ -200,7 +200,7 @@ async def test_redirect_makes_the_text_the_next_step(autojump_clock):
         assert handle.call.current_state == "thinking"
         await trio.sleep(10)
         handle.shutdown()
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
         assert ends(seen) == [(1, "redirected"), (2, "completed")]
         assert states(seen)[:2] == ["thinking", "idle"]
         assert node.begun == 2
@@ -210,7 +210,7 @@ async def test_background_goes_on_unheard_and_comes_back_once(autojump_clock):
     """The same run goes on; the call is idle meanwhile, and gets the rest as one result."""
     node = Counter()
     async with open_agent(node) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(2.5)
         assert handle.background().accepted
@@ -219,7 +219,7 @@ async def test_background_goes_on_unheard_and_comes_back_once(autojump_clock):
         assert handle.snapshot().backgrounded == 0
         assert node.begun == 1
         handle.shutdown()
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
         assert ends(seen) == [(1, "backgrounded")]
         assert [e.content for e in seen if isinstance(e, JobFinished)] == ["four five six "]
         assert [e.content for e in seen if isinstance(e, AgentResponse)] == [
@@ -292,14 +292,14 @@ async def test_emergency_stop_reaches_an_agent_without_the_floor(autojump_clock)
 async def test_shutdown_refuses_input_and_closes(autojump_clock):
     """The turn under way ends as shut down, the call is over, and later verbs are harmless."""
     async with open_agent(Counter()) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(0.5)
         receipt = handle.shutdown(deadline_s=1)
         assert not handle.send_input("more")
         await receipt.settled
         await trio.sleep(0.1)
-        assert ends([event async for event in events]) == [(1, "shutdown")]
+        assert ends([message.event async for message in messages]) == [(1, "shutdown")]
     assert all(
         handle._use(verb).reason == "the call is over" for verb in VERBS if verb != "shutdown"
     )
@@ -361,7 +361,7 @@ async def test_a_late_watcher_gets_a_snapshot_first(autojump_clock):
     async with open_agent(Counter()) as handle:
         handle.send_input("count")
         await trio.sleep(1.5)
-        first = await anext(handle.subscribe())
+        first = (await anext(handle.subscribe())).event
         assert (first.state, first.text, first.turn) == ("thinking", "one two ", 1)
 
 
@@ -369,7 +369,7 @@ async def test_events_come_with_their_time_and_source(autojump_clock):
     """Each is told when it was published and by whom; the snapshot says when it was made."""
     async with open_agent(Counter(), name="counter") as handle:
         await trio.sleep(0.5)
-        messages = handle.subscribe().messages()
+        messages = handle.subscribe()
         first = await anext(messages)
         assert (first.event.state, first.at_s, first.source) == ("idle", 0.5, "call")
         handle.send_input("count")
@@ -392,13 +392,13 @@ async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
                 yield AgentResponse(content="x")
 
     async with open_agent(Flood()) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("go")
         await trio.sleep(5)
         handle.send_input("go")
         await trio.sleep(5)
         handle.shutdown()
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
         assert len(seen) <= FEED_LIMIT + 2
         assert ends(seen) == [(1, "completed"), (2, "completed")]
         assert isinstance([e for e in seen if isinstance(e, Snapshot)][-1], Snapshot)
@@ -414,7 +414,7 @@ async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
                 await trio.sleep(1)
 
     async with open_agent(Slow()) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("go")
         await trio.sleep(4)
         handle.pause()
@@ -426,7 +426,7 @@ async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
         await handle.cancel().settled
         await trio.sleep(60)
         handle.shutdown()
-        marks = [event async for event in events if isinstance(event, LongRunning)]
+        marks = [m.event async for m in messages if isinstance(m.event, LongRunning)]
         assert [(m.turn, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]
 
 
@@ -481,7 +481,7 @@ async def test_input_that_waits_is_given_back(autojump_clock, verb):
     """What was said behind a turn is told, is in the receipt, and nobody answers it later."""
     node = Counter()
     async with open_agent(node) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(1.5)
         handle.send_input("and then?")
@@ -497,7 +497,7 @@ async def test_input_that_waits_is_given_back(autojump_clock, verb):
         assert node.begun == 2
         assert str(node.context.as_chat()).count("and then?") == 1
         handle.shutdown()
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
     assert [e.content for e in seen if isinstance(e, InputReturned)] == [
         "and then?",
         "and after that?",
@@ -531,13 +531,13 @@ async def test_a_shutdown_gives_back_what_waits(autojump_clock):
     """Nobody will answer it any more: it is told while the call lives, and is in the receipt."""
     node = Counter()
     async with open_agent(node) as handle:
-        events = handle.subscribe()
+        messages = handle.subscribe()
         handle.send_input("count")
         await trio.sleep(1.5)
         handle.send_input("and then?")
         receipt = handle.shutdown()
         assert receipt.returned == ("and then?",)
         await receipt.settled
-        seen = [event async for event in events]
+        seen = [message.event async for message in messages]
     assert [e.content for e in seen if isinstance(e, InputReturned)] == ["and then?"]
     assert node.begun == 1

@@ -204,7 +204,7 @@ class Pair:
                 nursery.cancel_scope.cancel()
             await self.look(handle)
             handle.shutdown()
-            events = [event async for event in feed]
+            events = [message.event async for message in feed]
         ends = [event for event in events if isinstance(event, TurnEnded)]
         self.ends = [event.outcome for event in ends if event.turn == 1]
         self.results = [event.outcome for event in events if isinstance(event, ToolResult)]

@@ -6,7 +6,7 @@ from typing import assert_type
 
 import trio.testing
 
-from bargein import Call
+from bargein import Call, Handle, Message
 from bargein.events import AgentError, AgentResponse
 from bargein.testing import open_call
 
@@ -21,3 +21,12 @@ async def check_greeting(autojump_clock: trio.testing.MockClock) -> None:
         assert_type(await caller.receives(AgentResponse), AgentResponse)
     assert_type(caller.events(AgentError), list[AgentError])
     assert [event.content for event in caller.events(AgentResponse)] == ["Hello."]
+
+
+async def watch(handle: Handle) -> None:
+    async for message in handle.subscribe():
+        assert_type(message, Message)
+        assert_type(message.at_s, float)
+        assert_type(message.source, str)
+        if isinstance(message.event, AgentResponse):
+            assert_type(message.event, AgentResponse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bargein import Handle
 from bargein.events import AgentError, AgentResponse
 from bargein.testing import Caller
 
@@ -19,3 +20,10 @@ async def check(caller: Caller) -> None:
     said = await caller.receives(AgentResponse)
     # wrong: attr-defined, reportAttributeAccessIssue
     print(said.message)
+
+
+async def watch(handle: Handle) -> None:
+    """What is watched comes in messages, which are no events."""
+    async for message in handle.subscribe():
+        # wrong: attr-defined, reportAttributeAccessIssue
+        print(message.outcome)

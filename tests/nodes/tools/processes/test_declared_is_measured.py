@@ -72,12 +72,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-async def pids_of(events: Any, count: int) -> list[int]:
+async def pids_of(messages: Any, count: int) -> list[int]:
     """Wait until the process has told that it and its children have begun."""
     pids: list[int] = []
-    async for event in events:
-        if isinstance(event, ToolOutput):
-            pids += [int(word) for word in event.text.split()]
+    async for message in messages:
+        if isinstance(message.event, ToolOutput):
+            pids += [int(word) for word in message.event.text.split()]
             if len(pids) >= count:
                 return pids
     raise AssertionError("the call ended first")
@@ -98,9 +98,9 @@ async def cancel_it(policy: str, temper: str, python: Any) -> None:
     )
     with trio.fail_after(60):
         async with open_agent(ChatNode(Asks(), tools=[command])) as handle:
-            events = handle.subscribe()
+            messages = handle.subscribe()
             handle.send_input("go")
-            pids = await pids_of(events, 2 if "grandchild" in temper else 1)
+            pids = await pids_of(messages, 2 if "grandchild" in temper else 1)
             (work,) = handle.call.work
             began_s, cut_s = work.started_at_s, trio.current_time()
             receipt = handle.cancel()
