@@ -17,12 +17,15 @@ from ._limits import Limits
 from ._outbox import Outbox
 
 Fate = Literal["lost", "left", "said"]
-"""How a line ended: the peer is lost, or has closed it; or all was said that was to be said, and
-the peer knows that."""
+"""How a line ended: the peer is lost or goes away, or has closed the line for good; or all was said
+that was to be said, and the peer knows that."""
 
 NORMAL_CLOSE = 1000
 """Close code of a client that has left; with 1001 a browser's page goes away, which may be loaded
 anew and come back (RFC 6455, 7.4.1)."""
+
+NO_STATUS = 1005
+"""Close code of a frame without one, which may answer ours (RFC 6455, 5.5.1)."""
 
 TAKEN_OVER = 4001
 """Close code of a line whose call goes on over another one (private use, RFC 6455, 7.4.2)."""
@@ -81,10 +84,12 @@ class Line:
                 await ready.wait()
 
         await self.connection.run(self.outbox, hear, may_read)
+        code = self.connection.close_code
         if self.connection.close_sent == NORMAL_CLOSE and self.outbox.is_closed:
-            return "said" if self.connection.close_code != 1006 else "lost"
+            # Another code is no answer to ours: the peer was going away and has read nothing.
+            return "said" if code in (NORMAL_CLOSE, NO_STATUS) else "lost"
         has_left = self.connection.was_closed_by_peer
-        return "left" if has_left and self.connection.close_code == NORMAL_CLOSE else "lost"
+        return "left" if has_left and code == NORMAL_CLOSE else "lost"
 
     def check(self, now_s: float) -> None:
         """Look whether the peer is still there; to be called about once a second.

@@ -209,7 +209,11 @@ async def obey(storyteller: Storyteller, lines: tuple[Line, ...], server: Any) -
                 call.publish(EndCall(), source="storyteller")
         if word == "tell":
             metrics = server.metrics
-            answer = {"calls": storyteller.tell(), "reconnects": metrics.reconnects}
+            answer = {
+                "calls": storyteller.tell(),
+                "reconnects": metrics.reconnects,
+                "calls_waiting": metrics.calls_waiting,
+            }
         say(answer)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,6 +63,15 @@ def come_back(call: Any) -> None:
         call.wait(live)
         assert call.page.is_hidden("#notice")
     assert call.page.evaluate("bargein.context.state") == "running"
+
+
+def wait_for_gap(network: Network) -> None:
+    """Waits until the server has noticed that the page is gone, which it does a moment later."""
+    for _ in range(400):
+        if network.do("tell")["calls_waiting"]:
+            return
+        time.sleep(0.05)
+    pytest.fail("the server has noticed nothing after 20 s")
 
 
 def words(call: Any) -> list[str]:
@@ -169,6 +179,7 @@ def test_a_call_that_is_over_meanwhile(meet: Open, network: Network) -> None:
     call.type("tell")
     call.wait("document.querySelector('.agent .heard')?.textContent.includes('long')")
     call.page.goto("about:blank")
+    wait_for_gap(network)
     network.do("end")
     call.page.go_back()
     call.wait("document.body.dataset.phase === 'ended'")

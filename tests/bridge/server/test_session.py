@@ -420,6 +420,31 @@ async def test_the_end_is_told_to_who_comes_back_in_time(serving, autojump_clock
         assert (await caller.wait_for(Resumed)).message.state == "closed"
 
 
+@pytest.mark.parametrize("code", [1001, 4000])
+async def test_a_goodbye_that_crosses_a_page_going_away_is_told_again(
+    serving, autojump_clock, code
+):
+    """A page that was leaving when the call ended has read nothing: it hears of it once it is
+    back."""
+    kept = Kept(echo)
+    async with serving(kept) as place:
+        async with dialed(place) as connection:
+            hello = decode_server(await connection.receive())
+            place.freeze()
+            connection.close(code, "the page is loaded anew")
+            await trio.testing.wait_all_tasks_blocked()
+            kept.calls[0].publish(EndCall(), source="echo")
+            await trio.sleep(0.1)
+            await place.thaw()
+        assert place.server.calls == 0
+        async with dialed(place, "?mode=text&resume=1") as connection:
+            await connection.send(encode(Resume(token=hello.resume, received=0)))
+            told = [decode_server(await connection.receive()).type]
+            while told[-1] != "ended":  # or the server refuses, and closes
+                told.append(decode_server(await connection.receive()).type)
+            assert told[0] == "resumed"
+
+
 async def test_the_end_is_told_to_nobody_after_the_time(serving, autojump_clock):
     """The token of an ended call holds for the time of a gap, then for nothing."""
     async with serving(echo) as place:
