@@ -30,7 +30,7 @@ class Mutation:
 
 
 _LOOP = "tests/nodes/tool_loop/test_interruptions.py"
-_PROCESSES = "tests/nodes/tools/processes"
+_PROCESSES = "tests/nodes/processes"
 
 MUTATIONS = {
     "model_after_cut": Mutation(
@@ -49,24 +49,24 @@ MUTATIONS = {
     ),
     "no_sweep": Mutation(
         "what a process has started is killed with it",
-        "bargein.nodes.processes._ladder",
+        "bargein.nodes.processes._termination",
         "        if self._any_alive:\n",
         "        if self._process.poll() is None:\n",
-        f"{_PROCESSES}/test_ladder.py::test_what_it_has_started_is_swept",
+        f"{_PROCESSES}/test_termination.py::test_what_it_has_started_is_swept",
     ),
     "cut_job_goes_on": Mutation(
         "a cancel reaches the job that a worker does",
         "bargein.nodes.processes._worker",
         '                await process.send(b"C")\n',
         "",
-        "tests/nodes/processes/test_pool.py::test_a_dropped_job_leaves_nothing_to_the_next",
+        f"{_PROCESSES}/test_pool.py::test_a_dropped_job_leaves_nothing_to_the_next",
     ),
     "cut_is_not_awaited": Mutation(
         "who cuts a function waits until nothing of it runs any more",
         "bargein.nodes.processes._pool",
         "if job.is_begun and self._settings.has_effects:",
         "if False:",
-        f"{_PROCESSES}/test_worker.py::TestInterrupts::"
+        "tests/nodes/tools/processes/test_worker.py::TestInterrupts::"
         "test_the_caller_waits_until_the_function_has_ended",
     ),
     "written_later": Mutation(

@@ -14,17 +14,17 @@ from ._errors import EngineLoadError as EngineLoadError
 from ._errors import JobError as JobError
 from ._errors import PoolClosedError as PoolClosedError
 from ._errors import ProcessLostError as ProcessLostError
-from ._ladder import DEFAULT_LADDER as DEFAULT_LADDER
-from ._ladder import SPARE_S as SPARE_S
-from ._ladder import Ladder as Ladder
-from ._ladder import StopReport as StopReport
-from ._ladder import never as never
-from ._ladder import stop_process as stop_process
 from ._pool import Pool as Pool
 from ._process import Process as Process
 from ._process import start_process as start_process
 from ._settings import PoolSettings as PoolSettings
 from ._terminal import TERM as TERM
+from ._termination import DEFAULT_LADDER as DEFAULT_LADDER
+from ._termination import SPARE_S as SPARE_S
+from ._termination import Ladder as Ladder
+from ._termination import StopReport as StopReport
+from ._termination import never as never
+from ._termination import stop_process as stop_process
 
 __all__ = [
     "Captured",

@@ -23,8 +23,8 @@ import trio
 
 from ._capture import OnOutput
 from ._errors import PoolClosedError, ProcessLostError
-from ._ladder import SPARE_S, never
 from ._settings import PoolSettings
+from ._termination import SPARE_S, never
 from ._worker import Job, Worker
 
 _PIECES_AHEAD = 4

@@ -17,7 +17,7 @@ import trio
 
 from ._capture import Captured
 from ._errors import ProcessLostError
-from ._ladder import Ladder, StopReport, never, stop_process
+from ._termination import Ladder, StopReport, never, stop_process
 from ._worker_child import AFTER_LENGTH, HEADER, frame
 
 _log = structlog.get_logger()

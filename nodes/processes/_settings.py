@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._ladder import Ladder
+from ._termination import Ladder
 
 _LADDER = Ladder(int_s=0, term_s=0, kill_s=1.0)
 """Most workers keep nothing that a gentler end would save, and one that is stopped hears SIGKILL

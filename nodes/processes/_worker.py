@@ -15,10 +15,10 @@ from bargein.routes.containment import CONTAINED
 
 from ._capture import Captured, OnOutput, Stream
 from ._errors import ChildError, EngineLoadError, JobError, PoolClosedError, ProcessLostError
-from ._ladder import interrupt_younger, stop_younger
 from ._process import Process, start_process, worker_command
 from ._session import boot_clock_s
 from ._settings import PoolSettings
+from ._termination import interrupt_younger, stop_younger
 
 _log = structlog.get_logger()
 _INTERRUPT_S = 0.1
