@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
+from bargein.nodes.vendors import Backoff
+
 from ._answer import Answer
-from ._backoff import Backoff
 from ._errors import ChatModelError, ChatModelTimeoutError, need
 from ._protocol import AnswerPiece
 from ._reply import Reply, translated

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import trio
 from pydantic_core import from_json
 
+from bargein.nodes.vendors import retry_after_s
+
 from ._assembler import Assembler, parse_chunk, retryable_status
-from ._backoff import retry_after_s
 from ._errors import ChatModelError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
 from ._sse import EventStreamDecoder, EventTooLargeError

@@ -6,10 +6,18 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-
-from ._errors import ChatModelError
+from typing import Protocol
 
 _LARGEST_POWER = 30
+
+
+class Trouble(Protocol):
+    """What an error has to tell for a decision whether to try again."""
+
+    retryable: bool
+    """Whether trying again may help."""
+    retry_after_s: float | None
+    """Seconds that the server asks to wait; None when it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,7 @@ class Backoff:
     random: Callable[[], float] = random.random
     """Gives a number from 0 to 1."""
 
-    def wait_s(self, error: ChatModelError, attempt: int) -> float | None:
+    def wait_s(self, error: Trouble, attempt: int) -> float | None:
         """Return how long to wait after a failed attempt, in seconds.
 
         Args:

@@ -1,0 +1,23 @@
+"""What asks a vendor over a network has this in common: sessions, keys, errors and waits."""
+
+from ._backoff import Backoff as Backoff
+from ._backoff import retry_after_s as retry_after_s
+from ._credentials import Credential as Credential
+from ._errors import VendorError as VendorError
+from ._session import Reopened as Reopened
+from ._session import SessionLimits as SessionLimits
+from ._session import VendorAddress as VendorAddress
+from ._session import VendorSession as VendorSession
+from ._session import open_session as open_session
+
+__all__ = [
+    "Backoff",
+    "Credential",
+    "Reopened",
+    "SessionLimits",
+    "VendorAddress",
+    "VendorError",
+    "VendorSession",
+    "open_session",
+    "retry_after_s",
+]

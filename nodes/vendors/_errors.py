@@ -1,0 +1,53 @@
+"""What can go wrong with a vendor's service."""
+
+from __future__ import annotations
+
+from bargein.routes import BargeinError
+
+_DETAIL_CHARACTERS = 300
+
+
+class VendorError(BargeinError):
+    """A vendor's service refused, failed, or is out of reach.
+
+    Attributes:
+        vendor: Whose it is, as in logs.
+        problem: What went wrong, in our words.
+        retryable: Whether trying again later may help.
+        status: HTTP status or WebSocket close code; None when the trouble was neither.
+        code: The vendor's own word for the trouble; may be empty.
+        detail: What the vendor said about it, at most 300 characters; it may quote people.
+        retry_after_s: Seconds that the vendor asks to wait; None when it does not say.
+    """
+
+    def __init__(
+        self,
+        vendor: str,
+        problem: str,
+        *,
+        retryable: bool = True,
+        status: int | None = None,
+        code: str = "",
+        detail: str = "",
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.vendor = vendor
+        self.problem = problem
+        self.retryable = retryable
+        self.status = status
+        self.code = code
+        self.detail = detail[:_DETAIL_CHARACTERS]
+        self.retry_after_s = retry_after_s
+
+    @property
+    def safe_text(self) -> str:
+        """What went wrong, without what the vendor said: that may quote people.
+
+        It is shown where the texts of exceptions are hidden.
+        """
+        known = ", ".join(str(part) for part in (self.status, self.code) if part)
+        return f"{self.vendor}: {self.problem}" + (f" ({known})" if known else "")
+
+    def __str__(self) -> str:
+        return f"{self.safe_text}: {self.detail!r}" if self.detail else self.safe_text
