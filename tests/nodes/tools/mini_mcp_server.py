@@ -14,15 +14,23 @@ import time
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 NAMES = ["echo", "a.b", "a/b", "x" * 70, "die", "orphan", "stuck", "refuse", "fail", "count", "odd"]
-NAMES += ["stop", "kill", "spin", "garbage", "pid", "nap"]
+NAMES += ["stop", "kill", "spin", "garbage", "pid", "nap", "flood", "give"]
+NAMES += ["people", "refers", "wordy"]
+PERSON = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}
+SCHEMAS = {
+    "odd": {"text": {"type": "no such type"}},
+    "people": {"people": {"type": "array", "items": PERSON}},
+    "refers": {"a": {"$ref": "https://example.com/schema"}},
+}
 
 
 def tool(name: str) -> dict[str, object]:
     properties = {"text": {"type": "string"}, "times": {"type": "integer"}}
     schema = {"type": "object", "properties": properties, "required": ["text"]}
-    if name == "odd":
-        schema = {"type": "object", "properties": {"text": {"type": "no such type"}}}
-    return {"name": name, "inputSchema": schema}
+    if name in SCHEMAS:
+        schema = {"type": "object", "properties": SCHEMAS[name]}
+    words = "x" * 100_000 if name == "wordy" else ""
+    return {"name": name, "inputSchema": schema, "description": words}
 
 
 def count(token: object) -> None:
@@ -48,6 +56,10 @@ def called(name: str, arguments: dict[str, str]) -> dict[str, object]:
     if name == "garbage":
         os.write(1, b"this is no message at all")
         time.sleep(60)
+    while name == "flood":
+        os.write(1, b"x" * (1 << 16))
+    if name == "give":
+        return json.loads(arguments["text"])
     if name == "nap":
         time.sleep(1)
     if name == "pid":

@@ -7,7 +7,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein.nodes.tools import ToolContext, _thread, tool
+from bargein.tools import ToolContext, tool
 
 LIMIT_S = 30.0
 
@@ -70,9 +70,8 @@ async def test_a_thread_that_returns_soon_has_completed(open_bench):
             assert running.final.content.startswith("saved what there was\n")
 
 
-async def test_a_deaf_thread_is_left_alone(open_bench, monkeypatch):
+async def test_a_deaf_thread_is_left_alone(open_bench):
     """After a while the tool is over without it; that is warned of, and its result dropped."""
-    monkeypatch.setattr(_thread, "THREAD_S", 0.1)
     begun, release = Signal(), threading.Event()
 
     @tool
@@ -96,9 +95,8 @@ async def test_a_deaf_thread_is_left_alone(open_bench, monkeypatch):
             assert bench.results() == [("c1", "effect_unknown")]
 
 
-async def test_the_end_of_the_call_does_not_wait_for_ever(open_bench, monkeypatch):
+async def test_the_end_of_the_call_does_not_wait_for_ever(open_bench):
     """A deaf thread holds up the end of its call only for a while."""
-    monkeypatch.setattr(_thread, "THREAD_S", 0.1)
     begun, release = Signal(), threading.Event()
 
     @tool
@@ -116,14 +114,13 @@ async def test_the_end_of_the_call_does_not_wait_for_ever(open_bench, monkeypatc
         release.set()
 
 
-async def test_what_waits_for_a_thread_has_not_started(open_bench, monkeypatch):
-    """The number of threads is bounded; a tool that is cut in the queue never runs."""
-    monkeypatch.setattr(_thread, "THREADS", 1)
-    begun, release, ran = Signal(), threading.Event(), []
+async def test_what_waits_for_a_thread_has_not_started(open_bench):
+    """At most 64 tools have a thread; one that is cut while it waits for one never runs."""
+    begun, release, ran = [], threading.Event(), []
 
     @tool
     def first() -> None:
-        begun.set()
+        begun.append(1)
         release.wait(LIMIT_S)
 
     @tool
@@ -132,17 +129,19 @@ async def test_what_waits_for_a_thread_has_not_started(open_bench, monkeypatch):
 
     with trio.fail_after(LIMIT_S):
         async with open_bench(first, second) as bench:
-            one = bench.start("first")
-            await begun.wait()
-            two = bench.start("second")
-            while two.started_at_s is None:
+            working = [bench.start("first") for _ in range(64)]
+            while len(begun) < 64:  # noqa: ASYNC110 - a thread's start is no event of ours
+                await trio.sleep(0.01)
+            waits = bench.start("second")
+            while waits.started_at_s is None:
                 await trio.lowlevel.checkpoint()
             await trio.sleep(0.05)
-            two.interrupt("cancel")
-            await two.done.wait()
-            assert two.outcome == "not_started"
+            waits.interrupt("cancel")
+            await waits.done.wait()
+            assert waits.outcome == "not_started"
             release.set()
-            assert (await one.result()).outcome == "completed"
+            for one in working:
+                assert (await one.result()).outcome == "completed"
             assert not ran
 
 

@@ -75,6 +75,28 @@ async def test_background_upgrades_a_barge_in(autojump_clock, open_bench):
         assert running.outcome == "completed"
 
 
+async def test_a_job_has_its_own_grace(autojump_clock, open_bench):
+    """The grace that a turn's interrupt left is forgotten: another one counts anew."""
+    async with open_bench(sleeper(finish(2))) as bench:
+        running = await bench.begin("work")
+        running.interrupt("barge_in")
+        running.to_background()
+        await trio.sleep(5)
+        assert running.consequence("cancel") == "may finish, at most 2 s"
+        assert running.interrupt("cancel") == StillRunning("c1", "work", "finish", 7.0)
+        await running.done.wait()
+        assert trio.current_time() == 7
+
+
+async def test_a_detached_job_goes_on(autojump_clock, open_bench):
+    """Its policy has been obeyed: what a verb would do now is nothing, and that is told."""
+    async with open_bench(sleeper("detach")) as bench:
+        running = await bench.begin("work")
+        running.interrupt("barge_in")
+        assert running.consequence("cancel") == "goes on in the background"
+        assert running.consequence("shutdown") == "is stopped"
+
+
 async def test_a_job_keeps_its_timeout(autojump_clock, open_bench):
     """The background makes no tool live longer than its timeout."""
     async with open_bench(sleeper("detach", timeout_s=4)) as bench:

@@ -116,6 +116,42 @@ async def test_an_error_while_it_is_cut_changes_no_outcome(autojump_clock, open_
         assert "tool_failed" in [line["event"] for line in logs]
 
 
+async def test_an_error_of_a_child_task_is_told_as_it_is(autojump_clock, open_bench):
+    """A group with one error in it is that error."""
+
+    async def fail():
+        raise LookupError("deep")
+
+    @tool
+    async def work() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail)
+
+    async with open_bench(work, expect_errors=LookupError) as bench:
+        result = await bench.start("work").result()
+        assert (result.error, result.content) == (True, "LookupError: deep")
+
+
+async def test_a_clean_up_that_fails_does_not_fail_the_call(autojump_clock, open_bench):
+    """What a child task raises while the call ends is no more than the tool's error."""
+
+    async def fail_when_cancelled():
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise OSError("gone")
+
+    @tool
+    async def work() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_when_cancelled)
+            nursery.start_soon(trio.sleep_forever)
+
+    async with open_bench(work, expect_errors=OSError) as bench:
+        running = await bench.begin("work")
+    assert running.outcome == "effect_unknown"
+
+
 async def test_a_tool_may_say_what_became_of_it(autojump_clock, open_bench):
     """What a tool concludes while it is cut stands beside the standard words."""
 
