@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,8 +13,6 @@ import trio
 import trio.testing
 
 from bargein import App, Call, Message
-from bargein.bridge.testing._laws import LAWS, Trial, agent_entries, heard_stays_heard
-from bargein.bridge.testing._points import Survey, choose
 from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
@@ -35,7 +33,6 @@ from bargein.testing import (
     asks_on,
     barge_in,
     interrupt_everywhere,
-    open_call,
 )
 
 pytestmark = pytest.mark.proof
@@ -70,6 +67,20 @@ def two_sentences(call: Call) -> Generate:
 
 
 sound = agent(two_sentences)
+
+
+def once(call: Call) -> Generate:
+    """Answer the first question as ``sound``, and think about the second for ever."""
+    asked: list[Message] = []
+
+    async def generate(message: Message) -> AsyncIterator[object]:
+        asked.append(message)
+        await trio.sleep(0.4)
+        yield AgentResponse(content="One sentence. ")
+        await trio.sleep(0.4 if len(asked) == 1 else math.inf)
+        yield AgentResponse(content="And another.")
+
+    return generate
 
 
 async def one_question(caller: Caller) -> None:
@@ -186,17 +197,32 @@ def test_looking_again_and_again_makes_no_points():
 
 def test_a_limit_spreads_over_places_and_time():
     """Rare places are all tried, and of the others some of each part of the time."""
-    points = [Point(n, 0.0, n / 10, "a", "often") for n in range(100)]
-    points[40] = Point(40, 0.0, 4.0, "b", "once")
-    chosen = choose(points, 9, seed=1)
-    assert len(chosen) == 9
-    assert points[40] in chosen
-    often = [point.step for point in chosen if point.where == "often"]
-    assert often == sorted(often)
-    assert [step * 8 // 100 for step in often] == list(range(8)), "one of each eighth"
-    assert choose(points, 9, seed=1) == chosen != choose(points, 9, seed=2)
-    assert choose(points, 100, seed=1) == choose(points, None, seed=1) == points
-    assert len(choose(points, 1, seed=1)) == 1
+
+    def chatty(call: Call) -> Generate:
+        async def generate(message: Message) -> AsyncIterator[object]:
+            for _ in range(20):
+                await trio.sleep(0.5)
+                yield AgentResponse(content="On and on. ")
+
+        return generate
+
+    def tried(**options: Any) -> list[Point]:
+        report = interrupt_everywhere(agent(chatty), one_question, audio=False, **options)
+        return [run.point for run in report.tried]
+
+    points = tried()
+    often = "in generate"
+    rare = {point.where for point in points if often not in point.where}
+    chosen = tried(limit=20, seed=1)
+    assert len(chosen) == 20
+    assert {point.where for point in chosen if often not in point.where} == rare
+    times = [point.at_s for point in chosen if often in point.where]
+    assert times == sorted(times)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert max(gaps) < 3 * 10 / len(times), "each part of the ten seconds has one"
+    assert tried(limit=20, seed=1) == chosen != tried(limit=20, seed=2)
+    assert tried(limit=len(points)) == points
+    assert len(tried(limit=1)) == 1
 
 
 def test_a_report_prints_as_a_table():
@@ -572,14 +598,6 @@ def test_the_laws_hold_for_any_interrupt(interrupt, audio):
     assert report.drifted == 0
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-async def test_each_law_is_a_sentence(law, autojump_clock):
-    """Each law has a docstring, and finds nothing in a call in which nothing happened."""
-    assert law.__doc__.endswith(".")
-    async with open_call(sound) as caller:
-        assert list(law(Trial(caller, may_end=False))) == []
-
-
 SAID = "One sentence. And another."
 
 BREACHES = {
@@ -589,7 +607,7 @@ BREACHES = {
     ),
     "the call is left at work": (
         lambda caller: caller.publish(UserStoppedSpeaking()),
-        "the call is 'thinking' though nothing is to come",
+        "the call is 'speaking' though nothing is to come",
     ),
     "words are lost": (
         lambda caller: caller.said.insert(0, "lost"),
@@ -649,39 +667,40 @@ def stale_message(caller: Caller) -> Message:
     return Message(AgentResponse(content="late"), "agent", message.id, message.at_s, run)
 
 
+def break_after(break_it: Callable[[Caller], object], interrupt: Any = len) -> dict[str, Any]:
+    """Return what breaks each call that is interrupted, once its scenario is over."""
+    interrupted: list[Caller] = []
+
+    def note(caller: Caller) -> None:
+        interrupted.append(caller)
+        if interrupt is not len:
+            interrupt(caller)
+
+    async def probe(caller: Caller) -> None:
+        if caller in interrupted:
+            break_it(caller)
+
+    return {"interrupt": note, "probe": probe, "audio": True}
+
+
 @pytest.mark.parametrize("breach", BREACHES)
-async def test_each_breach_is_found(breach, autojump_clock):
+def test_each_breach_is_found(breach):
     """A call that goes well is then broken, in one way, and the laws say in which."""
     break_it, told = BREACHES[breach]
-    async with open_call(sound) as caller:
-        await one_question(caller)
-        trial = Trial(caller, may_end=False, at_cut=agent_entries(caller))
-        assert [found for law in LAWS for found in law(trial)] == []
-        break_it(caller)
-        found = [found for law in LAWS for found in law(trial)]
+    found = breaches(broken(agent(once), **break_after(break_it)))
     assert any(text.startswith(told) for text in found), found
 
 
-async def test_a_turn_that_grows_after_its_cut_is_found(autojump_clock):
-    """One that was paused may grow."""
-    async with open_call(sound) as caller:
-        caller.publish(UserStoppedSpeaking())
-        await caller.until(lambda c: c.heard)
-        caller.publish(UserStartedSpeaking())
-        (cut,) = agent_entries(caller)
-        trial = Trial(caller, may_end=False, at_cut=(cut,))
-        assert [*heard_stays_heard(trial)] == []
-        caller.call.history.set_agent(1, "agent", SAID, cut.heard, "clock")
-        (found,) = heard_stays_heard(trial)
-        assert found.startswith("turn 1 grew after it was cut")
-        paused = replace(cut, interruption=replace(cut.interruption, verb="pause"))
-        trial = Trial(caller, may_end=False, at_cut=(paused,))
-        assert [*heard_stays_heard(trial)] == []
+def test_a_turn_that_grows_after_its_cut_is_found():
+    """What is told of a turn that was cut is its last word."""
 
+    def grow(caller: Caller) -> None:
+        entry = next((e for e in caller.call.history if e.role == "agent"), None)
+        if entry is not None and entry.interruption is not None:
+            caller.call.history.set_agent(1, "agent", SAID, entry.heard, "clock")
 
-async def test_a_survey_without_steps_has_no_points(autojump_clock):
-    """Nothing is made up."""
-    assert Survey().points() == []
+    found = breaches(broken(sound, **break_after(grow, barge_in)))
+    assert any(text.startswith("turn 1 grew after it was cut") for text in found), found
 
 
 def test_asks_on_fails_when_nobody_answers():

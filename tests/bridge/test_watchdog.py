@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from io import StringIO, TextIOBase
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,8 @@ from structlog.contextvars import bound_contextvars
 from structlog.testing import capture_logs
 
 from bargein import App, Call
-from bargein.bridge._watchdog import watch_loop
 from bargein.client import Spoken, open_caller
-from bargein.server import open_server
+from bargein.server import Server, open_server
 
 AGENT = """
 import os, pathlib, signal, time
@@ -222,11 +222,20 @@ def block(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def watched() -> AbstractAsyncContextManager[Server]:
+    """Open a server that nobody calls, which watches its loop."""
+
+    async def answer(call: Call) -> None:
+        pass
+
+    return open_server(App(answer), port=0)
+
+
 def blocked(during: Callable[[], Any]) -> list[str]:
     """Run a plain function on a loop that is watched, and return the places that are told."""
 
     async def main() -> None:
-        with watch_loop():
+        async with watched():
             await trio.lowlevel.checkpoint()
             during()
             await trio.lowlevel.checkpoint()
@@ -239,11 +248,13 @@ def blocked(during: Callable[[], Any]) -> list[str]:
 async def test_what_the_app_has_bound_is_told_too():
     """Keys that an app has bound to its log lines stand in this one, and replace none of it."""
     bound = {"customer": "7", "place": "Berlin", "stack": "LAMP", "event": "party"}
-    with capture_logs() as logs, watch_loop(), bound_contextvars(**bound):
-        await trio.lowlevel.checkpoint()
-        block(0.7)
-        await trio.lowlevel.checkpoint()
-    (told,) = logs
+    with capture_logs() as logs:
+        async with watched():
+            with bound_contextvars(**bound):
+                await trio.lowlevel.checkpoint()
+                block(0.7)
+                await trio.lowlevel.checkpoint()
+    (told,) = [line for line in logs if "blocked_s" in line]
     assert (told["event"], told["customer"]) == ("event_loop_blocked", "7")
     assert __file__ in told["place"]
     assert "in block" in told["stack"]
@@ -272,30 +283,31 @@ def test_a_breakpoint_is_not_told():
 
 async def test_many_short_steps_have_no_culprit():
     """Where no single step is long no line is told; the histogram shows the delay."""
-    turns: list[float] = []
 
     async def step() -> None:
         await trio.lowlevel.checkpoint()
         block(0.03)
 
-    with capture_logs() as logs, watch_loop(turns.append):
-        async with trio.open_nursery() as nursery:
-            for _ in range(30):
-                nursery.start_soon(step)
-        await trio.lowlevel.checkpoint()
-    assert logs == []
-    assert max(turns) > 0.8
+    with capture_logs() as logs:
+        async with watched() as server:
+            async with trio.open_nursery() as nursery:
+                for _ in range(30):
+                    nursery.start_soon(step)
+            await trio.lowlevel.checkpoint()
+            assert server.metrics.loop_delay.sum > 0.8
+    assert not [line for line in logs if "blocked_s" in line]
 
 
 async def test_nothing_is_left_of_it(autojump_clock):
     """The thread ends with the block, also by cancellation, and virtual time is as without it."""
-    threads = threading.active_count()
-    with trio.move_on_after(3600) as scope, watch_loop():
-        assert threading.active_count() == threads + 1
-        await trio.sleep(1800)
-        await trio.sleep_forever()
+    before = set(threading.enumerate())
+    with trio.move_on_after(3600) as scope:
+        async with watched():
+            assert len(set(threading.enumerate()) - before) == 1
+            await trio.sleep(1800)
+            await trio.sleep_forever()
     assert scope.cancelled_caught
-    assert threading.active_count() == threads
+    assert set(threading.enumerate()) <= before
     assert trio.current_time() == 3600
 
 

@@ -12,13 +12,12 @@ import pytest
 import trio
 from pydantic import BaseModel
 
-from bargein import Call, Handle, ReasoningNode, open_agent
-from bargein.bridge.client._reconnect import CallerLine
-from bargein.bridge.server._outbox import Outbox
-from bargein.client import Caller, Hello
+from bargein import App, Call, Handle, ReasoningNode, open_agent
+from bargein.client import Caller, open_caller
 from bargein.control import VERBS
-from bargein.events import AgentResponse, UserStartedSpeaking
+from bargein.events import AgentResponse, DTMFInput, UserStartedSpeaking
 from bargein.protocol import ClientMessage, ProtocolViolationError, decode_client
+from bargein.server import open_server
 
 
 class Counter(ReasoningNode):
@@ -146,17 +145,26 @@ async def test_a_wrong_argument_is_a_sentence(
 
 
 @pytest.mark.parametrize(("verb", "argument", "given"), CALLER)
-async def test_a_client_says_it_before_it_sends(
-    autojump_clock, verb: Any, argument: str, given: dict[str, Any]
-):
+async def test_a_client_says_it_before_it_sends(verb: Any, argument: str, given: dict[str, Any]):
     """The caller in Python is told in its own words, and nothing goes to the server."""
-    hello = Hello(call="c1", agent="a", audio=False)
-    outbox = Outbox()
-    line = CallerLine(outbox, hello)
-    caller = Caller(line, hello, has_audio=False, microphone=None, buffer_s=0.06)
-    with pytest.raises((ValueError, TypeError)) as caught:
-        verb(caller, **given)
-    _assert_sentence(caught, verb.__name__, argument)
+    told: list[object] = []
+
+    async def answer(call: Call) -> None:
+        call.router.add_sink(lambda message: told.append(message.event))
+
+    async with (
+        open_server(App(answer), port=0) as server,
+        open_caller(server.url, mode="text") as caller,
+    ):
+        told.clear()
+        with pytest.raises((ValueError, TypeError)) as caught:
+            verb(caller, **given)
+        _assert_sentence(caught, verb.__name__, argument)
+        caller.press("1")  # what the server hears next
+        with trio.fail_after(30):
+            while not told:  # noqa: ASYNC110 - a server tells of no event
+                await trio.sleep(0.001)
+        assert told == [DTMFInput(button="1")]
 
 
 FIELDS = [

@@ -7,7 +7,6 @@ import trio
 import trio.testing
 
 from bargein import current_run
-from bargein.bridge.control._permissions import Permissions
 from bargein.events import (
     PermissionAnswered,
     PermissionRequested,
@@ -36,7 +35,7 @@ async def open_turn():
         caller.publish(UserStoppedSpeaking())
         while not runs:
             await trio.lowlevel.checkpoint()
-        yield caller, Permissions(caller.call), runs[0], nursery
+        yield caller, caller.call.permissions, runs[0], nursery
         nursery.cancel_scope.cancel()
 
 
@@ -162,13 +161,3 @@ async def test_a_question_has_an_id_of_its_own(autojump_clock):
         await asked(nursery, permissions, run)
         with pytest.raises(ValueError, match="'1' for 'pay' is being asked for already"):
             await permissions.ask("1", "pay", {}, run)
-
-
-async def test_the_call_is_told_of_changes(autojump_clock):
-    """Asking and answering have the call's state worked out anew."""
-    async with open_turn() as (caller, permissions, run, nursery):
-        touched = []
-        caller.call.touch_state = lambda: touched.append(len(permissions.pending))
-        await asked(nursery, permissions, run)
-        permissions.respond("1", True)
-        assert touched == [1, 0]
