@@ -179,7 +179,7 @@ class UtteranceEnd(Wire):
 
 
 class Transcript(Wire):
-    """What was said (user) or generated (agent)."""
+    """What was said (user), or words that were generated, to be appended (agent)."""
 
     type: Literal["transcript"] = "transcript"
     role: Literal["user", "agent"]

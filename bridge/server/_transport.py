@@ -62,7 +62,6 @@ from ._native import (
     ProtocolViolationError,
     Resume,
     ServerMessage,
-    Spoken,
     State,
     Stop,
     TextInput,
@@ -75,6 +74,7 @@ from ._outbox import Outbox
 from ._remote import RemoteHandle
 from ._watch import Watcher
 from ._watch_messages import Watch, WatchLevel
+from ._words import Words
 
 if TYPE_CHECKING:
     from .. import Call
@@ -139,6 +139,7 @@ class NativeTransport:
         self._on_received = on_received
         self._on_played = on_played
         self._call: Call | None = None
+        self._words = Words(self._put)
         self._remote = RemoteHandle(self.tell, verbs)
         self._watcher = Watcher(watch, outbox.wake)
         self._shows_words = watch == "words"
@@ -147,6 +148,7 @@ class NativeTransport:
     def attached(self, call: Call) -> None:
         """Keep the call, which tells what utterance a text belongs to."""
         self._call = call
+        self._words.attached(call.router.call_at)
         self._greet(call)
         self._watcher.attached(call)
 
@@ -154,26 +156,35 @@ class NativeTransport:
 
     def send(self, message: Message) -> None:
         """Tell the client of an event that reached the caller."""
-        wire = _wire_message(message.event, message.alias, self._utterance_of(message))
-        if isinstance(wire, ErrorMessage):
-            detail = message.event.detail if self._shows_words else None
-            self.refuse(wire.code, wire.message, detail=detail)
-        elif isinstance(wire, UtteranceEnd) and self._call is not None:
-            number = self._call.speaking.player_number(wire.utterance)
-            self.tell(UtteranceEnd(utterance=number))
-        elif wire is not None:
-            self.tell(wire)
+        match message.event:
+            case AgentResponse(content=text):
+                self._words.add("generated", self._utterance_of(message), text)
+            case AgentSpeechSent(content=text, utterance=number):
+                self._words.add("heard", number, text)
+            case AgentUtteranceQueued(utterance=number):
+                self.tell(UtteranceEnd(utterance=self._player_number(number)))
+            case AgentError(message=text, detail=detail):
+                self.refuse("agent_error", text, detail=detail if self._shows_words else None)
+            case event:
+                wire = _wire_message(event, message.alias)
+                if wire is not None:
+                    self.tell(wire)
 
     def _utterance_of(self, message: Message) -> int | None:
-        if self._call is None:
-            return None
-        if isinstance(message.event, AgentUtteranceQueued):
-            return self._call.speaking.player_number(message.event.utterance)
-        said = self._call.speaking.utterance_of(message)
+        said = None if self._call is None else self._call.speaking.utterance_of(message)
         return None if said is None else said.number
+
+    def _player_number(self, utterance: int) -> int:
+        """Return the number by which the player knows an utterance: another one if it was given it
+        again."""
+        return utterance if self._call is None else self._call.speaking.player_number(utterance)
 
     def tell(self, message: ServerMessage) -> None:
         """Queue a message behind all that waits; nothing follows ``ended``."""
+        self._words.flush()
+        self._put(message)
+
+    def _put(self, message: ServerMessage) -> None:
         if self.ended is not None:
             return
         try:
@@ -333,7 +344,7 @@ class NativeTransport:
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 
-def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMessage | None:
+def _wire_message(event: object, alias: str) -> ServerMessage | None:
     match event:
         case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
             return None  # audio goes by play(); the others are between the call and its voice
@@ -343,21 +354,12 @@ def _wire_message(event: object, alias: str, utterance: int | None) -> ServerMes
             return None  # see _operators.py
         case CallEnded():
             return None  # `ended` is the last message: whoever runs the call says it
-        case AgentResponse(content=text):
-            return Transcript(role="agent", text=text, final=True, utterance=utterance)
         case UserTranscriptionReceived(content=text, final=final):
             return Transcript(role="user", text=text, final=final)
-        case AgentSpeechSent(content=text, utterance=number):
-            return Spoken(utterance=number, text=text)
         case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
-        case AgentUtteranceQueued(utterance=number):
-            # The player knows it by another number if it was given it again.
-            return UtteranceEnd(utterance=number if utterance is None else utterance)
         case StateChanged(state=state, number=number):
             return State(state=state, number=number)
-        case AgentError(message=text):
-            return ErrorMessage(code="agent_error", message=text)
     if not isinstance(event, Event):
         return None  # plain dataclasses and models are for the routes of the call alone
     return OtherEvent(name=alias, data=event.model_dump(exclude={"type"}))

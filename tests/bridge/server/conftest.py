@@ -169,8 +169,8 @@ def serving() -> Serving:
         answer: Callable[[Call], Any], *, voice: bool = False, app: Any = None, **options: Any
     ) -> AsyncIterator[Place]:
         listener = MemoryListener()
-        app = {"name": "tester", **(app or {})}
-        app = App(answer, speech=ToneSpeech() if voice else None, **app)
+        speech = ToneSpeech() if voice else None
+        app = App(answer, **{"name": "tester", "speech": speech, **(app or {})})
         async with open_server(app, listeners=[listener], **options) as server:  # type: ignore[list-item]
             yield Place(server, listener)
 

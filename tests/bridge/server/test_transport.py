@@ -158,8 +158,7 @@ async def test_what_an_agent_says_carries_its_utterance():
     said = [m for m in line.sent if m.type in ("transcript", "spoken")]
     assert [(m.type, m.utterance, m.text) for m in said] == [
         ("transcript", 1, "hello"), ("spoken", 1, "hello"),
-        ("transcript", 2, "one "), ("spoken", 2, "one "),
-        ("transcript", 2, "two"), ("spoken", 2, "two"),
+        ("transcript", 2, "one two"), ("spoken", 2, "one two"),
     ]  # fmt: skip
 
 

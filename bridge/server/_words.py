@@ -1,0 +1,92 @@
+"""The words that are generated and heard, told in as few messages as a reader notices.
+
+Rule 1. The first words after a pause are told at once; those that follow within ``WORDS_EVERY_S``
+wait, and share a message.
+Rule 2. Words that are generated are told before the same words are told as heard.
+Rule 3. Every other message is told behind the words that came before it: at a cut, an end or a
+change of state, the client has every word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, final
+
+import trio
+
+from ._native import Spoken, Transcript
+
+WORDS_EVERY_S = 0.1
+"""The least time between two messages with words of one kind.  People hear three words a second; a
+model writes thirty to a hundred pieces, each generated and, where only text travels, also heard."""
+
+CallAt = Callable[[object, float, Callable[[], None]], None]
+"""Calls a function at a time: ``Router.call_at``."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Words of one kind and one utterance that were not told yet."""
+
+    text: str = ""
+    utterance: int | None = None
+
+
+@final
+class Words:
+    """Words of the agent on their way to the client."""
+
+    __slots__ = ("_call_at", "_generated", "_heard", "_put", "_told_at_s")
+
+    def __init__(self, put: Callable[[Transcript | Spoken], None]) -> None:
+        """Begin with nothing to tell.
+
+        Args:
+            put: Queues a message for the client.
+        """
+        self._put = put
+        self._call_at: CallAt | None = None
+        self._generated = _Waiting()
+        self._heard = _Waiting()
+        self._told_at_s = -math.inf
+
+    def attached(self, call_at: CallAt) -> None:
+        """Keep the timer of the call; before that, words are told at once."""
+        self._call_at = call_at
+
+    def add(self, kind: Literal["generated", "heard"], utterance: int | None, text: str) -> None:
+        """Tell words of the agent, now or together with those that follow.
+
+        Args:
+            kind: What happened to them.
+            utterance: Its number; None if the words belong to none.
+            text: The words.
+        """
+        words = self._generated if kind == "generated" else self._heard
+        if words.text and words.utterance != utterance:
+            self.flush()
+        nothing_waited = not (self._generated.text or self._heard.text)
+        words.utterance = utterance
+        words.text += text
+        due_s = self._told_at_s + WORDS_EVERY_S
+        if self._call_at is None or trio.current_time() >= due_s:
+            self.flush()
+        elif nothing_waited:
+            self._call_at(self, due_s, self.flush)
+
+    def flush(self) -> None:
+        """Tell all words that wait."""
+        generated, heard = self._generated, self._heard
+        if not (generated.text or heard.text):
+            return
+        self._told_at_s = trio.current_time()
+        if text := generated.text:
+            generated.text = ""
+            utterance = generated.utterance
+            self._put(Transcript(role="agent", text=text, final=True, utterance=utterance))
+        if text := heard.text:
+            heard.text = ""
+            assert heard.utterance is not None  # only an utterance is heard
+            self._put(Spoken(utterance=heard.utterance, text=text))
