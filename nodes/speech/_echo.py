@@ -6,6 +6,10 @@ the last 0.14 s of the microphone are compared with what was played, at every de
 that structure alone: the logarithm of each spectrum less its own smoothed course.  Somebody who
 talks over the agent has harmonics elsewhere, and takes most of the bins that are compared.  What is
 louder than the echo of this call was until now has to be more alike.
+
+In a reverberant room an echo is alike to no single moment that was played.  So it is also compared
+with a prediction of the echo and its reverberation (`EchoReverberation`), and the better match
+counts.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from math import exp
 from typing import TYPE_CHECKING, Protocol
 
 from ._echo_path import EchoPath
+from ._echo_reverberation import EchoReverberation
 from ._features import samples_of
 
 if TYPE_CHECKING:
@@ -98,6 +103,8 @@ class EchoDetector:
         bins = _BINS.stop - _BINS.start
         self._ours = np.zeros((COMPARED + LAGS - 1, bins), np.float32)
         self._theirs = np.zeros((COMPARED, bins), np.float32)
+        self._predicted = np.zeros((COMPARED, bins), np.float32)
+        self._reverberation = EchoReverberation(bins)
         self._our_tail = self._their_tail = np.zeros(0, np.float32)
         self._silent_hops = len(self._ours)
         self._recent: deque[float] = deque(maxlen=LINGERS)
@@ -122,8 +129,11 @@ class EchoDetector:
             self._forget()
             self._their_tail = theirs[-round(HOP_S * 16_000) :]
             return 0.0
-        self._our_tail = self._add(self._ours, self._our_tail, ours, hops)
-        self._their_tail = self._add(self._theirs, self._their_tail, theirs, hops)
+        played, self._our_tail = self._power(self._our_tail, ours, hops)
+        heard, self._their_tail = self._power(self._their_tail, theirs, hops)
+        _add(self._ours, played)
+        _add(self._theirs, heard)
+        _add(self._predicted, self._reverberation.predict(played, heard))
         self._path.add(ours, theirs, hops)
         too_loud = min(max(self._path.excess_db() / _TOO_LOUD_DB, 0.0), 1.0)
         more = self._likeness() - ALIKE - too_loud * (ALIKE_TOO_LOUD - ALIKE)
@@ -132,19 +142,15 @@ class EchoDetector:
         return 1 / (1 + exp(-_STEEPNESS * more))
 
     def _forget(self) -> None:
-        self._ours[:] = self._theirs[:] = 0
+        self._ours[:] = self._theirs[:] = self._predicted[:] = 0
         self._our_tail = self._our_tail[:0]
         self._recent.clear()
         self._path.agent_is_silent()
 
-    def _add(
-        self,
-        columns: NDArray[np.float32],
-        tail: NDArray[np.float32],
-        samples: NDArray[np.float32],
-        hops: int,
-    ) -> NDArray[np.float32]:
-        """Put new columns behind the others, and return the samples that the next one needs."""
+    def _power(
+        self, tail: NDArray[np.float32], samples: NDArray[np.float32], hops: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the power of new columns, and the samples that the next one needs."""
         import numpy as np
 
         hop = len(samples) // hops
@@ -152,32 +158,38 @@ class EchoDetector:
             tail = np.zeros(hop, np.float32)  # the first, or the rate has changed
         joined = np.concatenate([tail, samples])
         frames = np.lib.stride_tricks.sliding_window_view(joined, 2 * hop)[::hop]
-        columns[:-hops] = columns[hops:]
-        columns[-hops:] = self._fine_structure(frames)
-        return joined[-hop:]
-
-    def _fine_structure(self, frames: NDArray[np.float32]) -> NDArray[np.float32]:
-        import numpy as np
-
-        size = frames.shape[1]
-        spectrum = np.fft.rfft(frames * self._window(size), axis=-1)[:, _BINS] / size
-        level = np.log(spectrum.real**2 + spectrum.imag**2 + _FLOOR)
-        half = _SMOOTH // 2
-        sums = np.cumsum(np.pad(level, ((0, 0), (half + 1, half)), mode="edge"), axis=1)
-        smooth = (sums[:, _SMOOTH:] - sums[:, :-_SMOOTH]) / _SMOOTH
-        return np.asarray(level - smooth, np.float32)
+        spectrum = np.fft.rfft(frames * self._window(2 * hop), axis=-1)[:, _BINS] / (2 * hop)
+        power = spectrum.real**2 + spectrum.imag**2
+        return np.asarray(power, np.float32), joined[-hop:]
 
     def _likeness(self) -> float:
-        """Return their correlation at the delay at which they are most alike."""
+        """Return how alike they are: at the best delay, or to the predicted echo."""
         import numpy as np
 
+        theirs = (self._theirs**2).sum(1)
+        mine = max(theirs.sum(), ACTIVE * theirs.max())
         columns = len(self._ours)
         products = np.zeros(COMPARED * (columns + 1), np.float32)
         products[:-COMPARED] = (self._theirs @ self._ours.T).ravel()
         # Each row a place further to the left: what belongs to one delay stands in one column.
         dots = products.reshape(COMPARED, -1)[:, :LAGS].sum(0)
-        ours, theirs = (self._ours**2).sum(1), (self._theirs**2).sum(1)
-        power = np.convolve(ours, np.ones(COMPARED), "valid")
-        mine = max(theirs.sum(), ACTIVE * theirs.max())
+        power = np.convolve((self._ours**2).sum(1), np.ones(COMPARED), "valid")
         likeness = dots / np.sqrt(power * mine + 1e-6)
-        return float(likeness.max())
+        dot, power = (self._theirs * self._predicted).sum(), (self._predicted**2).sum()
+        return float(max(likeness.max(), dot / np.sqrt(power * mine + 1e-6)))
+
+
+def _add(columns: NDArray[np.float32], power: NDArray[np.float32]) -> None:
+    """Put the fine structure of new columns behind the others."""
+    columns[: -len(power)] = columns[len(power) :]
+    columns[-len(power) :] = _fine_structure(power)
+
+
+def _fine_structure(power: NDArray[np.float32]) -> NDArray[np.float32]:
+    import numpy as np
+
+    level = np.log(power + _FLOOR)
+    half = _SMOOTH // 2
+    sums = np.cumsum(np.pad(level, ((0, 0), (half + 1, half)), mode="edge"), axis=1)
+    smooth = (sums[:, _SMOOTH:] - sums[:, :-_SMOOTH]) / _SMOOTH
+    return np.asarray(level - smooth, np.float32)

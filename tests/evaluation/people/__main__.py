@@ -33,6 +33,7 @@ MEASURES: dict[str, Measure] = {
     "same-caller": _beside.same_caller,
     "babble": _beside.in_babble,
     "echoes": _beside.echoes,
+    "over-echo": _beside.barge_ins_over_echo,
     "numbers": _endings.numbers,
     "pauses": _endings.orders_with_pauses,
     "whole": _endings.whole_sentences,

@@ -120,3 +120,28 @@ def echoes(ground: Ground) -> list[Row]:
         happened = f"cuts in 15 s each: {cuts}; holds: {holds}"
         rows.append(Row("echo", what, happened, sum(cuts), "", 0))
     return rows
+
+
+def barge_ins_over_echo(ground: Ground) -> list[Row]:
+    """Let people interrupt an agent that the microphone hears through rooms."""
+    rows = []
+    sample = ground.folder.some("orders", most=(ground.folder.most + 1) // 2)
+    for room, response in enumerate(ground.surroundings.rooms, 1):
+        early, cuts = 0, list[float | None]()
+        for number, each in enumerate(sample):
+            microphone, begins_s, _ = ground.surroundings.microphone(
+                trim(each.samples), before_s=5.0, after_s=2.0, place=place(number)
+            )
+            result = replay(ground.engines, microphone, echo=Echo(response, ECHO_DB[1]))
+            cut_s = next((s for s in result.cuts if s > begins_s), None)
+            early += any(s <= begins_s for s in result.cuts)
+            cuts.append(None if cut_s is None else cut_s - begins_s)
+            ground.note({"kind": "barge-in over echo", "room": room, "name": each.name,
+                         "cut_s": cuts[-1], "cuts": result.cuts,
+                         "texts": result.texts})  # fmt: skip
+        if sample:
+            what = f"{len(sample)} orders over an echo of {ECHO_DB[1]:.0f} dB, room {room}: missed"
+            happened = f"cut {quantiles(cuts)}; {early} times the echo cut before"
+            missed = percent(sum(cut is None for cut in cuts), len(cuts))
+            rows.append(Row("echo", what, happened, missed, "%", 0))
+    return rows

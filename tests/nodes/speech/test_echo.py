@@ -38,15 +38,23 @@ def at_level(sound: Sound, level: float) -> Sound:
     return sound * level / np.sqrt(np.mean(sound[abs(sound) > 200] ** 2))
 
 
-def through_room(sound: Sound, delay_s: float, decibels: float, seed: int = 1) -> Sound:
+def through_room(
+    sound: Sound,
+    delay_s: float,
+    decibels: float,
+    seed: int = 1,
+    *,
+    reverberates_s: float = 0.35,
+    direct_db: float = 4,
+) -> Sound:
     """Return what a microphone gets of a loudspeaker: late, weaker, coloured, reverberating."""
     rng = np.random.default_rng(seed)
     spectrum = np.fft.rfft(np.tanh(sound / 20_000) * 20_000)
     hertz = np.maximum(np.fft.rfftfreq(len(sound), 1 / RATE_HZ), 1.0)
     small = np.fft.irfft(spectrum / np.sqrt(1 + (250 / hertz) ** 4), len(sound))
-    times = np.arange(round(0.35 * RATE_HZ)) / RATE_HZ
-    room = rng.standard_normal(len(times)) * 10 ** (-3 * times / 0.35)
-    room *= 0.63 / np.sqrt((room**2).sum())  # 4 dB weaker than what comes directly
+    times = np.arange(round(reverberates_s * RATE_HZ)) / RATE_HZ
+    room = rng.standard_normal(len(times)) * 10 ** (-3 * times / reverberates_s)
+    room *= 10 ** (-direct_db / 20) / np.sqrt((room**2).sum())
     room[0] = 1.0
     late = np.concatenate([np.zeros(round(delay_s * RATE_HZ)), np.convolve(small, room)])
     return at_level(late, LOUD) * 10 ** (decibels / 20)
@@ -92,6 +100,29 @@ async def test_an_echo_is_known_at_every_loudness(
     echo = through_room(agent, delay_s, decibels)
     scores = over(echo, agent)
     assert (scores[loud(echo)] >= 0.5).mean() > 0.9
+
+
+async def test_the_echo_of_a_reverberant_room_begins_no_voice(agent: Sound) -> None:
+    """Where the reverberation is louder than the direct sound, no two frames in a row are unknown.
+
+    They have half a second to learn the room.
+    """
+    echo = through_room(agent, 0.06, -6, reverberates_s=0.6, direct_db=-6)
+    unknown = (over(echo, agent) < 0.5) & loud(echo)
+    learnt = unknown[round(0.5 * RATE_HZ / FRAME) :]
+    assert not (learnt[:-1] & learnt[1:]).any()
+
+
+@pytest.mark.parametrize("decibels", [-12, -20])
+async def test_a_caller_in_a_reverberant_room_is_heard(
+    agent: Sound, caller: Sound, decibels: float
+) -> None:
+    """Within half a second of a caller's words two frames in a row are no echo."""
+    heard = through_room(agent, 0.06, decibels, reverberates_s=0.6, direct_db=-6)
+    heard[RATE_HZ : RATE_HZ + len(caller)] += caller[: len(heard) - RATE_HZ]
+    spoken = RATE_HZ + int(np.argmax(abs(caller) > LOUD))
+    scores = over(heard, agent)[spoken // FRAME + 2 :][: round(0.5 * RATE_HZ / FRAME)]
+    assert ((scores[:-1] < 0.5) & (scores[1:] < 0.5)).any()
 
 
 async def test_a_caller_is_no_echo(agent: Sound, caller: Sound) -> None:
