@@ -150,7 +150,7 @@ class Call:
         router.told_of = self._told_of
         self._chain_check = ChainCheck(router, context.floor.has_agent)
         HistoryListener(context, self.speaking)
-        HandOver(context, self.questions)
+        HandOver(context, self.questions, self.control.floor_moved)
         Goodbye(context, self.speaking, self.end)
 
     # --- agents -------------------------------------------------------------------------------

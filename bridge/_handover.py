@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import structlog
 
 from bargein.routes import Message
@@ -17,16 +20,20 @@ log = structlog.get_logger()
 class HandOver:
     """The hand-overs of one call."""
 
-    def __init__(self, context: CallContext, questions: Questions) -> None:
+    def __init__(
+        self, context: CallContext, questions: Questions, moved: Callable[[], None]
+    ) -> None:
         """Listen for hand-overs.
 
         Args:
             context: The call's.
             questions: Those of agents that lose the floor are closed.
+            moved: Told that another agent has the floor, before its chains hear of that.
         """
         self._router = context.router
         self._floor = context.floor
         self._questions = questions
+        self._moved = moved
         context.router.observe(AgentHandoff, self._hand_over)
 
     def _hand_over(self, message: Message) -> None:
@@ -39,9 +46,23 @@ class HandOver:
             return
         old = self._floor.give(target)
         if old and old != target:
+            self._moved()
+            self._router.call_after(partial(self._pass_on_words, old))
             self._leave_floor(old, message)
             self._questions.close_unheard()
         log.info("handed_over", to=target, by=old or None)
+
+    def _pass_on_words(self, old: str) -> None:
+        """Let whoever has the floor now answer the words that wait behind the old agent's answer.
+
+        The chains of the new agent on the hand-over itself have begun by then, and come first.
+        """
+        new = self._floor.holder  # it may have been handed on at once, or back
+        if new != old:
+            self._router.hand_on(old, new, self._is_of_caller, "the floor was handed over")
+
+    def _is_of_caller(self, message: Message) -> bool:
+        return not self._floor.is_agent(message.source)
 
     def _leave_floor(self, old: str, message: Message) -> None:
         """End the old agent's runs; the one that hands over keeps what it has said so far."""

@@ -506,6 +506,35 @@ class Router:
         mine = (runtime for runtime in self._all if runtime.source == source)
         return [message for runtime in mine for message, _, _ in runtime._pending]
 
+    def hand_on(
+        self, source: str, target: str, meant: Callable[[Message], bool], reason: str
+    ) -> None:
+        """Let the chains of one bridge act on what waits in line in another's streaming chains.
+
+        A chain that works on such a message already, or has it in its own line, is left alone.
+
+        Args:
+            source: The bridge whose triggers are taken away.
+            target: The bridge whose chains are triggered, where they are meant for the message.
+            meant: Which triggers.
+            reason: Why, for people.
+        """
+        given: dict[int, Message] = {}
+        for runtime in self._all:
+            if runtime.source == source and runtime.route.streams:
+                taken = runtime.give_up_waiting(meant, reason)
+                given.update((message.id, message) for message in taken)
+        for _, message in sorted(given.items()):
+            self._trigger_again(target, message)
+
+    def _trigger_again(self, source: str, message: Message) -> None:
+        for runtime in self.routes:
+            trigger = runtime.route.trigger
+            checks = trigger.matcher.for_class(type(message.event))
+            if runtime.source != source or checks is None or runtime.takes_care_of(message):
+                continue
+            self._guarded(runtime, trigger.written, checks, runtime.trigger)(message)
+
     def cut_all(
         self,
         reason: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -157,6 +158,28 @@ class RouteRuntime:
             self._lead_in(message, now=False)
         else:
             self._pending.append((message, NOT_YET, None))
+
+    def give_up_waiting(self, meant: Callable[[Message], bool], why: str) -> list[Message]:
+        """Take triggers out of the line, and return them in their order.
+
+        Args:
+            meant: Which.
+            why: The reason, for people.
+        """
+        waiting, self._pending = self._pending, []
+        given: list[Message] = []
+        for message, value, pending in waiting:
+            if meant(message):
+                self._drop(message, pending, why)
+                given.append(message)
+            else:
+                self._pending.append((message, value, pending))
+        return given
+
+    def takes_care_of(self, message: Message) -> bool:
+        """Whether a trigger waits in line here, or a run that it began is not over."""
+        begun = (run.trigger for run in self.runs if not run.is_cut)
+        return message in begun or any(message is waiting for waiting, _, _ in self._pending)
 
     def _lead_in(self, message: Message, *, now: bool = True) -> None:
         """Run the sync stages before the first one that waits, in this very step."""

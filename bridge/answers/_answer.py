@@ -35,6 +35,8 @@ class Turn:
     active: list[Run] = field(default_factory=list)
     """The runs that work on it; mostly one, and a set takes twice as much."""
     utterances: list[Utterance] = field(default_factory=list)
+    answers: int = 0
+    """The number of the message that it answers; 0 if it answers none."""
     outcome: Outcome | None = None
     """How its generation ended; ``None`` while it runs."""
     is_said: bool = False
@@ -96,6 +98,10 @@ class Turn:
     def end_by_cap(self, cap: str) -> None:
         """Record the cap that ends it."""
         self.capped = cap
+
+    def answer_to(self, message: int) -> None:
+        """Record the number of the message that it answers."""
+        self.answers = message
 
     def say_for(self, handle: AnswerHandle) -> None:
         """Become the turn of a fixed text."""

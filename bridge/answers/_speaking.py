@@ -87,7 +87,7 @@ class Speaking:
         self._closed_as: Outcome | None = None
         self.turns_cut = 0
         self.answered = 0
-        """The number of the last message that began an answer."""
+        """The number of the last message that began an answer of an agent that is heard."""
         self._ends_as: Outcome | None = None
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
@@ -240,6 +240,11 @@ class Speaking:
         for turn in self._turns:
             if turn.number == number and turn.interruption is not None:
                 turn.upgrade(verb)
+
+    def floor_moved(self) -> None:
+        """Take note of what the agent that is heard answers; called when another is, too."""
+        heard = (turn.answers for turn in self._turns if self._context.floor.has(turn.agent))
+        self.answered = max(self.answered, *heard, 0)
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""
@@ -488,7 +493,8 @@ class Speaking:
             turn.say_for(trigger.handle)
             self._fixed_texts.begun(trigger.handle)
         elif run is not None and run.trigger is not None:
-            self.answered = max(self.answered, run.trigger.id)
+            turn.answer_to(run.trigger.id)
+            self.floor_moved()
         if isinstance(trigger, JobFinished | JobAnnounced):
             self._delivery.began(turn, trigger)
         return turn

@@ -7,7 +7,7 @@ step in which that is published.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
@@ -307,10 +307,9 @@ class Control(Reach):
                 history.set_interruption(stronger, entry.agent)
 
     def _do_pause(self, receipt: Receipt, message: Message) -> None:
-        self._paused = list(self._context.floor.heard)
+        self._paused = []
         self._context.pause(on=True)
-        for source in self._paused:
-            self._router.hold_all(source)
+        self._hold_heard()
         turn = self.target()
         self._speaking.hold("pause")
         if turn is not None:
@@ -324,6 +323,17 @@ class Control(Reach):
             if self._goes_on(work):  # what has not begun, or waits, is held
                 self._works.append(work)
         self._router.nursery.start_soon(self._settle, receipt, [], self._works)
+
+    def floor_moved(self) -> None:
+        """Take note that another agent is heard; while everything is held it stands still, too."""
+        self._speaking.floor_moved()
+        self._hold_heard()
+
+    def _hold_heard(self) -> None:
+        for source in self._context.floor.heard:
+            if self._paused is not None and source not in self._paused:
+                self._paused.append(source)
+                self._router.hold_all(source)
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:
         turn = self.target()
@@ -347,17 +357,15 @@ class Control(Reach):
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
         aside = self._turns_aside()
         self._speaking.cut_moving(message)
-        self._return_input(receipt)
+        self._return_input(receipt, self._context.floor.heard)
         self._cut(receipt.verb, message)
         for turn in aside:
             self._interrupt(turn, receipt.verb)
 
-    def _return_input(self, receipt: Receipt) -> None:
-        """Give back what the user said for turns that have not begun, as they will not."""
+    def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
+        """Give back what the user said for turns of some agents that will not begin now."""
         router = self._router
-        waiting = [
-            each.id for source in self._context.floor.heard for each in router.waiting(source)
-        ]
+        waiting = [each.id for source in sources for each in router.waiting(source)]
         if waiting:
             texts = self._speaking.history.give_back(self._speaking.answered, max(waiting))
             receipt.give_back(texts)
@@ -375,8 +383,9 @@ class Control(Reach):
 
     def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
         self._speaking.cut_moving(message)
-        self._return_input(receipt)
-        for source in (*self._context.floor.agents, "call"):
+        everybody = (*self._context.floor.agents, "call")
+        self._return_input(receipt, everybody)
+        for source in everybody:
             self._router.cut_all("emergency stop", source, message)
         self._speaking.stop_all(message)
         for work in self._context.work:
@@ -401,7 +410,7 @@ class Control(Reach):
         self._context.close()
         self._speaking.ending_as("shutdown")
         self._speaking.cut_moving(message)
-        self._return_input(receipt)
+        self._return_input(receipt, (*self._context.floor.agents, "call"))
         self._cut(receipt.verb, message)
         for work in self._context.work:
             self._interrupt(work, "cancel")

@@ -104,12 +104,13 @@ class History:
 
         Args:
             after: The number of the last message that was answered.
-            until: The number of the last one that waited for its answer.
+            until: The number of the last one that waited for its answer; it may be the words
+                themselves.
         """
         texts: list[str] = []
         for message, index in self._said:
             entry = self._entries[index]
-            if after < message < until and isinstance(entry, UserEntry) and not entry.is_returned:
+            if after < message <= until and isinstance(entry, UserEntry) and not entry.is_returned:
                 self._put(index, replace(entry, is_returned=True))
                 texts.append(entry.content)
         return texts

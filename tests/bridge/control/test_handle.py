@@ -19,6 +19,7 @@ from bargein.events import (
     TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    UserTranscriptionReceived,
 )
 from bargein.testing import open_call
 
@@ -28,16 +29,17 @@ WORDS = ["one", "two", "three", "four", "five", "six", ""][:6]
 
 
 class Counter(ReasoningNode):
-    """Says a word each second, six in all."""
+    """Says a word each second, six in all if nobody says otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int = 6) -> None:
         super().__init__()
+        self.words = words
         self.begun = 0
 
     async def process_context(self, context: Any) -> AsyncIterator[Any]:
         self.begun += 1
-        for word in WORDS:
-            yield AgentResponse(content=word + " ")
+        for number in range(self.words):
+            yield AgentResponse(content=WORDS[number % len(WORDS)] + " ")
             await trio.sleep(1)
 
 
@@ -267,21 +269,18 @@ async def test_emergency_stop_reaches_what_is_in_the_background(autojump_clock):
 
 
 async def test_emergency_stop_reaches_an_agent_without_the_floor(autojump_clock):
-    """What an agent still works on after it handed over ends too, though nobody would hear it."""
-    nodes = Counter(), Counter()
+    """What an agent works on unheard ends too, if it is all there is."""
+    node = Counter()
 
     async def answer(call: Call) -> None:
-        for node, name in zip(nodes, ("one", "two"), strict=True):
-            bridge = call.bridge(node, name=name)
-            turns = bridge.on(UserStoppedSpeaking, where=lambda m, b=bridge: b.has_floor)
-            turns.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+        call.bridge(name="one")
+        turns = call.bridge(node, name="two").on(UserStoppedSpeaking)
+        turns.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
 
     async with open_call(answer) as caller:
         caller.publish(UserStoppedSpeaking())
-        caller.publish(UserStoppedSpeaking())
-        caller.call.hand_over("two")  # the next turn of "one" begins all the same, unheard
         await caller.at(1.5)
-        assert (nodes[0].begun, caller.call.state) == (1, "idle")
+        assert (node.begun, caller.call.state) == (1, "idle")
         receipt = caller.call.handle.emergency_stop()
         assert receipt.accepted
         assert [run.is_cut for route in caller.call.router.routes for run in route.runs] == [True]
@@ -541,3 +540,94 @@ async def test_a_shutdown_gives_back_what_waits(autojump_clock):
         seen = [message.event async for message in messages]
     assert [e.content for e in seen if isinstance(e, InputReturned)] == ["and then?"]
     assert node.begun == 1
+
+
+@pytest.mark.parametrize("verb", ["cancel", "emergency_stop", "shutdown"])
+async def test_words_that_are_a_trigger_themselves_are_given_back(autojump_clock, verb):
+    """A chain that answers each transcript leaves none out."""
+    node = Counter()
+
+    async def answer(call: Call) -> None:
+        chain = call.bridge(node).on(UserTranscriptionReceived)
+        chain.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        for text in ("count", "and then?", "and after that?"):
+            caller.publish(UserTranscriptionReceived(content=text))
+        await caller.at(0.5)
+        receipt = getattr(caller.call.handle, verb)()
+        assert receipt.returned == ("and then?", "and after that?")
+
+
+def both_listen(call: Call, heard: Counter, unheard: Counter) -> None:
+    """Let two agents answer each turn, of which the caller hears the first."""
+    for node in (heard, unheard):
+        turns = call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        turns.stream(node.generate).broadcast()
+
+
+@pytest.mark.parametrize("verb", ["cancel", "emergency_stop", "shutdown"])
+async def test_words_that_are_answered_unheard_are_given_back(autojump_clock, verb):
+    """An agent without the floor that is quicker answers nobody."""
+    heard, unheard = Counter(20), Counter(1)
+
+    async def answer(call: Call) -> None:
+        both_listen(call, heard, unheard)
+
+    async with open_call(answer, audio=False) as caller:
+        for text in ("count", "and then?"):
+            caller.call.handle.send_input(text)
+        await caller.at(5)
+        assert (heard.begun, unheard.begun) == (1, 2)
+        assert getattr(caller.call.handle, verb)().returned == ("and then?",)
+
+
+@pytest.mark.parametrize("verb", ["emergency_stop", "shutdown"])
+async def test_what_waits_for_an_agent_without_the_floor_is_given_back(autojump_clock, verb):
+    """The verbs that end its work give back what only it would have taken in."""
+    listens = Counter()
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="front")
+        both_listen(call, listens, Counter())
+
+    async with open_call(answer, audio=False) as caller:
+        for text in ("count", "and then?"):
+            caller.call.handle.send_input(text)
+        await caller.at(0.5)
+        receipt = getattr(caller.call.handle, verb)()
+        assert receipt.returned == ("count", "and then?")
+        assert [e.content for e in caller.events(InputReturned)] == list(receipt.returned)
+
+
+@pytest.mark.parametrize("verb", ["emergency_stop", "shutdown"])
+async def test_what_was_answered_aloud_is_not_given_back(autojump_clock, verb):
+    """It still waits for an agent that nobody hears; the caller has the answer."""
+    heard, unheard = Counter(1), Counter(20)
+
+    async def answer(call: Call) -> None:
+        both_listen(call, heard, unheard)
+
+    async with open_call(answer, audio=False) as caller:
+        for text in ("count", "and then?"):
+            caller.call.handle.send_input(text)
+        await caller.at(5)
+        assert (heard.begun, unheard.begun) == (2, 1)
+        assert getattr(caller.call.handle, verb)().returned == ()
+
+
+async def test_what_the_new_agent_answers_already_is_not_given_back(autojump_clock):
+    """It began before it had the floor, and is heard now."""
+    old, new = Counter(20), Counter(6)
+
+    async def answer(call: Call) -> None:
+        both_listen(call, old, new)
+
+    async with open_call(answer, audio=False) as caller:
+        for text in ("count", "and then?"):
+            caller.call.handle.send_input(text)
+        await caller.at(8)
+        assert (old.begun, new.begun) == (1, 2)
+        caller.call.hand_over(caller.call.bridges[1])
+        await caller.at(9)
+        assert caller.call.handle.cancel().returned == ()
