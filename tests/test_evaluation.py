@@ -17,8 +17,6 @@ import pytest
 import trio
 from PIL import Image
 
-from bargein.bridge.rehearsal._measure import Fence, Notes
-from bargein.bridge.rehearsal._recording import record
 from bargein.client import Heard
 from bargein.events import WordTiming
 from bargein.rehearsal import (
@@ -26,13 +24,16 @@ from bargein.rehearsal import (
     Aside,
     Cut,
     Decision,
+    Fence,
     Held,
     Line,
+    Notes,
     Parts,
     Rehearsal,
     Said,
     agent_falls_silent,
     agent_has_spoken,
+    record,
 )
 from bargein.speech import SpeechPiece
 

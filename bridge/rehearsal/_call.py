@@ -8,7 +8,6 @@ from typing import TypeAlias
 import trio
 
 from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
-from ..playout._fades import fades_of
 from ._caller import Conversation, Watcher
 from ._ignored_sounds import find_aside
 from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
@@ -84,7 +83,7 @@ def look_back(
         heard=conversation.heard,
         states=conversation.ear.states,
         generated=observer.audio,
-        fades=fades_of(conversation.heard, RATE_HZ),
+        fades=True,
     )
     notes = Notes(
         fences=[

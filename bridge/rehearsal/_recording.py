@@ -10,25 +10,11 @@ from pathlib import Path
 from typing import Protocol
 
 from ..events import CallState
-from ..playout._fades import FADE_S
+from ..playout._fades import FADE_S, fades_of
 from ._sound import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000
 """The agent's rate: so its track is bit for bit what left the loudspeaker."""
-
-
-class Mixed(Protocol):
-    """Audio that is added to the agent's."""
-
-    @property
-    def at_s(self) -> float:
-        """When its first sample sounded, in seconds of trio's clock."""
-        ...
-
-    @property
-    def samples(self) -> array[int]:
-        """Samples, 24 kHz."""
-        ...
 
 
 class Played(Protocol):
@@ -174,7 +160,7 @@ def record(
     states: Sequence[tuple[float, CallState]] = (),
     generated: Mapping[int, array[int]] | None = None,
     sent: bytes | bytearray | None = None,
-    fades: Sequence[Mixed] = (),
+    fades: bool = False,
 ) -> Recording:
     """Lay both sides of a call on one clock; what sounded outside of it is left out.
 
@@ -188,7 +174,7 @@ def record(
         states: When the call changed its state, in seconds of trio's clock.
         generated: All audio of each utterance that was synthesised, 24 kHz.
         sent: What the line carried, sample by sample beside `spoke`; None: that.
-        fades: What the loudspeaker added to it.
+        fades: Whether the loudspeaker fades where speech is held, cut or goes on, as players do.
     """
     length = max(0, round((end_s - start_s) * RATE_HZ))
     caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))
@@ -204,7 +190,7 @@ def record(
         if stop > start:
             spans.append(Span(piece.utterance, start, stop))
     faded = agent[:]
-    for fade in fades:
+    for fade in fades_of(heard, RATE_HZ) if fades else ():
         _mix(faded, fade.samples, round((fade.at_s - start_s) * RATE_HZ))
     return Recording(
         start_s=start_s,

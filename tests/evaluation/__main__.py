@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import trio
 
-from bargein.bridge.rehearsal._picture import draw
+from bargein.rehearsal import draw
 
 from . import _rooms_cases, _talking, _turns_cases
 from ._found import Found

@@ -6,10 +6,19 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from bargein.bridge.rehearsal._ignored_sounds import gaps_of, held_in
-from bargein.bridge.rehearsal._recording import RATE_HZ
-from bargein.bridge.rehearsal._sound import first_audible, last_audible, samples
-from bargein.rehearsal import Answer, Aside, Cut, Decision, Parts
+from bargein.rehearsal import (
+    RATE_HZ,
+    Answer,
+    Aside,
+    Cut,
+    Decision,
+    Parts,
+    first_audible,
+    gaps_of,
+    held_in,
+    last_audible,
+    samples,
+)
 
 from ._row import Row, decided
 from ._stage import Take

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bargein.bridge.rehearsal._microphone import Room
+from bargein.rehearsal import Room
 
 RATE_HZ = 16_000
 Sound = NDArray[np.float64]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bargein.bridge.rehearsal._microphone import Room
 from bargein.client import Caller
-from bargein.rehearsal import agent_has_spoken
+from bargein.rehearsal import Room, agent_has_spoken
 
 from ._agents import STORY, repeat, tell
 from ._found import Found, asides_rows, cut_row, problems, stretch_row

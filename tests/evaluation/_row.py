@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import Any
 
-from bargein.bridge.rehearsal._report import decision_in_words
-from bargein.rehearsal import Decision
+from bargein.rehearsal import Decision, decision_in_words
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import structlog
 import trio
 
 from bargein import App, Call
-from bargein.bridge._app import Answer
-from bargein.bridge.rehearsal._call import Beside, make_call
-from bargein.bridge.rehearsal._caller import Conversation
-from bargein.bridge.rehearsal._ear import Ear, Messages
-from bargein.bridge.rehearsal._measure import Notes
-from bargein.bridge.rehearsal._microphone import Room
-from bargein.bridge.rehearsal._observer import Observer
 from bargein.client import Caller
-from bargein.rehearsal import Line, Rehearsal
+from bargein.rehearsal import (
+    Beside,
+    Conversation,
+    Line,
+    Notes,
+    Observer,
+    Rehearsal,
+    Room,
+    make_call,
+)
 from bargein.server import open_server
 from bargein.speech import LocalSpeech
 
 from ._agents import STORY
 from ._row import Row
 from ._voices import Voices, open_voices
+
+Answer: TypeAlias = Callable[[Call], Awaitable[object]]
 
 HINT = "A large latte, a cappuccino, a blueberry muffin, an espresso, a croissant."
 
@@ -38,10 +43,10 @@ class Silent:
     def line(self, at_s: float, line: Line) -> None:
         """Hear that a line begins."""
 
-    def messages(self, messages: Messages) -> None:
+    def messages(self, messages: object) -> None:
         """Hear of messages."""
 
-    def tick(self, at_s: float, ear: Ear) -> None:
+    def tick(self, at_s: float, ear: object) -> None:
         """Hear that time has passed."""
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import trio
 
-from bargein.bridge.rehearsal._caller import Conversation
 from bargein.client import Caller
-from bargein.rehearsal import Cue, Line, agent_falls_silent, agent_has_spoken, cough
+from bargein.rehearsal import Conversation, Cue, Line, agent_falls_silent, agent_has_spoken, cough
 
 from ._agents import STORY, Searching, repeat, tell
 from ._found import Found, about, aside_row, asides_rows, cut_row, problems

@@ -9,12 +9,20 @@ from typing import Any
 
 import pytest
 
-from bargein.bridge.rehearsal._ignored_sounds import find_aside, gaps_of, lost_s
-from bargein.bridge.rehearsal._measure import Fence, Notes
-from bargein.bridge.rehearsal._recording import record
-from bargein.bridge.rehearsal._sound import to_pcm
 from bargein.client import Heard
-from bargein.rehearsal import Decision, Held, Line, Recording, Said, agent_has_spoken
+from bargein.rehearsal import (
+    Decision,
+    Fence,
+    Held,
+    Line,
+    Notes,
+    Recording,
+    Said,
+    agent_has_spoken,
+    find_aside,
+    gaps_of,
+    record,
+)
 
 Tone = Callable[..., Any]
 
@@ -29,7 +37,7 @@ def lay(*heard: tuple[float, int, array[int]], whole: array[int]) -> Recording:
         end_s=58.0,
         spoke=b"",
         spoke_at_s=50.0,
-        heard=[Heard(50 + at_s, number, bytearray(to_pcm(pcm))) for at_s, number, pcm in heard],
+        heard=[Heard(50 + at_s, number, bytearray(pcm.tobytes())) for at_s, number, pcm in heard],
         generated={1: whole},
     )
 
@@ -105,13 +113,15 @@ def test_left_out_and_repeated_audio_is_lost(tone: Tone, skipped: int, lost: flo
     """Audio that is left out or comes twice is noticed from the sample on at which it does."""
     whole = tone(4.0)
     heard = whole[:24_000] + whole[24_000 + skipped :]
-    assert lost_s(lay((1.0, 1, heard), whole=whole), 1) == pytest.approx(lost, abs=0.11)
+    aside = find_aside(MHM, 8.0, lay((1.0, 1, heard), whole=whole), NOTES)
+    assert aside.lost_s == pytest.approx(lost, abs=0.11)
 
 
 def test_what_was_not_played_yet_is_not_lost(tone: Tone) -> None:
     """An utterance that goes on when the call ends was heard in part, from its beginning."""
     whole = tone(4.0)
-    assert lost_s(lay((1.0, 1, whole[:30_000]), whole=whole), 1) == 0
+    aside = find_aside(MHM, 8.0, lay((1.0, 1, whole[:30_000]), whole=whole), NOTES)
+    assert aside.lost_s == 0
 
 
 def test_a_cut_is_told(tone: Tone) -> None:

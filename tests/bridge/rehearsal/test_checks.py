@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from bargein.bridge.playout._fades import fades_of
-from bargein.bridge.rehearsal._checks import run_checks, speaking_rate
-from bargein.bridge.rehearsal._recording import record
 from bargein.client import Heard
 from bargein.rehearsal import (
     Aside,
@@ -22,6 +19,8 @@ from bargein.rehearsal import (
     agent_falls_silent,
     agent_has_spoken,
     likeness,
+    record,
+    run_checks,
     words,
 )
 
@@ -169,12 +168,6 @@ def test_words_have_no_punctuation() -> None:
     assert words("That's 4.50, Anything—else?") == ["that's", "4", "50", "anything", "else"]
 
 
-def test_the_speaking_rate_is_that_of_uncut_turns() -> None:
-    """Only turns heard to their end tell how fast the agent speaks; else a usual rate is taken."""
-    assert speaking_rate(rehearsal()) == 3.0
-    assert speaking_rate(rehearsal(turn_seconds={})) == 2.5
-
-
 MHM = Aside(
     Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5),
     utterance=2,
@@ -229,10 +222,9 @@ def played(*, fades: bool, peak: int = 12_000, spoke: bytes = b"") -> Rehearsal:
     """Return a call in which an utterance is held for 0.2 s, goes on, and is cut."""
     loud = array("h", [peak] * 4_800)
     stretches = [Heard(at_s, 1, bytearray(loud.tobytes())) for at_s in (0.1, 0.5)]
-    softened = fades_of(stretches) if fades else []
     return rehearsal(
         recording=record(
-            start_s=0, end_s=1, spoke=spoke, spoke_at_s=0, heard=stretches, fades=softened
+            start_s=0, end_s=1, spoke=spoke, spoke_at_s=0, heard=stretches, fades=fades
         )
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bargein.bridge.rehearsal._cough import PEAK
-from bargein.bridge.rehearsal._sound import samples
-from bargein.rehearsal import cough
+from bargein.rehearsal import cough, samples
+
+PEAK = 14_000
 
 
 def pitch_strength(pcm: bytes) -> float:

@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 
-from bargein.bridge.rehearsal._measure import (
+from bargein.client import Arrival, Heard
+from bargein.rehearsal import (
+    Cut,
     Fence,
+    Line,
+    Metric,
     Notes,
-    audible_at,
+    Recording,
+    Said,
+    agent_has_spoken,
     find_answer,
     find_cut,
-    heard_of_turn,
+    record,
 )
-from bargein.bridge.rehearsal._observer import Metric
-from bargein.bridge.rehearsal._recording import record
-from bargein.bridge.rehearsal._sound import to_pcm
-from bargein.client import Arrival, Heard
-from bargein.rehearsal import Cut, Line, Recording, Said, agent_has_spoken
 
 Tone = Callable[..., Any]
 
@@ -35,7 +36,7 @@ def lay(*heard: tuple[float, int, array[int]], whole: array[int] | None = None) 
         end_s=56.0,
         spoke=b"",
         spoke_at_s=50.0,
-        heard=[Heard(50 + at_s, number, bytearray(to_pcm(pcm))) for at_s, number, pcm in heard],
+        heard=[Heard(50 + at_s, number, bytearray(pcm.tobytes())) for at_s, number, pcm in heard],
         generated={} if whole is None else {1: whole},
     )
 
@@ -147,19 +148,15 @@ def test_an_answer_has_the_parts_that_were_told(tone: Tone) -> None:
 def test_a_gap_inside_an_utterance_belongs_to_it(tone: Tone) -> None:
     """Where the player waits for more of an utterance, that utterance is being played."""
     recording = lay((1.0, 1, tone(0.5)), (2.0, 1, tone(0.5)), (3.0, 2, tone(0.5)))
-    assert [audible_at(recording, at_s) for at_s in (0.5, 1.2, 1.8, 2.2, 2.7, 3.2, 3.6)] == [
-        None,
-        1,
-        1,
-        1,
-        None,
-        2,
-        None,
+    cuts = [
+        find_cut(replace(SAID, from_s=at_s), recording, notes())
+        for at_s in (0.5, 1.2, 1.8, 2.2, 2.7, 3.2, 3.6)
     ]
+    assert [cut.utterance for cut in cuts] == [None, 1, 1, 1, None, 2, None]
 
 
 def test_a_turn_is_heard_with_all_its_utterances(tone: Tone) -> None:
     """The audio of a turn is that of its utterances, in order, and of no other turn."""
     recording = lay((0.5, 1, tone(0.2)), (1.0, 2, tone(0.3)), (2.0, 3, tone(0.4)))
-    turn = heard_of_turn(recording, notes(turns={1: 4, 2: 5, 3: 4}), 3)
-    assert turn == tone(0.2) + tone(0.4)
+    cut = find_cut(SAID, recording, notes(turns={1: 4, 2: 5, 3: 4}))
+    assert (cut.utterance, cut.played_s) == (3, pytest.approx(0.6))

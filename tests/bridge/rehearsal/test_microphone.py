@@ -11,9 +11,8 @@ import pytest
 import trio
 
 from bargein import App, Call
-from bargein.bridge.rehearsal._microphone import Microphone
-from bargein.bridge.rehearsal._sound import first_audible, samples, to_pcm
 from bargein.events import UserAudio
+from bargein.rehearsal import Microphone, first_audible, samples
 
 Ring = Callable[..., Any]
 
@@ -47,7 +46,7 @@ async def test_a_line_goes_out_whole_and_in_real_time(
     autojump_clock: trio.testing.MockClock, ring: Ring, tone: Callable[..., Any]
 ) -> None:
     """Every frame is sent at its 20 ms; a line comes bit for bit, with hiss around it."""
-    line, heard = to_pcm(tone(0.1, rate_hz=16_000)), Listener()
+    line, heard = tone(0.1, rate_hz=16_000).tobytes(), Listener()
     microphone = Microphone()
     async with ring(App(heard.answer, speech=Deaf()), microphone=microphone.next_frame) as caller:
         await trio.sleep_until(1.005)
@@ -68,7 +67,7 @@ async def test_the_microphone_knows_when_its_line_sounds(
     autojump_clock: trio.testing.MockClock, ring: Ring, tone: Callable[..., Any]
 ) -> None:
     """A frame holds the 20 ms before it was sent, so its first sound is that much older."""
-    line, heard = bytes(2 * 160) + to_pcm(tone(0.1, rate_hz=16_000)), Listener()
+    line, heard = bytes(2 * 160) + tone(0.1, rate_hz=16_000).tobytes(), Listener()
     microphone = Microphone()
     async with ring(App(heard.answer, speech=Deaf()), microphone=microphone.next_frame) as caller:
         await trio.sleep_until(1.005)
@@ -105,7 +104,7 @@ async def test_saying_ends_with_the_call(
 
     microphone = Microphone()
     async with ring(App(answer, speech=Deaf()), microphone=microphone.next_frame) as caller:
-        await microphone.say(to_pcm(tone(5.0, rate_hz=16_000)), caller.ended)
+        await microphone.say(tone(5.0, rate_hz=16_000).tobytes(), caller.ended)
         assert trio.current_time() < 1.2
         assert caller.reason == "busy"
 
@@ -119,7 +118,7 @@ async def test_a_cancelled_line_falls_silent(
         App(Listener().answer, speech=Deaf()), microphone=microphone.next_frame
     ) as caller:
         with trio.move_on_after(0.5):
-            await microphone.say(to_pcm(tone(5.0, rate_hz=16_000)), caller.ended)
+            await microphone.say(tone(5.0, rate_hz=16_000).tobytes(), caller.ended)
         said = len(microphone.pcm)
         await trio.sleep(0.2)
         assert first_audible(samples(microphone.pcm[said:])) is None
@@ -139,7 +138,7 @@ async def test_a_room_is_sent_and_the_voice_is_kept(
     app = App(heard.answer, speech=Deaf())
     async with ring(app, microphone=microphone.next_frame) as caller:
         microphone.room = room
-        await microphone.say(to_pcm(tone(0.1, rate_hz=16_000)), caller.ended)
+        await microphone.say(tone(0.1, rate_hz=16_000).tobytes(), caller.ended)
         await trio.sleep(0.1)
     assert len(microphone.pcm) == len(microphone.voice)
     assert first_audible(samples(microphone.voice)) is not None

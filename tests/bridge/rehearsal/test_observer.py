@@ -8,7 +8,6 @@ from typing import Any
 import trio
 
 from bargein import App
-from bargein.bridge.rehearsal._observer import Metric, Observer
 from bargein.events import (
     AgentSpeechHeld,
     AgentSpeechReleased,
@@ -17,7 +16,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.rehearsal import Decision, Held
+from bargein.rehearsal import Decision, Held, Metric, Observer
 
 
 async def test_generated_text_and_audio_are_noted(

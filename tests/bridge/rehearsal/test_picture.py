@@ -11,36 +11,34 @@ from typing import Any
 import pytest
 from PIL import Image, ImageColor
 
-from bargein.bridge.rehearsal._canvas import SCALE
-from bargein.bridge.rehearsal._closeup import CLOSEUP_HEIGHT
-from bargein.bridge.rehearsal._colors import (
-    AGENT,
-    CALLER,
-    CUT,
-    DROPPED,
-    HELD,
-    HELD_PALE,
-    SENT,
-    STATES,
-)
-from bargein.bridge.rehearsal._measure import Fence, Notes, find_cut
-from bargein.bridge.rehearsal._picture import LEAST_WIDTH, LEFT, RIGHT, draw
-from bargein.bridge.rehearsal._recording import record
-from bargein.bridge.rehearsal._sound import to_pcm
 from bargein.client import Heard
 from bargein.rehearsal import (
     Aside,
     Check,
+    Cut,
     Decision,
+    Fence,
     Held,
     Line,
+    Notes,
+    Recording,
     Rehearsal,
     Said,
     agent_falls_silent,
     agent_has_spoken,
+    draw,
+    find_cut,
+    record,
 )
 
 Tone = Callable[..., Any]
+
+SCALE, LEAST_WIDTH, LEFT, RIGHT, CLOSEUP_HEIGHT = 2, 1600, 92, 36, 330
+"""The layout of the page, in its units; each is two pixels."""
+
+CALLER, AGENT, CUT, DROPPED = "#2563eb", "#0f766e", "#be185d", "#94a3b8"
+HELD, HELD_PALE, SENT = "#b45309", "#fde9c8", "#cbd5e1"
+SPEAKING, LISTENING = "#a7e8df", "#c7dafd"
 
 NOTES = Notes(
     fences=[Fence(4.1, 1)],
@@ -67,13 +65,13 @@ def result(tone: Tone) -> Rehearsal:
     spoke = array("h", bytes(2 * 16_000)) + tone(1.0, rate_hz=16_000)
     spoke += array("h", bytes(2 * 32_000)) + tone(1.0, rate_hz=16_000)
     heard = [
-        Heard(3.0, 1, bytearray(to_pcm(tone(1.1)))),
-        Heard(7.0, 2, bytearray(to_pcm(tone(1.0)))),
+        Heard(3.0, 1, bytearray(tone(1.1).tobytes())),
+        Heard(7.0, 2, bytearray(tone(1.0).tobytes())),
     ]
     recording = record(
         start_s=0.0,
         end_s=10.0,
-        spoke=to_pcm(spoke),
+        spoke=spoke.tobytes(),
         spoke_at_s=0.0,
         heard=heard,
         states=[(3.0, "speaking"), (4.1, "listening")],
@@ -110,9 +108,9 @@ def colors(picture: Path, from_s: float, until_s: float) -> set[Any]:
     ("from_s", "until_s", "there", "absent"),
     [
         (1.2, 1.8, [CALLER], [AGENT, DROPPED, CUT]),
-        (3.2, 3.8, [AGENT, STATES["speaking"]], [CALLER, DROPPED, CUT]),
+        (3.2, 3.8, [AGENT, SPEAKING], [CALLER, DROPPED, CUT]),
         (4.05, 4.15, [CUT, CALLER, AGENT], []),
-        (6.0, 6.8, [DROPPED, STATES["listening"]], [AGENT, CUT]),
+        (6.0, 6.8, [DROPPED, LISTENING], [AGENT, CUT]),
         (7.3, 7.7, [AGENT], [DROPPED, CUT]),
         (8.5, 9.5, [], [DROPPED, CUT]),
     ],
@@ -239,3 +237,112 @@ def test_a_picture_can_have_a_title_and_verdict_of_its_own(result: Rehearsal) ->
         canvas = draw(replace(result, cuts=()), NOTES, title="A cough", verdict="went on", ok=ok)
         ink = {canvas.color_at(x, y) for x in range(92, 400) for y in range(62, 84)}
         assert (ImageColor.getrgb(CUT) in ink) is not ok
+
+
+# --- an enlargement -----------------------------------------------------------------------------
+
+STOP = Said(Line("No.", agent_has_spoken(1), interrupts=True), 4.0, 4.6)
+MADE = Cut(STOP, utterance=1, silent_at_s=4.2, latency_s=0.2, is_told=True, heard="a", unheard="b")
+WIDTH, BEFORE_S, AFTER_S = 1000, 0.5, 1.0
+"""Of the enlargement: its width, and what it shows before and after the first sound."""
+
+CALLER_EDGE, AGENT_EDGE = 70, 190
+"""Heights near the upper edges of the two lanes, where only loud sound reaches."""
+
+
+def recording(tone: Callable[..., Any], heard_s: float = 1.2) -> Recording:
+    """Return a call in which the caller speaks from 4 s to 4.6 s, the agent from 3 s on."""
+    spoke = array("h", bytes(2 * 64_000)) + tone(0.6, rate_hz=16_000)
+    return record(
+        start_s=0.0,
+        end_s=8.0,
+        spoke=spoke.tobytes(),
+        spoke_at_s=0.0,
+        heard=[Heard(3.0, 1, bytearray(tone(heard_s).tobytes()))],
+        generated={1: tone(6.0)},
+    )
+
+
+def row(canvas: Any, y: float, from_ms: float, until_ms: float, span_s: float) -> set[Any]:
+    """Return the colours at a height between two moments, counted from the caller's first sound."""
+    px_per_ms = WIDTH / (BEFORE_S + span_s) / 1000
+    first, last = (LEFT + (BEFORE_S * 1000 + ms) * px_per_ms for ms in (from_ms, until_ms))
+    return {
+        canvas.color_at(x / 2, enlarged(canvas) + y)
+        for x in range(round(first * 2), round(last * 2))
+    }
+
+
+def enlarged(canvas: Any) -> float:
+    """Return where the enlargement begins, which is last on the page."""
+    return float(canvas.size[1]) / SCALE - CLOSEUP_HEIGHT
+
+
+def drawn(made: Recording, **found: Any) -> Any:
+    """Return the page of a call with one enlargement."""
+    result = Rehearsal(recording=made, said=(), cuts=(), answers=(), history=[], ended="x")
+    return draw(replace(result, **found), NOTES)
+
+
+def test_the_cut_lies_between_first_and_last_sound(tone: Callable[..., Any]) -> None:
+    """The caller's sound begins at 0 ms, the agent's ends at the cut, the rest is pale."""
+    canvas = drawn(recording(tone), cuts=(MADE,))
+    caller, agent = ImageColor.getrgb(CALLER), ImageColor.getrgb(AGENT)
+    dropped, cut = ImageColor.getrgb(DROPPED), ImageColor.getrgb(CUT)
+    assert caller not in row(canvas, CALLER_EDGE, -400, -5, AFTER_S)
+    assert caller in row(canvas, CALLER_EDGE, 5, 500, AFTER_S)
+    assert agent in row(canvas, AGENT_EDGE, -400, -5, AFTER_S)
+    assert agent not in row(canvas, AGENT_EDGE, 210, 900, AFTER_S)
+    assert dropped in row(canvas, AGENT_EDGE, 210, 900, AFTER_S)
+    assert cut in row(canvas, AGENT_EDGE, 195, 205, AFTER_S)
+
+
+def test_an_agent_that_spoke_on_is_shown_to_its_end(tone: Callable[..., Any]) -> None:
+    """Without a cut the close-up reaches to the end of the speech, and nothing was dropped."""
+    ignored = replace(MADE, is_told=False, latency_s=2.0, silent_at_s=6.0)
+    canvas = drawn(recording(tone, heard_s=3.0), cuts=(ignored,))
+    agent, dropped = ImageColor.getrgb(AGENT), ImageColor.getrgb(DROPPED)
+    assert agent in row(canvas, AGENT_EDGE, 1_500, 1_990, 2.3)
+    assert dropped not in row(canvas, AGENT_EDGE, -400, 2_290, 2.3)
+    beside = {
+        canvas.color_at(x / 2, enlarged(canvas) + y)
+        for x in range(2_190, 2_270)
+        for y in range(145, 180)
+    }
+    assert beside == {(255, 255, 255)}, "what was measured is written inside of the close-up"
+
+
+MURMUR = Aside(
+    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 4.0, 4.6),
+    utterance=1,
+    gap_s=0.2,
+    gap_from_s=4.1,
+    decisions=(Decision(4.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
+)
+
+
+def drawn_aside(aside: Aside, made: Recording) -> Any:
+    """Return the page of a sound during which the agent is held from 4.1 s on."""
+    return drawn(made, asides=(aside,), held=(Held(4.1, 4.3),))
+
+
+def test_a_gap_is_measured_between_its_ends(tone: Callable[..., Any]) -> None:
+    """The hold is coloured, and two lines stand at the ends of the gap."""
+    canvas = drawn_aside(MURMUR, recording(tone))
+    middle = 162
+    assert ImageColor.getrgb(HELD_PALE) in row(canvas, AGENT_EDGE, 120, 280, AFTER_S)
+    assert ImageColor.getrgb(HELD_PALE) not in row(canvas, AGENT_EDGE, 320, 900, AFTER_S)
+    assert row(canvas, middle, 110, 290, AFTER_S) == {ImageColor.getrgb(HELD)}
+    assert ImageColor.getrgb(HELD) not in row(canvas, middle, -200, 90, AFTER_S)
+
+
+def test_a_sound_that_cut_the_agent_is_in_the_colour_of_a_cut(tone: Callable[..., Any]) -> None:
+    """What was meant to leave the agent speaking and did not is drawn as a cut."""
+    cut = replace(MURMUR, is_cut=True, gap_s=0.0, gap_from_s=None)
+    canvas = drawn_aside(cut, recording(tone))
+    lane = {canvas.color_at(LEFT + WIDTH * 0.34, enlarged(canvas) + y) for y in range(56, 266)}
+    rows = range(round(enlarged(canvas)) + 150, round(enlarged(canvas)) + 175)
+    text = {canvas.color_at(x, y) for x in range(LEFT + 300, LEFT + 700) for y in rows}
+    assert ImageColor.getrgb(CUT) in lane | text
+    assert ImageColor.getrgb(HELD) not in text
+    assert ImageColor.getrgb(DROPPED) in row(canvas, AGENT_EDGE + 30, 300, 900, AFTER_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import wave
 from array import array
@@ -42,6 +43,15 @@ SILENT = "the agent fell silent within 300 ms"
 LATER = "no sample of the cut answer came later"
 
 
+class Screen(io.StringIO):
+    """A terminal of ASCII."""
+
+    encoding = "ascii"
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Done(NamedTuple):
     """A rehearsal and what it told."""
 
@@ -64,7 +74,7 @@ def calls(
     done: dict[str, Done] = {}
 
     async def call(name: str, app: App, script: Sequence[Line] = SCRIPT, **options: Any) -> None:
-        told, transcribed = io.StringIO(), []
+        told, transcribed = Screen() if name == "rude" else io.StringIO(), []
 
         async def transcribe(pcm: bytes) -> str:
             transcribed.append(pcm)
@@ -89,7 +99,10 @@ def calls(
             wary = make_app(("a latte", "a cappuccino"), wary=True)
             await call("wary", wary, WARY_SCRIPT, out=out / "wary")
 
-    trio.run(main)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COLUMNS", "50")
+        environment.delenv("NO_COLOR", raising=False)
+        trio.run(main)
     return done
 
 
@@ -199,8 +212,27 @@ def test_an_agent_that_ignores_the_caller_fails(calls: dict[str, Done]) -> None:
     assert SILENT in failed(result)
     assert not result.ok
     assert not result.cuts[0].is_told
-    assert f"✗ {SILENT}" in calls["rude"].told
+    assert f"x {SILENT}" in plain(calls["rude"].told)
     assert result.files == ()
+
+
+def plain(told: str) -> str:
+    """Return rows without colour, as they stand in the end."""
+    shown = re.sub(r"\x1b\[[\d;]*m", "", told)
+    return "\n".join(row.rpartition("\r\x1b[2K")[2] for row in shown.split("\n"))
+
+
+def test_a_terminal_gets_colour_and_rows_that_fit(calls: dict[str, Done]) -> None:
+    """Drafts are replaced, rows are folded to the width, signs are such as it can write."""
+    told = calls["rude"].told
+    assert "\r\x1b[2K" in told
+    assert "\x1b[36m" in told
+    rows = plain(told).split("\n")
+    assert max(map(len, rows)) <= 50
+    assert told.isascii()
+    good = calls["good"].told
+    assert "\x1b" not in good
+    assert max(map(len, good.split("\n"))) <= 100
 
 
 def test_a_voice_that_plays_old_audio_late_fails(calls: dict[str, Done]) -> None:
