@@ -15,7 +15,7 @@ from .answers._answer import Turn, Turns, verb_of
 from .events import AgentHandoff, TurnDecided, UserStartedSpeaking
 
 if TYPE_CHECKING:
-    from ._context import CallContext
+    from ._call_context import CallContext
 
 log = structlog.get_logger()
 

@@ -20,30 +20,36 @@ from bargein.routes import (
 from ._bridge import Bridge
 from ._bridge_name import free_name
 from ._call_actions import CallActions
+from ._call_context import CallContext
 from ._call_request import CallRequest
-from ._chain_check import ChainCheck
-from ._context import CallContext
-from ._converse import Generates, answer_turns, check_generates
+from ._chain_warnings import ChainCheck
+from ._default_chain import Generates, answer_turns, check_generates
 from ._error_listeners import ErrorListeners
-from ._handover import HandOver
+from ._handoff import Handoff
 from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._verbs import Verb
 from .answers._answer import FixedText, Turn
+from .answers._call_answers import Speaking
 from .answers._goodbye import Goodbye
 from .answers._handle import AnswerHandle
-from .answers._speaking import Speaking
-from .control._arguments import check_event, check_flag, check_number, check_string, check_word
+from .control._argument_checks import (
+    check_event,
+    check_flag,
+    check_number,
+    check_string,
+    check_word,
+)
 from .control._call_state import StateKeeper
 from .control._control import Control
-from .control._delivery import Delivery
 from .control._feed import Snapshot, Subscription
 from .control._handle import Handle
 from .control._permissions import Permissions
 from .control._questions import Questions
 from .control._receipt import Receipt
+from .control._result_delivery import Delivery
 from .control._snapshot import snapshot_at
-from .control._states import find, refusal
+from .control._state_table import find, refusal
 from .control._step_keeper import StepKeeper
 from .events import (
     AgentAudio,
@@ -150,7 +156,7 @@ class Call:
         router.told_of = self._told_of
         self._chain_check = ChainCheck(router, context.floor.has_agent)
         HistoryListener(context, self.speaking)
-        HandOver(context, self.questions, self.control.floor_moved)
+        Handoff(context, self.questions, self.control.floor_moved)
         Goodbye(context, self.speaking, self.end)
 
     # --- agents -------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from bargein.routes.containment import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
 from .answers._answer import lineage
-from .control._arguments import check_string, check_word
+from .control._argument_checks import check_string, check_word
 from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 
 log = structlog.get_logger()

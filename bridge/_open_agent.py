@@ -8,7 +8,7 @@ from secrets import token_hex
 
 from bargein.routes import Message
 
-from ._converse import Generates
+from ._default_chain import Generates
 from ._open_call import open_bare_call
 from .control._handle import Handle
 from .events import CallStarted

@@ -5,11 +5,11 @@ if __name__ == "nodes":
         "nodes is a folder of bargein: write `from bargein import ChatNode`, not `import nodes`"
     )
 
-from ._chat import ChatNode as ChatNode
-from ._context import ConversationContext as ConversationContext
+from ._chat_node import ChatNode as ChatNode
+from ._conversation_context import ConversationContext as ConversationContext
 from ._jobs import Job as Job
 from ._node import Node as Node
-from ._reasoning import ReasoningNode as ReasoningNode
+from ._reasoning_node import ReasoningNode as ReasoningNode
 
 __all__ = [
     "ChatNode",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bargein.routes import Message
 
-from ._context import ConversationContext
+from ._conversation_context import ConversationContext
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, InterruptionRecord

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bargein.bridge.history import Entry
     from bargein.routes import Run
 
-    from ._context import ConversationContext
+    from ._conversation_context import ConversationContext
 
 log = structlog.get_logger()
 

@@ -4,6 +4,7 @@ if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
 from ._alarm_clock import start_alarm_clock as start_alarm_clock
+from ._cancellation_token import InterruptToken as InterruptToken
 from ._chain_start import ChainStart as ChainStart
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
@@ -37,7 +38,6 @@ from ._run import current_run as current_run
 from ._run import run_in as run_in
 from ._runtime import RouteRuntime as RouteRuntime
 from ._runtime import RouteStatistics as RouteStatistics
-from ._token import InterruptToken as InterruptToken
 
 __all__ = [
     "BargeinError",

@@ -15,10 +15,10 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from ._calls import fit, name_of, needs_plain_function
 from ._errors import RouteDefinitionError
 from ._events import _registered, alias_of, classes_matching
 from ._message import Message
+from ._signatures import fit, name_of, needs_plain_function
 
 Predicate = Callable[[Message], Any]
 Spec = type | str | Predicate

@@ -19,12 +19,12 @@ from typing import Any
 
 import trio
 
-from ._contain import as_error
 from ._errors import BargeinError, StageTimeoutError
-from ._pump import Pump
 from ._run import Run
+from ._stage_results import Shape, shape_of, spread
+from ._stage_task import Pump
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
-from ._values import Shape, shape_of, spread
+from ._user_errors import as_error
 
 Publish = Callable[[Any, Run | None], None]
 Works = Callable[[str], bool]

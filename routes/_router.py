@@ -21,21 +21,21 @@ import structlog
 import trio
 
 from ._alarms import Alarms
-from ._calls import is_async_function, name_of, needs_function, needs_plain_function
-from ._contain import as_error
+from ._dispatch_plan import NOTHING, Observer, Plan, holds, is_event, matching, publishable
 from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
-from ._failures import KINDS_KEPT, Failures
 from ._match import Matcher, Predicate, matcher
 from ._message import Message
 from ._outcome import Interruption, Outcome, Verdict
-from ._plan import NOTHING, Observer, Plan, holds, is_event, matching, publishable
+from ._repeated_failures import KINDS_KEPT, Failures
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run, _current
 from ._runtime import RouteRuntime
+from ._signatures import is_async_function, name_of, needs_function, needs_plain_function
 from ._sinks import SINK_LIMIT, QueuedSink
+from ._stage_results import Shape, shape_of
 from ._types import E
-from ._values import Shape, shape_of
+from ._user_errors import as_error
 
 log = structlog.get_logger()
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._calls import fit, is_generator_function, name_of, needs_function, needs_plain_function
 from ._errors import RouteDefinitionError
 from ._match import Matcher, Predicate
 from ._message import Message
+from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
 
 Overlap = Literal["queue", "restart", "drop", "concurrent"]
 """What a trigger does while a run is active."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from ._cancellation_token import InterruptToken
 from ._message import Message
 from ._outcome import Interruption, Outcome, Phase
-from ._token import InterruptToken
 
 if TYPE_CHECKING:
     from ._rules import Interrupt

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from ._contain import as_error, contain
 from ._errors import Interrupted, PublishLoopError, ScopeLeakError
 from ._events import alias_of
-from ._failures import Failures
-from ._flow import NOT_YET, carry_out, causes
 from ._message import Message
 from ._outcome import Decision, Verdict
 from ._pipeline import Passed, Pending, Pipeline, StageError
+from ._repeated_failures import Failures
 from ._route import Route
 from ._rules import Gate, Interrupt
 from ._run import Run, _current
-from ._values import Shape, shape_of
+from ._run_stages import NOT_YET, carry_out, causes
+from ._stage_results import Shape, shape_of
+from ._user_errors import as_error, contain
 
 if TYPE_CHECKING:
     from ._router import Router

@@ -14,11 +14,11 @@ from typing import Any
 import structlog
 import trio
 
-from ._calls import name_of
-from ._contain import as_error
-from ._failures import Failures
 from ._message import Message
+from ._repeated_failures import Failures
 from ._run import Run
+from ._signatures import name_of
+from ._user_errors import as_error
 
 log = structlog.get_logger()
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
-from ._calls import fit, is_async_function, is_generator_function, name_of, needs_function
 from ._errors import RouteDefinitionError
-from ._values import is_iterator
+from ._signatures import fit, is_async_function, is_generator_function, name_of, needs_function
+from ._stage_results import is_iterator
 
 Function = Callable[..., Any]
 

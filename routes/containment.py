@@ -1,9 +1,9 @@
 """How code of others is called: what it raises ends its own work alone, and is told once."""
 
-from ._closing import closing as closing
-from ._contain import CONTAINED as CONTAINED
-from ._contain import as_error as as_error
-from ._contain import contain as contain
-from ._failures import Failures as Failures
+from ._generator_scope import closing as closing
+from ._repeated_failures import Failures as Failures
+from ._user_errors import CONTAINED as CONTAINED
+from ._user_errors import as_error as as_error
+from ._user_errors import contain as contain
 
 __all__ = ["CONTAINED", "Failures", "as_error", "closing", "contain"]

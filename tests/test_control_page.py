@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bargein import Handle, InterruptToken, Receipt
 from bargein.bridge.control._feed import FEED_LIMIT
-from bargein.bridge.control._states import STATES, diagram
+from bargein.bridge.control._state_table import STATES, diagram
 from bargein.control import STRENGTH, VERBS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "control.md").read_text()

@@ -12,21 +12,21 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
-    accept address argument attempt audio backoff body bpe canvas capture cell chinese click
-    clock closeup closing color connect connection content core database decision demo download
-    editor english error espeak extra failure feature flow french function german greeting guard
-    http ignored japanese keeper key latency launch limit listener local lock log main measure
-    microphone name observer open openai option packed picture piper place plain player plugin
-    position process recording refusal rehearse remote reply report resample result runner safe
-    schema screen script scripted serve server session setting shared signal signed simulated sound
-    spanish sqlite start status stdio store table target terminal testing type validation value
-    view wire work writer
+    accept address argument attempt audio backoff body bpe cancellation canvas capture captured
+    cell chinese click clock closeup closing color connect connection content core database
+    decision decorator default demo detector download editor english error espeak everywhere
+    extra failure feature flow french function generator german greeting guard hearing hello
+    http ignored incoming japanese json keeper key label latency launch layout limit listener
+    local lock log long main measure microphone name observer open openai option output packed
+    partial picture piper plain player plugin position process recording refusal rehearse remote
+    repeated reply report resample resource result runner running safe schema scope screen
+    script scripted serve server session setting shared signal signature signed similarity
+    simulated slash sound source spanish sqlite start status stdio store stream table target
+    task terminal testing time traceback type validation value view warning wire work writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 
 BETTER_WANTED = """
-    compact contain converse entrance everywhere growing intake long placing pump reach running
-    speaking stray
 """
 """Words that do not say what their module has; take one out when its module gets a better name."""
 

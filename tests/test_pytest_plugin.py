@@ -119,7 +119,7 @@ def test_it_imports_nothing_else():
 ILLEGAL = """
 import trio
 from bargein import App, open_agent
-from bargein.bridge.control._states import TABLE
+from bargein.bridge.control._state_table import TABLE
 from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
 from bargein.testing import open_call
 

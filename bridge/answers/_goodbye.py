@@ -12,8 +12,8 @@ from bargein.routes import Deadline, Message
 from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 
 if TYPE_CHECKING:
-    from .._context import CallContext
-    from ._speaking import Speaking
+    from .._call_context import CallContext
+    from ._call_answers import Speaking
 
 log = structlog.get_logger()
 

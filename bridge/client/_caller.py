@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final, get_args
 import trio
 
 from .._verbs import Verb
-from ..control._arguments import (
+from ..control._argument_checks import (
     check_answer,
     check_flag,
     check_instruction,
@@ -18,6 +18,7 @@ from ..control._arguments import (
 )
 from ..events import Button
 from ..playout._fades import Fade
+from ..server._connection_messages import Resume, Resumed
 from ..server._handle_messages import (
     AnswerPermission,
     AnswerQuestion,
@@ -25,8 +26,7 @@ from ..server._handle_messages import (
     DescribeVerb,
     UseVerb,
 )
-from ..server._line_messages import Resume, Resumed
-from ..server._native import (
+from ..server._native_protocol import (
     AgentFrame,
     CallerAudio,
     Clear,

@@ -18,8 +18,8 @@ import trio
 
 from bargein.routes import BargeinError
 
-from ..server._line_messages import Resumed
-from ..server._native import (
+from ..server._connection_messages import Resumed
+from ..server._native_protocol import (
     ErrorMessage,
     Hello,
     decode_server,

@@ -1,7 +1,7 @@
 """A conversation at the terminal: ``python -m bargein chat module:app``."""
 
-from ._command import add_options as add_options
-from ._command import chat as chat
+from ._chat_command import add_options as add_options
+from ._chat_command import chat as chat
 from ._errors import ConsoleError as ConsoleError
 from ._errors import VoiceError as VoiceError
 from ._errors import VoiceExtraError as VoiceExtraError

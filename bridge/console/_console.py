@@ -14,6 +14,7 @@ from bargein.routes import Message
 
 from ..events import CallState, InputReturned
 from ..history._entries import UserEntry
+from ._captured_output import stray_output
 from ._conversation import Conversation
 from ._editor import LineEditor
 from ._keys import Key, KeyParser
@@ -23,7 +24,6 @@ from ._screen import Live, Painter, Transcript, frame_of
 from ._session import Session, earlier_lines
 from ._signals import Signals
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
-from ._stray import stray_output
 from ._terminal import Terminal
 
 if TYPE_CHECKING:

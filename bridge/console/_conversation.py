@@ -25,9 +25,9 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ._cells import clean, one_line
-from ._commands import Typed, as_message, help_lines, read_command
 from ._lines import Display, Line
 from ._receipts import not_stopped_line, receipt_line
+from ._slash_commands import Typed, as_message, help_lines, read_command
 
 if TYPE_CHECKING:
     from .._call import Call

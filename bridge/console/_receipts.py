@@ -6,7 +6,7 @@ import math
 
 from .._verbs import Verb
 from ..control._receipt import Receipt
-from ..control._work import StillRunning
+from ..control._running_tools import StillRunning
 from ._cells import one_line
 from ._lines import Line, seconds
 

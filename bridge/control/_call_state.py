@@ -24,11 +24,11 @@ from ..events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from ._states import IllegalStepError, check_step, find, illegal_steps
+from ._state_table import IllegalStepError, check_step, find, illegal_steps
 
 if TYPE_CHECKING:
-    from .._context import CallContext
-    from ..answers._speaking import Speaking
+    from .._call_context import CallContext
+    from ..answers._call_answers import Speaking
     from ._control import Control
 
 

@@ -25,15 +25,15 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ..history._entries import AgentEntry, directive_of
-from ._arguments import check_string, check_verb
-from ._reach import Reach
+from ._argument_checks import check_string, check_verb
 from ._receipt import Receipt
-from ._work import Work
+from ._running_tools import Work
+from ._verb_targets import Reach
 
 if TYPE_CHECKING:
-    from .._context import CallContext
+    from .._call_context import CallContext
     from ..answers._answer import Turn
-    from ..answers._speaking import Speaking
+    from ..answers._call_answers import Speaking
     from ._questions import Questions
 
 log = structlog.get_logger()

@@ -10,7 +10,7 @@ from ._control import as_told
 
 if TYPE_CHECKING:
     from ..answers._answer import Turn
-    from ..answers._speaking import Speaking
+    from ..answers._call_answers import Speaking
     from ._control import Control
 
 _TITLES: dict[Verb, str] = {

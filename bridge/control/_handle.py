@@ -9,7 +9,7 @@ import trio
 
 from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
-from ._arguments import (
+from ._argument_checks import (
     check_answer,
     check_event,
     check_instruction,
@@ -24,7 +24,7 @@ from ._receipt import Receipt
 if TYPE_CHECKING:
     from .._call import Call
     from ..history._history import History
-    from ._work import BackgroundJob
+    from ._running_tools import BackgroundJob
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ import trio
 from bargein.routes import Run
 
 from ..events import PermissionAnswered, PermissionRequested
-from ._arguments import check_answer
+from ._argument_checks import check_answer
 from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
-    from .._context import CallContext
+    from .._call_context import CallContext
 
 log = structlog.get_logger()
 

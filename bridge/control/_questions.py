@@ -34,14 +34,14 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ._arguments import check_number, check_string
+from ._argument_checks import check_number, check_string
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
-    from .._context import CallContext
+    from .._call_context import CallContext
     from ..answers._answer import Turn
-    from ..answers._speaking import Speaking
+    from ..answers._call_answers import Speaking
     from ..playout._utterance import Utterance
 
 log = structlog.get_logger()

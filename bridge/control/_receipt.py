@@ -9,7 +9,7 @@ from typing import Any
 import trio
 
 from .._verbs import TurnPhase, Verb
-from ._work import StillRunning, Work
+from ._running_tools import StillRunning, Work
 
 
 @dataclass(frozen=True, slots=True)

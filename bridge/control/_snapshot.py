@@ -7,7 +7,7 @@ from ._call_state import StateKeeper
 from ._feed import Snapshot, ToolView
 from ._permissions import Permissions
 from ._questions import Questions
-from ._work import WorkRoom
+from ._running_tools import WorkRoom
 
 
 def snapshot_at(

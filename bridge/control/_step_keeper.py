@@ -12,7 +12,7 @@ from ..events import ToolCall, ToolResult
 from ._steps import Step, StepState
 
 if TYPE_CHECKING:
-    from .._context import CallContext
+    from .._call_context import CallContext
     from ..answers._answer import Turn
 
 _STATES: dict[ToolOutcome, StepState] = {

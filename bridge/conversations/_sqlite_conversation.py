@@ -15,8 +15,8 @@ from ..history._entries import Entry
 from ..history._repair import repair
 from ._database import Database
 from ._errors import ConversationError
-from ._growing import GrowingAnswers
 from ._lock import ConversationLock
+from ._partial_answers import GrowingAnswers
 from ._records import to_record
 
 log = structlog.get_logger()

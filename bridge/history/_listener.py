@@ -9,8 +9,8 @@ from bargein.routes import Message, Run
 from ..events import JobFinished, ToolCall, ToolResult, UserTranscriptionReceived
 
 if TYPE_CHECKING:
-    from .._context import CallContext
-    from ..answers._speaking import Speaking
+    from .._call_context import CallContext
+    from ..answers._call_answers import Speaking
 
 
 class HistoryListener:

@@ -13,9 +13,9 @@ import {
   SUSPENDED,
   WAITING,
 } from "./problems.js";
-import { Line } from "./line.js";
+import { Line } from "./reconnect.js";
 import { callUrl, whyRefused } from "./socket.js";
-import { eventWords } from "./words.js";
+import { eventWords } from "./control-texts.js";
 
 const MIC_HOT = 1000 / 32768; // level from which the journal calls the microphone hot
 const ON_THE_WIRE = ["utterance", "played_ms", "queued_ms", "underruns", "request"];

@@ -11,8 +11,8 @@ import { EventLog } from "./event-log.js";
 import { Feed } from "./feed.js";
 import { Levels } from "./levels.js";
 import { MetricsView } from "./metrics-view.js";
-import { Numbers } from "./numbers.js";
-import { Story } from "./story.js";
+import { Numbers } from "./measures.js";
+import { Story } from "./timeline-data.js";
 import { Timeline } from "./timeline.js";
 
 const SETTLE_MS = 700;

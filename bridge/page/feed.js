@@ -6,7 +6,7 @@
  * happens in the page itself is named "page.…".  `t` is in seconds since the call was opened.
  */
 
-import { Offset } from "./offset.js";
+import { Offset } from "./clock-offset.js";
 
 const SERVER_S = 60; // in which two machines' clocks drift by a few ms
 const AUDIO_S = 2; // in which a machine that is too slow loses some audio

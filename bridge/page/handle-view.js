@@ -1,6 +1,6 @@
 /** The handle on the page: shows what Handle knows, and passes on which key was pressed. */
 
-import { capName, capUse, clock, effectOf, short } from "./words.js";
+import { capName, capUse, clock, effectOf, short } from "./control-texts.js";
 
 const TICK_MS = 250; // shorter than a second, so that none of them is skipped
 const BUSY = {

@@ -10,7 +10,7 @@
  * 4. It knows neither the document nor the line, so it can be tested alone.
  */
 
-import { countsOf, receiptWords, stepsOf, titleOf } from "./words.js";
+import { countsOf, receiptWords, stepsOf, titleOf } from "./control-texts.js";
 
 const WORKING = new Set([
   "thinking",

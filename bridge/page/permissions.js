@@ -4,7 +4,7 @@
  * One is shown at a time.
  */
 
-import { Card } from "./card.js";
+import { Card } from "./question-card.js";
 
 const byId = (id) => document.getElementById(id);
 

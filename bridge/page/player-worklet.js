@@ -1,6 +1,6 @@
 /** The loudspeaker's worklet: a Playout on the audio thread, and a meter behind it. */
 
-import { Meter } from "./meter.js";
+import { Meter } from "./level-meter.js";
 import { Playout } from "./playout.js";
 
 const UTTERANCE_BYTES = 4; // each binary message starts with its utterance number

@@ -5,7 +5,7 @@
  * voice; the server alone says that it is closed.
  */
 
-import { Card } from "./card.js";
+import { Card } from "./question-card.js";
 import { h } from "./dom.js";
 
 const byId = (id) => document.getElementById(id);

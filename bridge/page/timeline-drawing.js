@@ -1,8 +1,8 @@
 /** Draws a stretch of a call on a canvas: ruler, states, both voices, overlaps, holds and cuts. */
 
 import { clock } from "./dom.js";
-import { hatch } from "./hatch.js";
-import { KIND_WORDS } from "./story.js";
+import { hatch } from "./fill-patterns.js";
+import { KIND_WORDS } from "./timeline-data.js";
 
 const RULER = 22;
 const STATES = 24;

@@ -7,7 +7,7 @@
 
 import { clock, h, icon } from "./dom.js";
 import { Drawing, HEIGHT } from "./timeline-drawing.js";
-import { describe, KIND_WORDS } from "./story.js";
+import { describe, KIND_WORDS } from "./timeline-data.js";
 
 const SPANS = [3, 5, 10, 20, 40, 80, 160, 320, 640]; // seconds that are seen
 const USUAL_SPAN = 3; // 20 s

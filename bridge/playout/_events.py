@@ -22,7 +22,7 @@ from ._utterance import Utterance
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-    from ..answers._memory import AnswerMemory
+    from ..answers._history_writer import AnswerMemory
 
 
 class Telling:

@@ -22,7 +22,8 @@ from .._transport import Transport
 from ..events import AgentAudio
 from ._listener import PlayoutListener
 from ._resend import GivenAudio
-from ._timing import (
+from ._utterance import Utterance
+from ._utterance_timing import (
     CLOSE_S,
     TICK_S,
     VOICE_S,
@@ -33,7 +34,6 @@ from ._timing import (
     next_word_s,
     voice_until_s,
 )
-from ._utterance import Utterance
 
 log = structlog.get_logger()
 

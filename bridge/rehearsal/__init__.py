@@ -25,6 +25,10 @@ from ._microphone import Microphone as Microphone
 from ._microphone import Room as Room
 from ._observer import Metric as Metric
 from ._observer import Observer as Observer
+from ._pcm import first_audible as first_audible
+from ._pcm import joined as joined
+from ._pcm import last_audible as last_audible
+from ._pcm import samples as samples
 from ._picture import draw as draw
 from ._recording import RATE_HZ as RATE_HZ
 from ._recording import Recording as Recording
@@ -45,10 +49,6 @@ from ._script import Line as Line
 from ._script import Perception as Perception
 from ._script import agent_falls_silent as agent_falls_silent
 from ._script import agent_has_spoken as agent_has_spoken
-from ._sound import first_audible as first_audible
-from ._sound import joined as joined
-from ._sound import last_audible as last_audible
-from ._sound import samples as samples
 
 __all__ = [
     "Answer",

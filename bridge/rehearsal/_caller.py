@@ -9,7 +9,7 @@ from typing import Protocol, final
 import trio
 
 from ..client import FRAME_S, Caller, Ended, ErrorMessage, Heard
-from ._ear import Ear, Messages
+from ._caller_hearing import Ear, Messages
 from ._microphone import TICK_S, Microphone
 from ._script import BUSY, Line
 

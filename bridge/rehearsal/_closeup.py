@@ -22,10 +22,10 @@ from ._colors import (
     HELD_PALE,
     SENT,
 )
+from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._report import decision_in_words
 from ._result import Aside, Cut, Held, Said
-from ._sound import loudest
 
 CLOSEUP_HEIGHT: Final = 330
 BEFORE_S, AFTER_S = 0.5, 1.0

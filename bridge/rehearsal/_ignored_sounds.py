@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ._measure import Notes, audible_at
+from ._pcm import first_audible, last_audible
 from ._recording import RATE_HZ, Recording
 from ._result import Aside, Decision, Held, Said
-from ._sound import first_audible, last_audible
 
 LATE_DECISION_S = 3.0
 """How long after a sound a decision may come and still be one about it: it may take the words."""

@@ -11,9 +11,9 @@ from typing import Any
 from ..client import Arrival
 from ._latency import find_parts
 from ._observer import Metric
+from ._pcm import AUDIBLE, first_audible, to_pcm
 from ._recording import RATE_HZ, Recording
 from ._result import Answer, Cut, Decision, Held, Said
-from ._sound import AUDIBLE, first_audible, to_pcm
 
 EFFECT_S = 0.03
 """Slack after a cut is told: one frame of 20 ms and the clock's rounding."""

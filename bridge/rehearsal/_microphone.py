@@ -10,7 +10,7 @@ from typing import TypeAlias, final
 import trio
 
 from ..client import FRAME_S
-from ._sound import first_audible, hiss, samples
+from ._pcm import first_audible, hiss, samples
 
 TICK_S = 0.02
 FRAME_BYTES = 640

@@ -24,8 +24,8 @@ from ..events import (
     LogMetric,
     TurnDecided,
 )
+from ._pcm import samples
 from ._result import Decision, Held
-from ._sound import samples
 
 
 @dataclass(frozen=True, slots=True)

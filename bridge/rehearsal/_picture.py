@@ -24,12 +24,12 @@ from ._colors import (
     SENT,
     STATES,
 )
+from ._label_layout import Mark, rows_below, sides
 from ._measure import Notes
-from ._placing import Mark, rows_below, sides
+from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._report import decision_in_words
 from ._result import Aside, Cut, Decision, Rehearsal
-from ._sound import loudest
 
 LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000
 LEAST_PX_PER_S = 24

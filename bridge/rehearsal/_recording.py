@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..events import CallState
 from ..playout._fades import FADE_S, fades_of
-from ._sound import first_audible, last_audible, resample, samples, to_pcm
+from ._pcm import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000
 """The agent's rate: so its track is bit for bit what left the loudspeaker."""

@@ -19,12 +19,12 @@ from ._checks import run_checks
 from ._extra import need
 from ._measure import Notes, heard_of_turn
 from ._observer import Observer
+from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw
 from ._recording import RATE_HZ
 from ._report import as_json
 from ._result import Cut, Predicate, Rehearsal
 from ._script import Line
-from ._sound import first_audible, resample, samples, to_pcm
 from ._terminal import Terminal
 from ._timeline import Timeline
 

@@ -12,12 +12,12 @@ import trio
 
 from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, State, Transcript
 from ._caller import Conversation
-from ._ear import Ear, Messages
+from ._caller_hearing import Ear, Messages
+from ._pcm import last_audible, samples
 from ._recording import RATE_HZ
 from ._report import decision_in_words, parts_in_words
 from ._result import Decision, Rehearsal
 from ._script import Line
-from ._sound import last_audible, samples
 from ._terminal import Style, Terminal, columns
 
 PROGRESS_EVERY_S = 0.2

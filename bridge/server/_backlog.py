@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import final
 
 from ..websocket import Data
-from ._line_messages import OUTPUT_RATE_HZ, Resume
+from ._connection_messages import OUTPUT_RATE_HZ, Resume
 from ._outbox import Entry, Outbox
 
 KEPT_BYTES = 250_000

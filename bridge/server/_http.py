@@ -23,7 +23,7 @@ from .._call_request import CallRequest, Identity
 from ..websocket import HttpRequest, http_response
 from ._access import Access
 from ._metrics import CONTENT_TYPE, Metrics
-from ._native import ErrorCode, ErrorMessage, encode
+from ._native_protocol import ErrorCode, ErrorMessage, encode
 
 CALL_PATH = "/ws"
 

@@ -21,8 +21,10 @@ from .._watchdog import watch_loop
 from ..websocket import Connection, Data, HttpRequest, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._addresses import Addresses
-from ._entrance import Entrance, Visit
-from ._greeting import about, call_of
+from ._admission import Entrance, Visit
+from ._call_connection import REFUSED, Line
+from ._connection_messages import Resume
+from ._hello import about, call_of
 from ._http import (
     ABOUT_PATH,
     CONTENT_TYPES,
@@ -34,10 +36,8 @@ from ._http import (
     wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
-from ._line import REFUSED, Line
-from ._line_messages import Resume
 from ._metrics import Metrics
-from ._native import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
+from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
 from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies

@@ -20,16 +20,16 @@ from bargein.routes.containment import as_error, contain
 from ..conversations import ConversationBusyError
 from ..websocket import Data
 from ._backlog import Backlog
-from ._greeting import Tokens, hello, resumed
-from ._intake import Intake
+from ._call_connection import REFUSED, Line
+from ._connection_messages import Resume
+from ._hello import Tokens, hello, resumed
+from ._incoming_messages import Intake
 from ._limits import Limits
-from ._line import REFUSED, Line
-from ._line_messages import Resume
 from ._metrics import KNOWN_REASONS, Metrics
-from ._native import ErrorMessage, encode
+from ._native_protocol import ErrorMessage, encode
+from ._native_transport import NativeTransport
 from ._outbox import Outbox
-from ._remote import verbs_of
-from ._transport import NativeTransport
+from ._remote_handle import verbs_of
 from ._wire import MAX_UTTERANCE, ErrorCode
 
 if TYPE_CHECKING:

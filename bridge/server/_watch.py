@@ -25,7 +25,7 @@ from bargein.routes.containment import CONTAINED
 
 from ..answers._answer import FixedText
 from ..events import AgentAudio, UserAudio
-from ._compact import compact, without_words
+from ._event_json import compact, without_words
 from ._operators import is_operators
 from ._watch_messages import Seen, Watch, Watching, WatchLevel
 

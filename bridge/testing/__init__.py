@@ -13,10 +13,10 @@ from ._agent import open_agent
 from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
 from ._errors import ExpectErrors
-from ._everywhere import asks_on, barge_in, interrupt_everywhere
-from ._faults import TransportCall, TransportFaultError, fail_everywhere
-from ._points import Point
+from ._interrupt_everywhere import asks_on, barge_in, interrupt_everywhere
+from ._interruption_points import Point
 from ._report import Report, Tried
+from ._transport_faults import TransportCall, TransportFaultError, fail_everywhere
 
 __all__ = [
     "CHARS_PER_S",

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from .. import _open_agent
-from .._converse import Generates
+from .._default_chain import Generates
 from ..control._handle import Handle
 from ..history._history import History
 from ._errors import AgentErrors, ExpectErrors, single

@@ -18,9 +18,9 @@ from .._app import Answer, App
 from ..history._history import AgentEntry
 from ._caller import Caller, _Line, new_line, open_call_over
 from ._errors import AgentErrors, ExpectErrors
-from ._laws import LAWS, Trial, agent_entries
-from ._places import repeatable, where_raised, where_waits
-from ._points import Recorder
+from ._interruption_points import Recorder
+from ._invariants import LAWS, Trial, agent_entries
+from ._tracebacks import repeatable, where_raised, where_waits
 
 Scenario = Callable[[Caller], Awaitable[object]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._points import Point
+from ._interruption_points import Point
 
 SHOWN = 10
 """How many of the points at which something broke a failure lists; the rest is counted."""

@@ -16,7 +16,7 @@ from trio._core import _run as _scheduler
 
 from bargein.routes import start_alarm_clock
 
-from ._places import repeatable
+from ._tracebacks import repeatable
 
 used: list[int] = []
 """The seeds of the calls of one test, in their order; for the plug-in for pytest."""

@@ -6,11 +6,11 @@ runs a model file in a process of its own (extra ``local``).
 
 from __future__ import annotations
 
-from ._answer import Answer as Answer
+from ._answer_stream import Answer as Answer
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
 from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
-from ._local import LocalChat as LocalChat
+from ._llama_cpp import LocalChat as LocalChat
 from ._openai_chat import OpenAIChat as OpenAIChat
 from ._protocol import AnswerPiece as AnswerPiece
 from ._protocol import AnswerProgress as AnswerProgress

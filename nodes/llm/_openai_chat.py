@@ -14,11 +14,11 @@ import trio
 
 from bargein.nodes.vendors import Backoff
 
-from ._answer import Answer
+from ._answer_stream import Answer
 from ._errors import ChatModelError, ChatModelTimeoutError, need
+from ._http_reply import Reply, translated
 from ._protocol import AnswerPiece
-from ._reply import Reply, translated
-from ._shared import Shared
+from ._shared_resource import Shared
 
 if TYPE_CHECKING:
     import httpx2

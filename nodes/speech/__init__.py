@@ -5,14 +5,14 @@ from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
 from ._ear import ListeningSettings as ListeningSettings
 from ._ear import SilenceOnly as SilenceOnly
-from ._echo import EchoDetector as EchoDetector
-from ._end_of_turn import SmartTurn as SmartTurn
+from ._echo_detector import EchoDetector as EchoDetector
+from ._end_of_turn_model import SmartTurn as SmartTurn
 from ._errors import SpeechEngineError as SpeechEngineError
 from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
-from ._local import LocalSpeech as LocalSpeech
+from ._local_speech import LocalSpeech as LocalSpeech
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
 from ._protocols import SoundOfVoice as SoundOfVoice
@@ -23,7 +23,7 @@ from ._protocols import Transcript as Transcript
 from ._protocols import VoiceActivity as VoiceActivity
 from ._resample import Resampler as Resampler
 from ._resample import resample as resample
-from ._stt import WhisperTiny as WhisperTiny
+from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._tts_espeak import EspeakVoice as EspeakVoice
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel

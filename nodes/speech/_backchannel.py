@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from . import _backchannel_weights
 from ._errors import need
-from ._features import samples_of
+from ._log_mel import samples_of
 from ._packed_weights import Packed
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import trio
 
 from bargein.bridge.events import AgentAudio
 
-from ._echo import LOOKAHEAD_S
-from ._features import samples_of
+from ._echo_detector import LOOKAHEAD_S
+from ._log_mel import samples_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bargein.nodes.weights import path_of
 
 from ._errors import need
-from ._features import samples_of
+from ._log_mel import samples_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,14 +2,9 @@
 
 from bargein.bridge.control import Answer as Answer
 
-from ._context import ToolContext as ToolContext
-from ._context import commit as commit
-from ._context import current_tool as current_tool
 from ._errors import BadArgumentsError as BadArgumentsError
 from ._errors import CommitOverrunError as CommitOverrunError
 from ._errors import ToolDefinitionError as ToolDefinitionError
-from ._function import FunctionTool as FunctionTool
-from ._function import tool as tool
 from ._mcp import McpServer as McpServer
 from ._mcp import McpTool as McpTool
 from ._mcp_errors import McpError as McpError
@@ -23,9 +18,14 @@ from ._processes import CommandError as CommandError
 from ._processes import CommandTool as CommandTool
 from ._processes import WorkerError as WorkerError
 from ._processes import command_tool as command_tool
-from ._runner import ToolRunner as ToolRunner
 from ._tool import Tool as Tool
 from ._tool_call import RunningTool as RunningTool
+from ._tool_context import ToolContext as ToolContext
+from ._tool_context import commit as commit
+from ._tool_context import current_tool as current_tool
+from ._tool_decorator import FunctionTool as FunctionTool
+from ._tool_decorator import tool as tool
+from ._tool_runner import ToolRunner as ToolRunner
 
 __all__ = [
     "Answer",

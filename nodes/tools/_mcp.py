@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp_types import Tool as RemoteTool
 
-    from ._context import ToolContext
+    from ._tool_context import ToolContext
 
 START_S = 30.0
 """Launchers such as npx and uvx fetch the server first; its own start takes a second or two."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, LoggingMessageNotificationParams
     from mcp_types import Tool as RemoteTool
 
-    from ._context import ToolContext
+    from ._tool_context import ToolContext
 
 _log = structlog.get_logger()
 

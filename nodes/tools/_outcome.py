@@ -21,7 +21,7 @@ from bargein.bridge.control import ToolOutcome
 from ._prompt_texts import words_for
 
 if TYPE_CHECKING:
-    from ._body import Body
+    from ._tool_body import Body
 
 
 @dataclass(frozen=True, slots=True)

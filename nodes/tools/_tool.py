@@ -12,7 +12,7 @@ from ._errors import BadArgumentsError, ToolDefinitionError
 from ._policy import PlainPolicy, Policy, as_policy
 
 if TYPE_CHECKING:
-    from ._context import ToolContext
+    from ._tool_context import ToolContext
 
 Permission = Literal["auto", "ask", "operator", "never"]
 """Whether a tool runs at once, asks the caller first, asks who runs the agent, or never runs."""

@@ -20,11 +20,11 @@ from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
 from bargein.routes.containment import CONTAINED
 
-from ._body import Body
-from ._context import ToolContext
 from ._interrupts import Effect, Interrupts
-from ._limits import Limits
 from ._outcome import Settled, plain, settle
+from ._time_limits import Limits
+from ._tool_body import Body
+from ._tool_context import ToolContext
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

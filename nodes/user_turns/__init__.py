@@ -3,6 +3,7 @@
 ``TurnTaking().attach(call)`` makes turns out of what the ears of a call hear; see docs/turns.md.
 """
 
+from ._agent_view import AgentView
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import (
     DynamicEndpointing,
@@ -12,12 +13,11 @@ from ._endpointing import (
     Pause,
 )
 from ._language_packs import LanguagePack
-from ._node import TurnTaking
 from ._overlays import ChangeTurns, Overlay, when
 from ._settings import TurnSettings
 from ._sound import Hint, Sound, Verdict
-from ._start import StartOnVoice, StartOnWords, TurnStart
-from ._view import AgentView
+from ._turn_start import StartOnVoice, StartOnWords, TurnStart
+from ._turn_taking import TurnTaking
 
 __all__ = [
     "AgentView",

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from ._echo import similarity
+from ._echo_similarity import similarity
 from ._phrases import words_of
 from ._sound import CLOSE_S, Hint, Sound, Verdict
 

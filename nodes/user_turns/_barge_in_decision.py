@@ -6,8 +6,8 @@ import math
 
 from ._barge_in import HoldThenDecide
 from ._sound import CLOSE_S, Sound, Verdict
-from ._start import StartOnVoice
-from ._state import Book
+from ._turn_start import StartOnVoice
+from ._turn_taking_state import Book
 from ._types import Doubt
 
 

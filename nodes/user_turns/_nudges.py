@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from bargein.bridge.events import AgentIdle, TurnDecided, UserAway
 from bargein.routes import Event
 
+from ._agent_view import AgentView
 from ._settings import TurnSettings
 from ._sound import CLOSE_S
-from ._view import AgentView
 
 AT_WORK = ("thinking", "tool")
 """The states in which the agent makes the caller wait; in the others it waits, too."""

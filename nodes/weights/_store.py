@@ -24,7 +24,7 @@ from ._errors import (
     WeightsMissingError,
 )
 from ._lock import locked
-from ._table import MODELS, Model, ModelFile
+from ._sources import MODELS, Model, ModelFile
 
 _CHUNK = 1 << 20
 

@@ -289,7 +289,8 @@ def test_an_agent_that_is_stuck_after_an_interrupt_is_found():
 
     report = broken(agent(generator))
     assert {run.point.at_s for run in report.broken} <= {1.0, 1.2, 1.4}
-    assert "probe= raised in bargein/bridge/testing/_everywhere.py" in breaches(report).pop()
+    [breach] = breaches(report)
+    assert "probe= raised in bargein/bridge/testing/_interrupt_everywhere.py" in breach
 
 
 def test_a_task_that_turns_in_circles_is_found():
@@ -457,7 +458,7 @@ def test_what_check_finds_is_told_with_its_point():
         interrupt_everywhere(sound, one_question, check=check, probe=None, audio=False)
     text = str(caught.value)
     assert "interrupts broke the scenario\ninterrupted after step " in text
-    assert " and 0.200 s, at 1.200 s: the scenario, bargein/bridge/answers/_speaking.py" in text
+    assert " and 0.200 s, at 1.200 s: the scenario, bargein/bridge/answers/_call_answers.py" in text
     assert "    check= raised in tests/bridge/test_interrupt_everywhere.py:" in text
     assert "a sentence is missing" in text
     assert isinstance(caught.value.__cause__, AssertionError)

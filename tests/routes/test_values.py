@@ -5,8 +5,8 @@ import types
 import pytest
 import trio
 
-from bargein.routes._closing import CLOSE_S, closing
-from bargein.routes._values import Shape, is_iterator, shape_of, spread
+from bargein.routes._generator_scope import CLOSE_S, closing
+from bargein.routes._stage_results import Shape, is_iterator, shape_of, spread
 
 
 async def later(value):

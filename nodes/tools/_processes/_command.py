@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args, get_origin
 
 from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
 
-from .._context import ToolContext
 from .._errors import BadArgumentsError, ToolDefinitionError
 from .._schema import read_signature
 from .._tool import Tool
+from .._tool_context import ToolContext
 from ._run import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
 
 Command = Sequence[str] | str

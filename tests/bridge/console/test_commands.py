@@ -5,8 +5,8 @@ import math
 import pytest
 
 from bargein import Receipt
-from bargein.bridge.console._commands import COMMANDS, as_message, read_command
 from bargein.bridge.console._receipts import _DONE, not_stopped_line, receipt_line
+from bargein.bridge.console._slash_commands import COMMANDS, as_message, read_command
 from bargein.bridge.control._receipt import Stopped
 from bargein.control import VERBS, StillRunning
 

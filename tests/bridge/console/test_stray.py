@@ -8,7 +8,7 @@ import pytest
 import structlog
 import trio
 
-from bargein.bridge.console._stray import log_to, opened_log, stray_output
+from bargein.bridge.console._captured_output import log_to, opened_log, stray_output
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import trio
 
 from bargein import App, Call
 from bargein.bridge.console import VoiceError, VoiceExtraError
+from bargein.bridge.console._audio_transport import MachineVoice
 from bargein.bridge.console._lines import Line
 from bargein.bridge.console._session import Session
-from bargein.bridge.console._voice import MachineVoice
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from bargein import Call, Message
-from bargein.bridge.control._states import STATES, TABLE, IllegalStepError, check_step, diagram
+from bargein.bridge.control._state_table import STATES, TABLE, IllegalStepError, check_step, diagram
 from bargein.control import STRENGTH, VERBS
 from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
 from bargein.testing import open_call

@@ -6,7 +6,7 @@ from typing import Any
 
 OBSERVED = """
 async () => {
-  const { Journal } = await import(new URL("page/journal.js", document.baseURI));
+  const { Journal } = await import(new URL("page/page-log.js", document.baseURI));
   const journal = new Journal();
   const seen = [];
   journal.note("before");
@@ -20,7 +20,7 @@ async () => {
 """
 BROKEN = """
 async () => {
-  const { Journal } = await import(new URL("page/journal.js", document.baseURI));
+  const { Journal } = await import(new URL("page/page-log.js", document.baseURI));
   const journal = new Journal();
   const seen = [];
   const told = [];

@@ -12,7 +12,7 @@ Open = Callable[..., Any]
 
 NAME = """
 async ([agent, ...when]) => {
-  const { fileName } = await import(new URL("page/keep.js", document.baseURI));
+  const { fileName } = await import(new URL("page/save-transcript.js", document.baseURI));
   return fileName(agent, new Date(...when));
 }
 """

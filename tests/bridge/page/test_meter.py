@@ -6,7 +6,7 @@ from typing import Any
 
 METER = """
 async ([rate, blocks]) => {
-  const { Meter } = await import(new URL("page/meter.js", document.baseURI));
+  const { Meter } = await import(new URL("page/level-meter.js", document.baseURI));
   const reports = [];
   const meter = new Meter(rate, (report) => reports.push(report));
   blocks.forEach((level, n) => meter.push(new Float32Array(128).fill(level), n * 128));

@@ -6,7 +6,7 @@ from typing import Any
 
 OFFSET = """
 async ([window, jump, pairs]) => {
-  const { Offset } = await import(new URL("page/offset.js", document.baseURI));
+  const { Offset } = await import(new URL("page/clock-offset.js", document.baseURI));
   const offset = new Offset(window, jump ?? undefined);
   return pairs.map(([theirs, ours]) => offset.note(theirs, ours));
 }

@@ -8,7 +8,7 @@ import pytest
 
 STORY = """
 async ([events, closed]) => {
-  const { Story, describe } = await import(new URL("page/story.js", document.baseURI));
+  const { Story, describe } = await import(new URL("page/timeline-data.js", document.baseURI));
   const story = new Story();
   for (const [t, name, data] of events) story.take({ t, name, data: data ?? {} });
   if (closed !== null) story.close(closed);

@@ -10,7 +10,7 @@ import pytest
 OPEN = """
 async () => {
   const load = (name) => import(new URL(`page/${name}.js`, document.baseURI));
-  const names = ["timeline", "levels", "story"];
+  const names = ["timeline", "levels", "timeline-data"];
   const [{ Timeline }, { Levels }, { Story }] = await Promise.all(names.map(load));
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
   for (let n = 1; n <= 3000; n++) model.agent.put(n / 50, n % 100 < 60 ? 0.2 : 0); // 60 s

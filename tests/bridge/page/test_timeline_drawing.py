@@ -10,7 +10,7 @@ import pytest
 DRAW = """
 async () => {
   const load = (name) => import(new URL(`page/${name}.js`, document.baseURI));
-  const names = ["timeline-drawing", "levels", "story"];
+  const names = ["timeline-drawing", "levels", "timeline-data"];
   const [{ Drawing }, { Levels }, { Story }] = await Promise.all(names.map(load));
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
   for (let n = 1; n <= 1500; n++) model.agent.put(n / 50, 0.3); // 30 s
@@ -38,7 +38,7 @@ async () => {
 LABELS = """
 async ([times, width]) => {
   const load = (name) => import(new URL(`page/${name}.js`, document.baseURI));
-  const names = ["timeline-drawing", "levels", "story"];
+  const names = ["timeline-drawing", "levels", "timeline-data"];
   const [{ Drawing }, { Levels }, { Story }] = await Promise.all(names.map(load));
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
   times.forEach((t, utterance) => {

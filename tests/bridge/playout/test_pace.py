@@ -9,8 +9,8 @@ import trio
 import trio.testing
 
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
-from bargein.bridge.playout._timing import TICK_S, VOICE_S
 from bargein.bridge.playout._utterance import Utterance
+from bargein.bridge.playout._utterance_timing import TICK_S, VOICE_S
 from bargein.routes._alarms import Alarms
 
 from .conftest import Deck, FakeRun, add, say

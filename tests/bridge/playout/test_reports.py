@@ -10,8 +10,8 @@ import trio
 import trio.testing
 
 from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S, Playout
-from bargein.bridge.playout._timing import DONE_REPORT_S
 from bargein.bridge.playout._utterance import Utterance
+from bargein.bridge.playout._utterance_timing import DONE_REPORT_S
 from bargein.routes._alarms import Alarms
 
 from .conftest import FakeRun, add, say

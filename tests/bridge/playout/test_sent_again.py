@@ -8,7 +8,7 @@ import trio.testing
 
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S
 from bargein.bridge.playout._resend import LONGEST_WORD_S
-from bargein.bridge.playout._timing import VOICE_S
+from bargein.bridge.playout._utterance_timing import VOICE_S
 
 from .conftest import HoldingDeck, add, playout_of, say
 

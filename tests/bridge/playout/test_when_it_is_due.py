@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from bargein.bridge.playout._timing import (
+from bargein.bridge.playout._utterance import Utterance
+from bargein.bridge.playout._utterance_timing import (
     DONE_REPORT_S,
     FORESEEN_S,
     START_REPORT_S,
@@ -19,7 +20,6 @@ from bargein.bridge.playout._timing import (
     next_word_s,
     voice_until_s,
 )
-from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
 
 RUN = object()

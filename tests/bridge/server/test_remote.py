@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import Call, Caps, ChatNode, current_run
-from bargein.bridge.server._remote import MAX_UNSETTLED, _essence
+from bargein.bridge.server._remote_handle import MAX_UNSETTLED, _essence
 from bargein.client import (
     Clear,
     Cut,

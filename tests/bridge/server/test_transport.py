@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from bargein import App, Event, Message
+from bargein.bridge.server._native_transport import NativeTransport
 from bargein.bridge.server._outbox import Outbox
-from bargein.bridge.server._transport import NativeTransport
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,

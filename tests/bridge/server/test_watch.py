@@ -9,8 +9,8 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from bargein import App, Call
+from bargein.bridge.server._native_transport import NativeTransport
 from bargein.bridge.server._outbox import Outbox
-from bargein.bridge.server._transport import NativeTransport
 from bargein.client import Caller, Seen, Watching
 from bargein.events import (
     AgentResponse,

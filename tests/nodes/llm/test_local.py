@@ -107,7 +107,7 @@ def workers() -> set[int]:
                 parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1]
             except OSError:
                 continue
-            if b"_local_child.py" in command and int(parent) == os.getpid():
+            if b"_llama_cpp_child.py" in command and int(parent) == os.getpid():
                 found.add(int(entry.name))
     return found
 

@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from bargein.llm import ChatModelError, LocalChat, TextDelta
-from bargein.nodes.llm import _local
+from bargein.nodes.llm import _llama_cpp
 
 pytestmark = [
     pytest.mark.proof,
@@ -69,7 +69,7 @@ async def opened(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterator
     engine, model = folder / "engine.py", folder / "model.gguf"
     engine.write_text(ENGINE)
     model.write_bytes(b"weights")
-    monkeypatch.setattr(_local, "_CHILD", engine)
+    monkeypatch.setattr(_llama_cpp, "_CHILD", engine)
     chat = LocalChat(model, silence_timeout_s=SILENCE_S)
     with trio.fail_after(60):
         async with chat.open():

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from bargein.nodes.llm._shared import Shared
+from bargein.nodes.llm._shared_resource import Shared
 
 
 class Lamp:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bargein.nodes.speech._features import log_mel, samples_of, turn_features
+from bargein.nodes.speech._log_mel import log_mel, samples_of, turn_features
 
 
 def tone(hertz: float, seconds: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

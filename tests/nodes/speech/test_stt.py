@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from bargein.nodes.speech._stt import without_repetition
+from bargein.nodes.speech._stt_whisper import without_repetition
 from bargein.speech import (
     EspeakVoice,
     PiperVoice,

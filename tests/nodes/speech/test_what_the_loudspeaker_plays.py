@@ -10,7 +10,7 @@ import trio
 
 from bargein import App
 from bargein.events import AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete
-from bargein.nodes.speech._echo import LOOKAHEAD_S
+from bargein.nodes.speech._echo_detector import LOOKAHEAD_S
 from bargein.nodes.speech._playback_reference import HeardAgent, _Audio
 
 RATE_HZ = 8000

@@ -16,7 +16,7 @@ from bargein.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from bargein.nodes.user_turns._core import TurnCore
+from bargein.nodes.user_turns._turn_taking_core import TurnCore
 from bargein.nodes.user_turns._types import Hold, Look, Publish, Release
 from bargein.user_turns import AgentView, ModelEndpointing, TurnSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bargein.nodes.user_turns._echo import similarity
+from bargein.nodes.user_turns._echo_similarity import similarity
 
 SAYING = "Your parcel left the warehouse on Monday. It should be with you tomorrow."
 

@@ -1,0 +1,78 @@
+"""What the parts of a call know of it: its routes, its history, its floor, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from bargein.routes import Router
+
+from ._floor import Floor
+from .control._running_tools import WorkRoom
+from .events import CallState
+from .history._history import History
+
+
+class CallContext:
+    """The face of a call that its parts get; what else a part needs, it is given by name.
+
+    Times are those of trio's clock; ``router.call_at()`` calls a function at one.
+
+    Attributes:
+        router: Carries the messages of the call; its nursery owns the call's tasks.
+        history: What was said, as it was last written down; ``Speaking.history`` is up to now.
+        audio: Whether the caller hears audio; otherwise only text travels.
+        floor: Who the agents are, and which of them is heard.
+        work: The tools that run.
+        ended: Set once the call is over.
+        state: What the call is doing, as it was last told.
+        is_paused: Whether everything is held, by the verb.
+        is_closing: Whether nothing new is taken any more.
+        on_touch: Called after whatever may have changed what a snapshot shows.
+    """
+
+    def __init__(self, router: Router, history: History, *, audio: bool) -> None:
+        self.router = router
+        self.history = history
+        self.audio = audio
+        self.floor = Floor()
+        self.work = WorkRoom(self.touch_state)
+        self.ended = trio.Event()
+        self.state: CallState = "idle"
+        self.is_paused = False
+        self.is_closing = False
+        self.on_touch: list[Callable[[], None]] = []
+        self._update: Callable[[], None] | None = None
+        self._looks: list[tuple[Callable[[], object], Callable[[], None]]] = []
+
+    def touch_state(self) -> None:
+        """Have the state worked out anew, once the publication under way is over."""
+        call_after = self.router.call_after
+        if self._update is not None:
+            call_after(self._update)
+        for fn in tuple(self.on_touch):
+            call_after(fn)
+        for waits, look in self._looks:
+            if waits():
+                call_after(look)
+
+    def work_out_by(self, update: Callable[[], None]) -> None:
+        """Have the state worked out by a function, whenever it is touched."""
+        self._update = update
+
+    def look_when(self, waits: Callable[[], object], look: Callable[[], None]) -> None:
+        """Call a function whenever the state is touched, behind that, while something waits."""
+        self._looks.append((waits, look))
+
+    def enter(self, state: CallState) -> None:
+        """Record the state that is told."""
+        self.state = state
+
+    def pause(self, *, on: bool) -> None:
+        """Record whether everything is held."""
+        self.is_paused = on
+
+    def close(self) -> None:
+        """Record that nothing new is taken any more."""
+        self.is_closing = True

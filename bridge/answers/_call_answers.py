@@ -1,0 +1,537 @@
+"""What the agents say in a call: turns, their utterances, and what becomes of them.
+
+Text that an agent publishes belongs to an utterance of its turn.  In a call with audio a voice
+turns it into ``AgentAudio`` and the playout plays it; where only text travels, it is heard when it
+is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from bargein.routes import Interruption, Message, Run, current_run
+
+from .._barge_ins import BargeIns
+from .._transport import Transport
+from .._verbs import Verb
+from ..control._background_turn import BackgroundTurn
+from ..control._long_running import LongRunningMarks
+from ..events import (
+    AgentGenerationComplete,
+    AgentResponse,
+    JobAnnounced,
+    JobFinished,
+    Outcome,
+    ToolResult,
+    TurnEnded,
+)
+from ..playout._echo_text import words_around
+from ..playout._events import Telling
+from ..playout._hold import Holding
+from ..playout._playout import Playout
+from ..playout._tts_audio import Voiced
+from ..playout._utterance import Utterance
+from ._answer import FixedText, Turn, Turns, lineage, verb_of
+from ._answer_text import Texts
+from ._cut_records import CutRecords, interruption_of
+from ._fixed_texts import FixedTexts
+from ._handle import AnswerHandle
+from ._history_writer import AnswerMemory
+
+if TYPE_CHECKING:
+    from .._call_context import CallContext
+    from ..control._receipt import Receipt
+    from ..control._result_delivery import Delivery
+    from ..history._history import History
+
+log = structlog.get_logger()
+
+
+class Speaking:
+    """Keeps the turns of a call and follows their utterances to the caller's ear."""
+
+    def __init__(
+        self,
+        context: CallContext,
+        transport: Transport,
+        delivery: Delivery,
+        interrupt: Callable[[Turn | None, str], Receipt],
+    ) -> None:
+        """Begin with no answer.
+
+        Args:
+            context: The call's.
+            transport: The caller's side.
+            delivery: Brings the results of what goes on in the background.
+            interrupt: Cuts one answer, for its handle.
+        """
+        router = context.router
+        self._context = context
+        self._router = router
+        self._delivery = delivery
+        self._interrupt = interrupt
+        self._memory = AnswerMemory(context.history)
+        self._cuts = CutRecords(context.history)
+        self._telling = Telling(router, self._memory, self._utterance_settled)
+        self._playout = Playout(transport, self._telling, router.call_at)
+        self._turns = Turns(after=context.history.last_turn)
+        self._texts = Texts(context, self, self._turns, self._playout, self._memory)
+        Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
+        self._holding = Holding(router, self._playout, self._has_something)
+        self._silent: trio.Event | None = None  # made by who waits for it
+        self._closed_as: Outcome | None = None
+        self.turns_cut = 0
+        self.answered = 0
+        """The number of the last message that began an answer of an agent that is heard."""
+        self._ends_as: Outcome | None = None
+        self._moving: list[Turn] = []  # to the background, which is not told yet
+        self._cutting = False
+        self._marks = LongRunningMarks(router)
+        self._barge_ins = BargeIns(context, self._turns)
+        self._fixed_texts = FixedTexts(router)
+
+    # --- what is known --------------------------------------------------------------------------
+
+    @property
+    def is_audible_now(self) -> bool:
+        """Whether the caller hears an agent at this moment."""
+        return self._playout.is_audible
+
+    @property
+    def is_generating(self) -> bool:
+        """Whether the agent that has the floor is working on an answer."""
+        return self._turns.generating(self._context.floor.has)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the agent's voice is held, by whomever."""
+        return bool(self._holding.reasons)
+
+    @property
+    def is_held_until_released(self) -> bool:
+        """Whether the voice is held for as long as it takes: by a pause, or a lost connection."""
+        return self._holding.lasts
+
+    @property
+    def saying(self) -> str:
+        """The text that is being said now, to compare an echo with: from about 4 s before what is
+        heard to the end of the clause after what the player has.  It lingers for 3 s."""
+        now_s = trio.current_time()
+        self._playout.advance(now_s)
+        return words_around(self._telling.said_before(now_s), self._playout.utterances)
+
+    @property
+    def has_notice(self) -> bool:
+        """Whether something is being said, or waits to be, that no route may cut."""
+        return any(not utterance.interruptible for utterance in self._playout.utterances)
+
+    def may_be_cut_by(self, event_class: type) -> bool:
+        """Return whether an event would cut what is heard now, or generated if nothing is.
+
+        Args:
+            event_class: The class of the event.  What a condition of a rule would say of it is not
+                known, and counts as yes.
+
+        Returns:
+            False where no rule is meant for it, for what is not interruptible, while the call is
+            paused, and when nothing is being said or generated.
+        """
+        return any(run.may_be_cut_by(event_class) for run in self._runs_at_work())
+
+    def _runs_at_work(self) -> Iterable[Run]:
+        utterances = self._playout.utterances
+        if utterances:
+            return utterances[0].held
+        turns = self._turns.at_work(self._context.floor.has)
+        return [run for turn in turns for own in turn.active for run in lineage(own)]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the call is over: nothing is said any more."""
+        return self._closed_as is not None
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether something was generated and waits to be heard."""
+        return bool(self._playout.utterances)
+
+    def turn_of(self, run: Run | None) -> Turn | None:
+        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        return self._turns.of(run)
+
+    def turn_cut_by_itself(self, message: Message) -> Turn | None:
+        """Return the turn whose chain published a message and was cut by that; ``None`` for none.
+
+        Args:
+            message: The message, in the step in which it is published.
+        """
+        return self._turns.cut_by_itself(message)
+
+    def utterance_of(self, message: Message) -> Utterance | None:
+        """Return the utterance that the text of an ``AgentResponse`` message belongs to.
+
+        Args:
+            message: The message, in the step in which it is published.
+        """
+        return self._texts.utterance_of(message)
+
+    def utterance(self, number: int) -> Utterance | None:
+        """Return the utterance with this number, if it is not over."""
+        return self._playout.utterance(number)
+
+    def current_turn(self, agents: tuple[str, ...]) -> Turn | None:
+        """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
+        found = None
+        for turn in self._turns:
+            if turn.agent in agents and turn.interruption is None and not turn.is_delivered:
+                found = turn
+        return found
+
+    def told_of(self, interruption: Interruption) -> Interruption:
+        """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
+        self.advance()
+        return self._cuts.told_of(interruption)
+
+    def complete_text(self, turn: Turn) -> None:
+        """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
+        self._texts.complete(turn)
+
+    def hold(self, reason: str) -> None:
+        """Hold what is being said at the sample that is being heard."""
+        if self._context.audio and not self.is_closed:
+            self._holding.hold(reason)
+
+    def release(self, reason: str) -> None:
+        """Take one reason to hold back; the voice goes on if it was the last."""
+        self._holding.release(reason)
+
+    def resend(self) -> None:
+        """Send again what the player was given and has not played: its connection was lost.
+
+        It goes on from the last word that is known to be heard; while the voice is held, once it is
+        released.
+        """
+        self._playout.resend()
+
+    def player_number(self, utterance: int) -> int:
+        """Return the number under which the player has an utterance now; for transports.
+
+        Args:
+            utterance: The number of the utterance, as events tell it.
+        """
+        found = self.utterance(utterance)
+        return utterance if found is None else found.play_number
+
+    def note_pause(self, turn: Turn, message: Message) -> None:
+        """Put down that a turn was paused."""
+        self._cuts.record(turn, interruption_of(turn, message, "pause", "running"))
+
+    def ending_as(self, outcome: Outcome) -> None:
+        """Let turns that are cut from now on end with this outcome."""
+        self._ends_as = outcome
+
+    def upgrade(self, number: int | None, verb: Verb) -> None:
+        """Let a turn that was cut, and whose end is not told yet, end by a stronger verb."""
+        for turn in self._turns:
+            if turn.number == number and turn.interruption is not None:
+                turn.upgrade(verb)
+
+    def floor_moved(self) -> None:
+        """Take note of what the agent that is heard answers; called when another is, too."""
+        heard = (turn.answers for turn in self._turns if self._context.floor.has(turn.agent))
+        self.answered = max(self.answered, *heard, 0)
+
+    def set_aside(self, turn: Turn) -> None:
+        """Let a turn go on in the background: unheard, and holding up nobody."""
+        job = BackgroundTurn(turn, self._job_ended)
+        turn.move_to_background(job.end)
+        self._turns.set_aside(turn)
+        for utterance in turn.utterances:
+            if not utterance.finished:
+                self._playout.cut(utterance, "moved to the background")
+        for run in tuple(turn.active):
+            run.set_aside()
+        self._context.work.add(job)
+        self._moving.append(turn)
+        self._router.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
+        self._holding.look()
+
+    async def _tell_moved(self) -> None:
+        """Tell that turns went to the background, once the step in which they did is over."""
+        self._told_moved()
+
+    def _told_moved(self) -> None:
+        moved, self._moving = self._moving, []
+        for turn in moved:
+            self.history.add_moved(turn.number)
+            self._tell_ended(turn)
+            self.close_if_over(turn)
+
+    def cut_moving(self, message: Message) -> None:
+        """Let turns that were moved to the background in this very step end by a stronger verb."""
+        moving, self._moving = self._moving, []
+        for turn in moving:
+            by = interruption_of(turn, message, "moved and stopped", "running")
+            turn.cut(by)
+            self._cuts.record(turn, by)
+            turn.end(self._outcome_of_cut(turn.verb))
+            self._tell_ended(turn)
+            self.close_if_over(turn)
+
+    def advance(self) -> None:
+        """Take note of what was heard by now, and write it down."""
+        self._playout.advance(trio.current_time())
+        self._memory.write()
+
+    @property
+    def history(self) -> History:
+        """What was said so far, brought up to this moment."""
+        self.advance()
+        return self._context.history
+
+    def _has_something(self) -> bool:
+        return self.is_pending or self.is_generating
+
+    def _utterance_settled(self, utterance: Utterance) -> None:
+        self.close_if_over(utterance.turn)
+        self._context.touch_state()
+
+    def _job_ended(self, job: BackgroundTurn, result: ToolResult) -> None:
+        """Take in the result of a turn that went on in the background."""
+        log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
+        self._context.work.remove(job)
+        if job.turn.outcome == "backgrounded":  # else it was cancelled as it was moved
+            self._delivery.bring(result, is_told=not job.is_cut)
+
+    def report(self, utterance: int, kind: str, played_ms: float) -> None:
+        """Take in what the player reports."""
+        self._playout.report(utterance, kind, played_ms)
+
+    async def silence(self) -> None:
+        """Wait until no answer is worked on that will be heard, and all that was said is over.
+
+        An agent that thinks without having the floor is not waited for.
+        """
+        while self.is_generating or not self._playout.is_idle:
+            if self._silent is None:
+                self._silent = trio.Event()
+            await self._silent.wait()
+
+    def say(self, response: AgentResponse) -> AnswerHandle:
+        """Queue a fixed text, in this step, and return its handle."""
+        handle = AnswerHandle(self._interrupt)
+        if self._closed_as is not None:
+            handle._end(self._closed_as)
+            return handle
+        turn = self._turns.of(current_run())
+        if turn is not None and turn.outcome is None:
+            self._texts.complete(turn)  # said by an answer, it comes behind what that said so far
+        return self._fixed_texts.say(response, handle)
+
+    def handle_of(self, turn: Turn) -> AnswerHandle:
+        """Return the handle of a turn that is not over; the same each time."""
+        return turn.handle or turn.hand_out(AnswerHandle(self._interrupt, turn))
+
+    def cut(self, turn: Turn, reason: str) -> None:
+        """Cut one turn, past every condition, in this step."""
+        runs = [turn.run, *turn.active]
+        for run in (*runs, *(run for said in turn.utterances for run in said.runs)):
+            if run is not None:
+                run.cut(reason=reason)
+        with self._putting_down_first():
+            for utterance in turn.utterances:  # what no run has said
+                self._playout.cut(utterance, reason)
+        self._cut_turn(turn, interruption_of(turn, None, reason, "delivered"))
+        self._holding.look()
+        self._barge_ins.tell()
+
+    def leave_out_rest(self, turn: Turn) -> None:
+        """Fall silent in the midst of a turn that goes on: what was not heard so far is left out.
+
+        What is not interruptible is said to its end, and then so is all of it.
+        """
+        unheard = [each for each in turn.utterances if not each.finished]
+        if all(each.interruptible for each in unheard):
+            for utterance in unheard:
+                utterance.leave_out_rest()
+                self._playout.cut(utterance, "its rest is left out")
+            self._memory.note(turn)
+            self._holding.look()
+
+    def stop_all(self, message: Message) -> None:
+        """Silence, past every condition, what no run can be cut for any more."""
+        for utterance in self._playout.utterances:
+            with self._putting_down_first():
+                self._playout.cut(utterance, "emergency stop")
+            by = interruption_of(utterance.turn, message, "emergency stop", "delivered")
+            self._cut_turn(utterance.turn, by)
+        self._fixed_texts.end_unbegun(self._outcome_of_cut(verb_of(message)))
+        self._holding.look()
+        self._barge_ins.tell()
+
+    def close(self, outcome: Outcome) -> None:
+        """Silence everything, for good: the call is over.  What was heard does not change again.
+
+        Args:
+            outcome: What becomes of answers that were not heard to their end.
+        """
+        self._told_moved()
+        self._closed_as = outcome
+        self._fixed_texts.end_unbegun(outcome)
+        self._playout.close("the call is over")
+        self._holding.close()
+
+    # --- runs -----------------------------------------------------------------------------------
+
+    def run_started(self, run: Run) -> None:
+        """Begin a turn when a run begins to generate an answer; further runs join it."""
+        turn = self._turns.of(run)
+        if turn is not None and turn.outcome is None:
+            self._turns.join(turn, run)
+        elif run.route.route.streams and self._context.floor.is_agent(run.source):
+            self.open_turn(run, run.source)
+            self._context.touch_state()
+
+    def run_ended(self, run: Run) -> None:
+        """End the text of the turn when its generation ends, however it does."""
+        turn = self._turns.of(run)
+        if turn is None or run not in turn.active or run.outcome is None:
+            return
+        self._turns.leave(turn, run)
+        outcome = turn.run_ended(run.outcome)
+        if turn.end_job is not None:
+            if not turn.active:
+                self._told_moved()
+                self._tell_complete(turn, outcome)
+                self._turns.close(turn)
+                turn.end_job(outcome)
+            return
+        if turn.interruption is not None:
+            outcome = self._outcome_of_cut(turn.verb)
+        if not turn.active or (turn.interruption is not None and run is turn.run):
+            self.finish(turn, outcome)
+
+    def run_cut(self, run: Run) -> None:
+        """Silence what a cut run has said, in the step in which it is cut."""
+        self._playout.advance(trio.current_time())
+        turns = [t for t in self._turns if t.interruption is None and t.is_stale]
+        with self._putting_down_first():
+            for utterance in self._playout.utterances:
+                if utterance.is_stale:
+                    self._playout.cut(utterance, "barge-in")
+        for turn in turns:
+            self._cut_turn(turn, run.interruption)
+        self._holding.look()
+        self._barge_ins.tell()
+
+    @contextmanager
+    def _putting_down_first(self) -> Iterator[None]:
+        """Tell no end of a turn within the block: its cut is put down first."""
+        outer, self._cutting = self._cutting, True
+        try:
+            yield
+        finally:
+            self._cutting = outer
+
+    def _cut_turn(self, turn: Turn, by: Interruption | None) -> None:
+        """Put down that a turn was cut, unless all of it had been heard by then."""
+        delivered = turn.outcome is not None and turn.is_heard_whole
+        if by is not None and turn.interruption is None and not delivered:
+            turn.cut(by)
+            self.turns_cut += 1
+            self._cuts.record(turn, by)
+            self._barge_ins.add(turn, by, turn.seen_phase)
+            self._cuts.keep(turn, by)
+            has_ended = turn.run is None or not turn.run.is_running
+            if has_ended and not self._is_begun_by(turn, by.cause):
+                # What others still do for it nobody will hear.
+                self.finish(turn, self._outcome_of_cut(turn.verb))
+        self.close_if_over(turn)
+
+    def _is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
+        """Whether what cuts a turn is what its own chain says first; that ends it, once heard."""
+        if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
+            return False
+        return self._turns.of(cause.run) is turn
+
+    def _outcome_of_cut(self, verb: Verb | None) -> Outcome:
+        return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
+
+    def _outcome_of(self, turn: Turn) -> Outcome:
+        """Return how a turn ended, of which all is generated."""
+        assert turn.outcome is not None
+        if turn.outcome != "completed":
+            return turn.outcome
+        if turn.interruption is not None:
+            return self._outcome_of_cut(turn.verb)
+        if turn.is_heard_whole:
+            return "completed"
+        return self._closed_as or "failed"  # the call ended first, or the voice left some out
+
+    def finish(self, turn: Turn, outcome: Outcome) -> None:
+        """End the text of a turn; one that has ended keeps its outcome."""
+        if turn.outcome is None:
+            turn.end(outcome)
+            self._texts.complete(turn)
+            self._memory.remember_if_begun(turn)
+            if not turn.is_said:
+                self._tell_complete(turn, outcome)
+        self.close_if_over(turn)
+        self._context.touch_state()
+
+    def open_turn(self, run: Run | None, agent: str) -> Turn:
+        """Begin a turn of an agent."""
+        turn = self._turns.open(run, agent)
+        self._marks.begin(turn)
+        trigger = run.trigger.event if run is not None and run.trigger is not None else None
+        if isinstance(trigger, FixedText):
+            turn.say_for(trigger.handle)
+            self._fixed_texts.begun(trigger.handle)
+        elif run is not None and run.trigger is not None:
+            turn.answer_to(run.trigger.id)
+            self.floor_moved()
+        if isinstance(trigger, JobFinished | JobAnnounced):
+            self._delivery.began(turn, trigger)
+        return turn
+
+    def _tell_complete(self, turn: Turn, outcome: Outcome) -> None:
+        event = AgentGenerationComplete(outcome=outcome, content=turn.generated, turn=turn.number)
+        self._router.publish_detached(event, turn.agent)
+
+    def _tell_ended(self, turn: Turn) -> None:
+        if turn.is_told or turn.outcome is None:
+            return
+        turn.mark_told()
+        self._marks.end(turn)
+        outcome = self._outcome_of(turn)
+        self._memory.remember_if_begun(turn)  # what is told of a turn is written down before
+        if turn.handle is not None:
+            turn.handle._end(outcome)
+        event = TurnEnded(
+            turn=turn.number,
+            agent=turn.agent,
+            outcome=outcome,
+            generated=turn.generated,
+            heard=turn.heard,
+            capped=turn.capped,
+        )
+        self._router.publish_detached(event, turn.agent)
+        self._delivery.ended(turn)
+
+    def close_if_over(self, turn: Turn) -> None:
+        """End a turn that was generated and heard to its end, or cut."""
+        if self._cutting:
+            return  # the cut is put down first, then its end is told
+        if turn.is_delivered:
+            if not turn.is_aside:
+                self._turns.close(turn)
+            if all(utterance.settled for utterance in turn.utterances):
+                self._tell_ended(turn)
+        if self._silent is not None and not self.is_generating and self._playout.is_idle:
+            self._silent.set()
+            self._silent = None

@@ -1,0 +1,158 @@
+"""The command ``chat``: its options, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from select import select
+from typing import TYPE_CHECKING, TextIO
+
+import structlog
+import trio
+
+from ..cli._target import load_app
+from ..conversations import SqliteConversations
+from ._audio_transport import MachineVoice
+from ._captured_output import log_to, opened_log
+from ._console import Console
+from ._errors import ConsoleError
+from ._plain_console import PlainConsole
+from ._session import Session, data_folder
+from ._terminal import is_capable, opened_terminal
+
+if TYPE_CHECKING:
+    from .._app import App
+    from ..conversations import Conversations
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser.
+
+    Args:
+        parser: Of the command alone.
+    """
+    parser.add_argument(
+        "--conversation",
+        metavar="NAME",
+        help="continue the conversation with this name, or start it",
+    )
+    parser.add_argument(
+        "--conversations",
+        metavar="FILE",
+        type=Path,
+        help="the file that keeps conversations (default: that of the app, or else one of yours)",
+    )
+    parser.add_argument(
+        "--voice", action="store_true", help="use the microphone and loudspeaker (extra voice)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="write every event to standard output, as JSON lines"
+    )
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        type=Path,
+        help="the log file (default: chat.log in your state folder)",
+    )
+
+
+def chat(options: argparse.Namespace) -> int:
+    """Hold a conversation at the terminal, or by pipes.
+
+    Args:
+        options: What ``add_options`` has added, and ``target``, ``log_level`` and ``log_pii``.
+
+    Returns:
+        The exit code of the process.
+
+    Raises:
+        TargetError: The target names no app.
+        ConsoleError: The conversation cannot begin.
+        Exception: What the app raised while it was opened.
+    """
+    app = load_app(options.target)
+    with ExitStack() as stack:
+        try:
+            log, where = stack.enter_context(opened_log(options.log))
+        except OSError as error:
+            raise ConsoleError(
+                f"--log {str(options.log)!r} cannot be written to: {error}"
+            ) from error
+        try:
+            return _chat(app, options, log)
+        finally:
+            # After the conversation: it is looked for when something went wrong.
+            place = "nowhere; name a file with --log" if where is None else where.absolute()
+            _say_last(f"  log: {place}\n")
+
+
+def _say_last(text: str) -> None:
+    """Write to the terminal if it takes something now: it may be gone, or held for ever."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (OSError, ValueError):  # no file of the system: it never waits
+        sys.stderr.write(text)
+        return
+    with suppress(OSError):
+        if select([], [descriptor], [], 0)[1]:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
+    voice = MachineVoice() if options.voice else None
+    if voice is not None and app.speech is None:
+        raise ConsoleError(
+            f"{options.target!r} has no ears and no voice; --voice needs App(…, speech=…)"
+        )
+    conversations = _conversations(options, app)
+    session = Session(
+        app, options.conversation, conversations, by_pipe=not _is_tty(sys.stdin), voice=voice
+    )
+    try:
+        if is_capable(os.environ) and not options.json:
+            return _draw(session, options, log)
+        console = PlainConsole(as_json=options.json)
+        log_to(log, options.log_level, pii=options.log_pii, show=console.show)
+        trio.run(console.run, session)
+    except (Exception, BaseExceptionGroup) as error:
+        structlog.get_logger().info("chat_failed", exc_info=error)
+        raise _only_error(error) from error
+    return console.exit_code
+
+
+def _draw(session: Session, options: argparse.Namespace, log: TextIO) -> int:
+    # Opened around the event loop: so it is put back even if that breaks.
+    with opened_terminal() as terminal:
+        console = Console(terminal, os.environ)
+        log_to(log, options.log_level, pii=options.log_pii, show=console.show)
+        trio.run(console.run, session, log)
+        return console.exit_code
+
+
+def _conversations(options: argparse.Namespace, app: App) -> Conversations | None:
+    if options.conversations is not None:
+        return SqliteConversations(options.conversations)
+    if app.conversations is not None or options.conversation is None:
+        return app.conversations
+    folder = data_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ConsoleError(
+            f"{error}; say where to keep the conversation with --conversations"
+        ) from error
+    return SqliteConversations(folder / "chat.db")
+
+
+def _is_tty(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _only_error(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,105 @@
+"""A turn that goes on in the background: a job of the call's, as a tool that was detached is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import trio
+
+from bargein.routes import Run
+
+from .._verbs import PolicyKind, ToolOutcome, Verb
+from ..events import Outcome, ToolResult
+from ._running_tools import StillRunning
+
+if TYPE_CHECKING:
+    from ..answers._answer import Turn
+
+_OUTCOMES: dict[Outcome, ToolOutcome] = {"completed": "completed", "capped": "completed"}
+
+
+class BackgroundTurn:
+    """A turn at work that nobody waits for; it is a ``Work``, whose run is ``None``.
+
+    Attributes:
+        id: ``turn_`` and its number.
+        name: The agent whose turn it is.
+        policy: ``cancel``: its runs are cut at once; its tools end by their own policies.
+        run: ``None``, as of every job.
+        started_at_s: When the turn began, in seconds of trio's clock.
+        done: Set once nothing works on it any more.
+        outcome: What became of it; ``None`` until then.
+        final: What it has generated and nobody heard; ``None`` until it is done.
+    """
+
+    def __init__(self, turn: Turn, on_end: Callable[[BackgroundTurn, ToolResult], None]) -> None:
+        """Begin to follow a turn.
+
+        Args:
+            turn: The turn; its runs hold up nobody any more.
+            on_end: Called once with the result.
+        """
+        self.turn = turn
+        self.policy: PolicyKind = "cancel"
+        self.run: Run | None = None
+        self.id = f"turn_{turn.number}"
+        self.name = turn.agent
+        self.started_at_s: float | None = turn.started_at_s
+        self.done = trio.Event()
+        self.outcome: ToolOutcome | None = None
+        self.final: ToolResult | None = None
+        self._on_end = on_end
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether somebody has stopped it."""
+        return self.turn.run is not None and self.turn.run.is_cut
+
+    def interrupt(self, verb: Verb) -> StillRunning | None:
+        """Cut its runs, in this step, whatever protects them; never waits.
+
+        Args:
+            verb: Why; ``resume`` and ``background`` do nothing.
+
+        Returns:
+            ``None``, as none of it goes on.
+        """
+        if self.outcome is None and verb not in ("resume", "background"):
+            for run in dict.fromkeys((self.turn.run, *self.turn.active)):
+                if run is not None:
+                    run.cut(reason=verb)
+        return None
+
+    def stop(self) -> None:
+        """Stop it, as ``cancel`` would."""
+        self.interrupt("cancel")
+
+    def to_background(self) -> bool:
+        """Return False: it is there already."""
+        return False
+
+    def tell_background(self) -> None:
+        """Do nothing: it knows."""
+
+    def consequence(self, verb: Verb) -> str:
+        """Say in a few words what ``interrupt(verb)`` would do now."""
+        return "goes on in the background" if verb in ("resume", "background") else "is stopped"
+
+    def end(self, outcome: Outcome) -> None:
+        """Record that nothing works on it any more.
+
+        Args:
+            outcome: How the last of its runs has ended.
+        """
+        told = self.turn.generated[len(self.turn.heard) :] + "".join(self.turn.aside)
+        self.outcome = _OUTCOMES.get(outcome, "effect_unknown")
+        self.final = ToolResult(
+            name=self.name,
+            id=self.id,
+            content=told,
+            error=outcome == "failed",
+            outcome=self.outcome,
+        )
+        self.done.set()
+        self._on_end(self, self.final)

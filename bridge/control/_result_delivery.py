@@ -1,0 +1,82 @@
+"""Brings the results of background jobs into the conversation, each exactly once.
+
+A result waits for the next boundary: no agent works or speaks, and the user does not speak either.
+If the answer that tells it is cut before any word of it was heard, another event has it told anew,
+so that whoever acts on a result acts once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..events import JobAnnounced, JobFinished, ToolResult
+
+if TYPE_CHECKING:
+    from .._call_context import CallContext
+    from ..answers._answer import Turn
+
+Telling = JobFinished | JobAnnounced
+
+
+class Delivery:
+    """The results that wait for their moment in one call."""
+
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
+        self._waiting: list[tuple[Telling, str]] = []
+        self._telling: dict[int, tuple[Telling, str]] = {}
+        context.look_when(self.__len__, self.look)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, event: JobFinished, source: str) -> None:
+        """Bring a result at the next boundary.
+
+        Args:
+            event: The result.
+            source: The agent whose job it was; its own routes tell it.
+        """
+        self._waiting.append((event, source))
+        self._context.touch_state()
+
+    def bring(self, result: ToolResult, *, is_told: bool) -> None:
+        """Bring the result of a job at the next boundary.
+
+        Args:
+            result: The result.
+            is_told: Whether the agent that has the floor tells it by itself; of a job that somebody
+                has stopped nobody speaks, and its result only stands in the history.
+        """
+        finished = JobFinished(
+            id=result.id,
+            name=result.name,
+            content=result.content,
+            error=result.error,
+            outcome=result.outcome,
+            for_operator=result.for_operator,
+        )
+        holder = self._context.floor.holder
+        self.put(finished, (is_told and holder) or "call")
+
+    def look(self) -> None:
+        """Bring the next result if this is a boundary; called when the state was worked out."""
+        if self._waiting and self._context.state == "idle" and not self._telling:
+            event, source = self._waiting.pop(0)
+            self._context.router.publish_detached(event, source)
+
+    def began(self, turn: Turn, event: Telling) -> None:
+        """Take note that a turn tells a result."""
+        self._telling[turn.number] = (event, turn.agent)
+
+    def ended(self, turn: Turn) -> None:
+        """Take note that a turn is over: what nobody heard is brought again."""
+        told = self._telling.pop(turn.number, None)
+        if told is None:
+            return
+        if turn.interruption is not None and not turn.heard.strip():
+            event, source = told
+            fields = event.model_dump(exclude={"type"})
+            again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps leave it out
+            self._waiting.insert(0, (again, source))
+        self._context.touch_state()

@@ -1,0 +1,92 @@
+"""What the verbs of a call would act on, at this moment: its turn, its tools, its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from bargein.routes import Run
+
+from .._verbs import Verb
+from ._background_turn import BackgroundTurn
+from ._running_tools import Work
+
+if TYPE_CHECKING:
+    from .._call_context import CallContext
+    from ..answers._answer import Turn
+    from ..answers._call_answers import Speaking
+
+
+class Reach:
+    """Finds what a verb would reach if it were used now; changes nothing."""
+
+    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+        self._context = context
+        self._speaking = speaking
+
+    def target(self) -> Turn | None:
+        """Return the turn that a verb would be used on now."""
+        return self._speaking.current_turn(self._context.floor.heard)
+
+    def works(self, turn: Turn | None) -> tuple[Work, ...]:
+        """Return the tools that run for a turn."""
+        runs = () if turn is None else ({turn.run, *turn.active} - {None})
+        found: dict[Work, None] = {}
+        for run in runs:
+            if run is not None:
+                found.update(dict.fromkeys(self._context.work.of(run)))
+        return tuple(found)
+
+    def reach(self, verb: Verb) -> tuple[Work, ...]:
+        """Return the tools that a verb would stop, or let finish, if it were used now."""
+        if verb in ("emergency_stop", "shutdown"):
+            return tuple(self._context.work)
+        aside = self._turns_aside() if verb == "cancel" else []
+        turns = [self.target(), *(work.turn for work in aside)]
+        tools = (work for turn in turns for work in self.works(turn))
+        return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
+
+    def _left(self) -> list[Work]:
+        """Return the tools in their grace, of turns that a verb or a rule of a route has cut."""
+        return [
+            work
+            for work in self._context.work
+            if work.outcome is None and work.run is not None and work.run.is_stale
+        ]
+
+    @property
+    def can_move(self) -> bool:
+        """Whether there is a turn that is still generated."""
+        turn = self.target()
+        return turn is not None and turn.outcome is None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything is at work: tools, turns in the background, runs of any agent."""
+        return len(self._context.work) > 0 or bool(self._uncut_runs(self._context.floor.is_agent))
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether a cancel with no turn under way has something to end."""
+        return bool(self._left() or self._turns_aside())
+
+    def _turns_aside(self) -> list[BackgroundTurn]:
+        """Return the turns in the background that a cancel means: all, with none in front."""
+        if self.target() is not None:
+            return []
+        return [work for work in self._context.work if isinstance(work, BackgroundTurn)]
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether a barge-in would cut anything: not all of it is protected."""
+        runs = self._uncut_runs(self._context.floor.has)
+        return not runs or any(not run.is_protected for run in runs)
+
+    def _uncut_runs(self, is_meant: Callable[[str], bool]) -> list[Run]:
+        return [
+            run
+            for runtime in self._context.router.routes
+            if is_meant(runtime.source)
+            for run in runtime.runs
+            if not (run.is_cut or run.is_aside or run.is_settled)
+        ]

@@ -1,0 +1,154 @@
+"""What a client is told when its connection begins: who answers, and what was said before."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Collection, Iterable
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any, final
+
+from pydantic_core import to_json
+
+from .._verbs import Verb
+from ..history._entries import AgentEntry, Entry, UserEntry
+from ._connection_messages import Hello, Resumed, Said
+from ._remote_handle import snapshot_of
+
+if TYPE_CHECKING:
+    from .. import App, Call
+    from ._limits import Limits
+
+MAX_SAID_CHARS = 50_000
+"""How much of a conversation is told when a line begins: an hour of talk."""
+
+TOKEN_BYTES = 32
+
+
+@final
+class Tokens:
+    """The tokens that go on with one call; each connection has its own.
+
+    The one before the newest holds, too, until the client has shown that it has the newest: a line
+    may drop before its first message has arrived.
+    """
+
+    def __init__(self, call_id: str) -> None:
+        """Begin without a token.
+
+        Args:
+            call_id: Names the call; it is no secret, and the first part of each token.
+        """
+        self._call_id = call_id
+        self._valid: tuple[bytes, ...] = ()
+
+    def renew(self) -> str:
+        """Return a token for the next connection."""
+        secret = token_urlsafe(TOKEN_BYTES)
+        self._valid = (*self._valid[-1:], _digest(secret))
+        return f"{self._call_id}.{secret}"
+
+    def confirm(self) -> None:
+        """Forget all but the newest: the client has it."""
+        self._valid = self._valid[-1:]
+
+    def revoke(self) -> None:
+        """Let no token hold any more."""
+        self._valid = ()
+
+    def fits(self, token: str) -> bool:
+        """Whether a token holds; it takes the same time, whichever it is."""
+        given = _digest(token.partition(".")[2])
+        return sum(hmac.compare_digest(given, valid) for valid in self._valid) > 0
+
+
+def call_of(token: str) -> str:
+    """Return the name of the call that a token is said to belong to."""
+    return token.partition(".")[0]
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def about(app: App, *, named: bool) -> bytes:
+    """Return what the page shows of an app before a call, as JSON.
+
+    Args:
+        app: What answers.
+        named: Whether its name is told: not where callers need a token, as this needs none.
+    """
+    shown = {"audio": app.speech is not None, "hears": app.hears}
+    return to_json(shown | ({"name": app.name} if named else {}))
+
+
+def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:
+    """Return the first message of a call."""
+    return Hello(**_common(app, call, limits, token))
+
+
+def resumed(
+    app: App, call: Call, limits: Limits, token: str, received: int, verbs: Collection[Verb]
+) -> Resumed:
+    """Return the first message of a connection that goes on with a call.
+
+    Args:
+        app: What answers.
+        call: The call; it may be over.
+        limits: Of the server.
+        token: For the next time.
+        received: How many JSON messages of the client have come.
+        verbs: Those that the client may use.
+    """
+    snapshot = snapshot_of(call, "resumed", verbs)
+    return Resumed(
+        **_common(app, call, limits, token),
+        received=received,
+        state=snapshot.state,
+        number=snapshot.number,
+        snapshot=snapshot,
+    )
+
+
+def _common(app: App, call: Call, limits: Limits, token: str | None) -> dict[str, Any]:
+    return {
+        "call": call.call_id,
+        "agent": app.name,
+        "audio": call.audio,
+        "watch": limits.watch,
+        "conversation": call.conversation if app.callers_name_conversations else None,
+        "resume": token,
+        "resume_s": limits.resume_s,
+        "handle": app.handle,
+        "transcript": said_in(call.history.entries),
+    }
+
+
+def said_in(entries: Iterable[Entry]) -> tuple[Said, ...]:
+    """Return what both sides have said, the last of it if it is long."""
+    said: list[Said] = []
+    room = MAX_SAID_CHARS
+    for entry in reversed(tuple(entries)):
+        one = _said(entry)
+        if one is None:
+            continue
+        room -= len(one.text)
+        if room < 0:
+            break
+        said.append(one)
+    return tuple(reversed(said))
+
+
+def _said(entry: Entry) -> Said | None:
+    match entry:
+        case UserEntry(content=content, is_returned=False):
+            return Said(role="user", text=content)
+        case AgentEntry(generated=generated) if generated:
+            return Said(
+                role="agent",
+                text=generated,
+                heard=entry.heard,
+                turn=entry.turn,
+                cut=entry.interruption is not None,
+            )
+    return None

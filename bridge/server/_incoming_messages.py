@@ -1,0 +1,114 @@
+"""What a client sends: counted, decoded, bounded, and done to the call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ..websocket import Data
+from ._handle_messages import UseVerb
+from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
+from ._metrics import Metrics
+from ._native_protocol import (
+    BYTES_PER_INPUT_MS,
+    ClientMessage,
+    HangUp,
+    ProtocolViolationError,
+    Stop,
+    TextInput,
+    decode_client,
+)
+from ._native_transport import NativeTransport
+
+if TYPE_CHECKING:
+    from .. import Call
+
+COMPLAINTS_PER_S = 10.0
+COMPLAINT_BURST = 100
+"""Errors told to one client; more are counted but not told, so that nobody can make us talk."""
+
+
+BYTES_PER_S = 1000 * BYTES_PER_INPUT_MS
+
+
+@final
+class Intake:
+    """Takes the messages of one call's client.
+
+    Attributes:
+        received: JSON messages that came, of all connections of the call.
+        refused: Messages that were answered by an error.
+    """
+
+    def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
+        """Begin with nothing received.
+
+        Args:
+            transport: Does to the call what a message says.
+            limits: Of the server.
+            metrics: The server's counts.
+        """
+        self.received = 0
+        self.refused = 0
+        self._transport = transport
+        self._limits = limits
+        self._metrics = metrics
+        self._rate = RateLimit(limits.messages_per_s, limits.message_burst)
+        self._turns = RateLimit(limits.turns_per_s, limits.turn_burst)
+        self._audio = _audio_budget(limits.audio_rate)
+        self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
+
+    def take(self, data: Data, call: Call) -> None:
+        """Do what a message says, or tell the client why not; never raises for what it says.
+
+        Args:
+            data: The message, text or binary.
+            call: The call, open.
+        """
+        try:
+            if isinstance(data, str):
+                self._take_text(data, call)
+            else:
+                self._take_audio(data, call)
+        except ProtocolViolationError as violation:
+            self._complain(violation)
+
+    def _take_audio(self, data: bytes, call: Call) -> None:
+        message = decode_client(data, max_bytes=self._limits.max_message_bytes)
+        if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
+            self._metrics.over_budget["audio"] += 1
+        else:
+            self._transport.receive(message, call)
+
+    def _take_text(self, text: str, call: Call) -> None:
+        self.received += 1
+        within_rate = self._rate.take()
+        message = decode_client(text, max_bytes=self._limits.max_message_bytes)
+        # The two ways to make the agent stop work at any rate.
+        if not within_rate and not isinstance(message, Stop | HangUp):
+            raise ProtocolViolationError(
+                "rate_limited", f"more than {self._limits.messages_per_s:g} messages per second"
+            )
+        if _is_turn(message) and not self._turns.take():
+            self._metrics.over_budget["turns"] += 1
+            raise ProtocolViolationError(
+                "rate_limited", f"more than {self._limits.turns_per_s:g} turns per second"
+            )
+        self._transport.receive(message, call)
+
+    def _complain(self, violation: ProtocolViolationError) -> None:
+        self.refused += 1
+        if self._complaints.take():
+            self._transport.refuse(violation.code, violation.message, violation.request)
+        else:
+            self._metrics.errors[violation.code] += 1
+
+
+def _audio_budget(rate: float | None) -> RateLimit | None:
+    return None if rate is None else RateLimit(rate, rate * AUDIO_WINDOW_S)
+
+
+def _is_turn(message: ClientMessage) -> bool:
+    """Whether a message begins a turn of the agent's, which may cost a model's work."""
+    return isinstance(message, TextInput) or (
+        isinstance(message, UseVerb) and message.verb == "redirect"
+    )

@@ -1,0 +1,365 @@
+"""The caller's side of a call over the native protocol: events out, messages in, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, assert_never, final
+
+import structlog
+from pydantic_core import PydanticSerializationError
+
+from bargein.routes import Event, Message
+
+from .._verbs import VERBS, Verb
+from ..events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentError,
+    AgentResponse,
+    AgentSpeechCut,
+    AgentSpeechSent,
+    AgentTextComplete,
+    AgentUtteranceQueued,
+    CallEnded,
+    CustomReceived,
+    DTMFInput,
+    EmergencyStop,
+    StateChanged,
+    TurnLikelyOver,
+    UserAudio,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+    VoiceWords,
+)
+from ._backlog import Backlog
+from ._handle_messages import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    DescribeVerb,
+    UseVerb,
+)
+from ._metrics import Metrics
+from ._native_protocol import (
+    OUTPUT_RATE_HZ,
+    CallerAudio,
+    Clear,
+    ClientMessage,
+    CustomInput,
+    Cut,
+    Ended,
+    ErrorCode,
+    ErrorMessage,
+    HangUp,
+    Hold,
+    KeyPress,
+    Mute,
+    OtherEvent,
+    Ping,
+    PlaybackReport,
+    Pong,
+    ProtocolViolationError,
+    Resume,
+    ServerMessage,
+    State,
+    Stop,
+    TextInput,
+    Transcript,
+    UtteranceEnd,
+    encode,
+)
+from ._operators import is_operators
+from ._outbox import Outbox
+from ._remote_handle import RemoteHandle
+from ._watch import Watcher
+from ._watch_messages import Watch, WatchLevel
+from ._words import Words
+
+if TYPE_CHECKING:
+    from .. import Call
+
+FRAME_BYTES = 640
+"""20 ms of PCM16 mono at 16 kHz: the length of every UserAudio of a call."""
+
+log = structlog.get_logger()
+
+
+@final
+class NativeTransport:
+    """A caller on a WebSocket: sends what reaches the caller, and says what the caller does.
+
+    Every method is synchronous and never waits.
+
+    Attributes:
+        audio: Whether the caller hears audio.
+        sample_rate_hz: The rate of the audio that `play` takes, in Hz.
+        ended: The reason told to the client, or None while nothing was told.
+        has_reported: Whether the client has ever told what it plays.
+        cleared: Times the caller's audio was cleared.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox | Backlog,
+        metrics: Metrics,
+        *,
+        audio: bool,
+        watch: WatchLevel = "events",
+        verbs: Collection[Verb] = VERBS,
+        greet: Callable[[Call], None] = lambda call: None,
+        on_received: Callable[[int], None] = lambda count: None,
+        on_played: Callable[[int, float], None] = lambda utterance, played_ms: None,
+    ) -> None:
+        """Keep the outbox, which somebody else runs.
+
+        Args:
+            outbox: Where messages are queued.
+            metrics: The server's counts.
+            audio: False for a caller who reads.
+            watch: What the client may see of what happens in its call.
+            verbs: Those that the client may use.
+            greet: Tells the client that the call is open; called before anything is told of it.
+            on_received: Told how many messages the client has got.
+            on_played: Told how far the client has played an utterance, in milliseconds.
+        """
+        self.audio = audio
+        self.sample_rate_hz = OUTPUT_RATE_HZ
+        self.ended: str | None = None
+        self.has_reported = False
+        self.cleared = 0
+        self._outbox = outbox
+        self._metrics = metrics
+        self._fence = -1
+        self._newest = -1
+        self._microphone = bytearray()
+        self._muted = False
+        self._held = False
+        self._greet = greet
+        self._on_received = on_received
+        self._on_played = on_played
+        self._call: Call | None = None
+        self._words = Words(self._put)
+        self._remote = RemoteHandle(self.tell, verbs)
+        self._watcher = Watcher(watch, outbox.wake)
+        self._shows_words = watch == "words"
+        outbox.spare = self._next_seen
+
+    def attached(self, call: Call) -> None:
+        """Keep the call, which tells what utterance a text belongs to."""
+        self._call = call
+        self._words.attached(call.router.call_at)
+        self._greet(call)
+        self._watcher.attached(call)
+
+    # --- to the caller --------------------------------------------------------------------------
+
+    def send(self, message: Message) -> None:
+        """Tell the client of an event that reached the caller."""
+        match message.event:
+            case AgentResponse(content=text):
+                self._words.add("generated", self._utterance_of(message), text)
+            case AgentSpeechSent(content=text, utterance=number):
+                self._words.add("heard", number, text)
+            case AgentUtteranceQueued(utterance=number):
+                self.tell(UtteranceEnd(utterance=self._player_number(number)))
+            case AgentError(message=text, detail=detail):
+                self.refuse("agent_error", text, detail=detail if self._shows_words else None)
+            case event:
+                wire = _wire_message(event, message.alias)
+                if wire is not None:
+                    self.tell(wire)
+
+    def _utterance_of(self, message: Message) -> int | None:
+        said = None if self._call is None else self._call.speaking.utterance_of(message)
+        return None if said is None else said.number
+
+    def _player_number(self, utterance: int) -> int:
+        """Return the number by which the player knows an utterance: another one if it was given it
+        again."""
+        return utterance if self._call is None else self._call.speaking.player_number(utterance)
+
+    def tell(self, message: ServerMessage) -> None:
+        """Queue a message behind all that waits; nothing follows ``ended``."""
+        self._words.flush()
+        self._put(message)
+
+    def _put(self, message: ServerMessage) -> None:
+        if self.ended is not None:
+            return
+        try:
+            self._outbox.put(encode(message))
+        except PydanticSerializationError:
+            log.warning("event_not_serializable", message=message.__class__.__name__)
+
+    def _next_seen(self) -> str | None:
+        seen = None if self.ended is not None else self._watcher.next()
+        return None if seen is None else seen.model_dump_json(exclude_none=True)
+
+    def refuse(
+        self,
+        code: ErrorCode,
+        text: str,
+        request: int | str | None = None,
+        detail: str | None = None,
+    ) -> None:
+        """Tell the client of an error, and count it."""
+        self._metrics.errors[code] += 1
+        self.tell(ErrorMessage(code=code, message=text, request=request, detail=detail))
+
+    def finish(self, reason: str) -> None:
+        """Tell the client that the call is over; later calls do nothing."""
+        if self.ended is None:
+            for seen in self._watcher.last():
+                self.tell(seen)
+            self.tell(Ended(reason=reason))
+            self.ended = reason
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Queue audio, unless its utterance was cleared before.
+
+        Args:
+            utterance: The number of the utterance; numbers rise.
+            pcm: PCM16 little-endian mono 24 kHz, any length.
+        """
+        if utterance <= self._fence or self.ended is not None:
+            self._metrics.frames_dropped += 1
+            return
+        self._newest = max(self._newest, utterance)
+        self._metrics.frames_out += 1
+        self._outbox.put_audio(utterance, pcm)
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop the audio that waits, up to and including an utterance, and tell the client to.
+
+        Nothing of those utterances is sent after this, and the client hears of it before any
+        later message.
+
+        Args:
+            utterance: The fence.
+            reason: Why, in a word.
+        """
+        self._fence = max(self._fence, utterance)
+        self._newest = max(self._newest, utterance)
+        self._metrics.frames_dropped += self._outbox.drop_audio(utterance)
+        self._metrics.barge_ins += 1
+        self.cleared += 1
+        message = Clear(utterance=utterance, request=self.cleared, reason=reason)
+        self._outbox.put_first(encode(message))
+
+    def hold(self, on: bool) -> None:
+        """Have the client's player hold at the sample that is next, or go on with it.
+
+        The client hears of it before all that waits, in the order of holds and clears.
+
+        Args:
+            on: False: go on.
+        """
+        self._held = on
+        self.tell_hold()
+
+    def tell_hold(self) -> None:
+        """Tell the client's player, in front of all that waits, whether it holds now."""
+        if self.audio and self.ended is None:
+            self._outbox.put_first(encode(Hold(on=self._held)))
+
+    def settle(self) -> None:
+        """Tell the client that every verb it has used is settled; for a call that is closed."""
+        self._remote.settle_all()
+
+    # --- from the caller ------------------------------------------------------------------------
+
+    def receive(self, message: ClientMessage, call: Call) -> None:
+        """Do to the call what the client asked for.
+
+        Args:
+            message: A message, decoded.
+            call: The call, open.
+
+        Raises:
+            ProtocolViolationError: The message is right by itself, but not now.
+        """
+        match message:
+            case CallerAudio(pcm):
+                self._hear(pcm, call)
+            case PlaybackReport():
+                self._report(message, call)
+            case TextInput(text=text):
+                call.publish(UserStartedSpeaking())
+                call.publish(UserTranscriptionReceived(content=text))
+                call.publish(UserStoppedSpeaking())
+            case KeyPress(button=button):
+                call.publish(DTMFInput(button=button))
+            case CustomInput(metadata=metadata):
+                call.publish(CustomReceived(metadata=metadata))
+            case Mute(on=on):
+                self._muted = on
+            case Stop():
+                call.publish(EmergencyStop(reason="stop_key"))
+            case HangUp():
+                call.end("hangup")
+            case Ping(t=t, received=received):
+                if received is not None:
+                    self._on_received(received)
+                self.tell(Pong(t=t))
+            case UseVerb() | AnswerPermission() | AnswerQuestion() | DescribeVerb() | AskSnapshot():
+                self._remote.receive(message, call)
+            case Watch():
+                self.tell(self._watcher.watch(message))
+            case Resume():
+                raise ProtocolViolationError(
+                    "bad_message", "resume: only as the first message on /ws?resume=1"
+                )
+            case _:
+                assert_never(message)
+
+    def _hear(self, pcm: bytes, call: Call) -> None:
+        if not self.audio:
+            return  # hello said so; a microphone that is still on is no error
+        if self._muted:
+            # Silence, not nothing: voice activity and end of turn count frames.
+            pcm = bytes(len(pcm))
+        if len(pcm) == FRAME_BYTES and not self._microphone:
+            self._publish_frame(pcm, call)
+            return
+        self._microphone += pcm
+        while len(self._microphone) >= FRAME_BYTES:
+            frame = bytes(self._microphone[:FRAME_BYTES])
+            del self._microphone[:FRAME_BYTES]
+            self._publish_frame(frame, call)
+
+    def _publish_frame(self, pcm: bytes, call: Call) -> None:
+        self._metrics.frames_in += 1
+        call.publish(UserAudio(pcm=pcm))
+
+    def _report(self, report: PlaybackReport, call: Call) -> None:
+        if report.utterance > self._newest:
+            raise ProtocolViolationError(
+                "bad_message",
+                f"{report.type}: no audio of utterance {report.utterance} was sent",
+                report.request,
+            )
+        self.has_reported = True
+        self._on_played(report.utterance, report.played_ms)
+        call.report_playback(report.utterance, report.played_ms, report.kind)
+
+
+def _wire_message(event: object, alias: str) -> ServerMessage | None:
+    match event:
+        case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
+            return None  # audio goes by play(); the others are between the call and its voice
+        case VoiceWords() | TurnLikelyOver():
+            return None  # words that may be nobody's turn; who may see them asks with `watch`
+        case _ if is_operators(event):
+            return None  # see _operators.py
+        case CallEnded():
+            return None  # `ended` is the last message: whoever runs the call says it
+        case UserTranscriptionReceived(content=text, final=final):
+            return Transcript(role="user", text=text, final=final)
+        case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
+            return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
+        case StateChanged(state=state, number=number):
+            return State(state=state, number=number)
+    if not isinstance(event, Event):
+        return None  # plain dataclasses and models are for the routes of the call alone
+    return OtherEvent(name=alias, data=event.model_dump(exclude={"type"}))

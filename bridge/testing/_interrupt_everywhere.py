@@ -1,0 +1,223 @@
+"""Interrupt a scenario at each of its points, and look whether the call keeps its promises."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+import trio.testing
+
+from .._app import Answer, App
+from ..events import AgentResponse, UserStartedSpeaking
+from ._attempt import Attempt, Plan, Scenario
+from ._caller import CHARS_PER_S, Caller
+from ._errors import AgentErrors, ExpectErrors
+from ._interruption_points import Injector, Point, Recorder, Survey, choose
+from ._invariants import errors
+from ._report import Report, Tried
+
+STEPS_FACTOR, STEPS_SPARE = 20, 20_000
+"""A run may take so many times the steps of the run without an interrupt, and so many more; past
+that it turns in circles.  An interrupt costs tens of steps, a minute of speech some thousands."""
+
+SURVEY_STEPS, SURVEY_S = 1_000_000, 3600.0
+"""How many steps, and how long in virtual seconds, the run without an interrupt may take: far more
+than anybody wants to repeat for each of its points."""
+
+
+def barge_in(caller: Caller) -> None:
+    """Begin to speak; what ``interrupt_everywhere()`` does by default."""
+    caller.publish(UserStartedSpeaking())
+
+
+async def asks_on(caller: Caller) -> None:
+    """Ask something, and fail unless an agent answers; what is tried last by default."""
+    before = len(caller.events(AgentResponse))
+    await caller.says("Are you still there?", takes_s=1.0)
+    await caller.quiet()
+    assert len(caller.events(AgentResponse)) > before, "it does not answer any more"
+
+
+def interrupt_everywhere(
+    answer: Answer | App,
+    scenario: Scenario,
+    *,
+    interrupt: Callable[[Caller], object] = barge_in,
+    twice: bool = False,
+    check: Callable[[Caller], object] | None = None,
+    probe: Scenario | None = asks_on,
+    ends_call: bool = False,
+    expect_errors: ExpectErrors = False,
+    limit: int | None = None,
+    seed: int = 0,
+    audio: bool = True,
+    chars_per_s: float = CHARS_PER_S,
+    within_s: float = 120.0,
+) -> Report:
+    """Run a scenario once for each point at which it could be interrupted, and interrupt it there.
+
+    A first run, without an interrupt, finds the points: one between any two steps of trio's
+    scheduler, and one amid each wait of all tasks.  Each further run is a new call in virtual time
+    that takes the same steps up to its point; there `interrupt` is called, before any task takes
+    another step.  Then the scenario goes on to its end, the call is left to settle, `probe` is
+    tried, and the laws of interruption are looked at: the call is alive and idle; no words of the
+    user are lost; what was heard is a prefix of what was generated, and is never taken back; a
+    turn has at most one record and one end; nothing of a cut run reaches the caller; each call of a
+    tool has exactly one result; no error is logged that is not logged without an interrupt; no
+    task, and no file descriptor, is left.
+
+    Call it from a plain test, not from an async one: it runs trio itself.
+
+    Args:
+        answer: The agent, as for ``open_call()``; called anew for each run.
+        scenario: An async function of the caller.  It must bear being interrupted: let it speak and
+            wait for ``quiet()``, and leave what is to be asserted to `check`.
+        interrupt: A plain function of the caller; it may publish, use the handle, or start tasks in
+            ``caller.call.nursery``.
+        twice: Whether to do it again after the next step of the scheduler.
+        check: Called with the caller at the end of each run, the first included, while the call is
+            open; may be async.  It raises what it finds wrong.
+        probe: Tried after the scenario in each call that is not over; ``None`` tries nothing.
+        ends_call: Whether the interrupt may end the call.  A call that is over without an interrupt
+            may always be.
+        expect_errors: Which errors of the agent are allowed, as for ``open_call()``; without an
+            interrupt all others break the scenario.
+        limit: How many points to try at most, spread evenly; ``None`` tries all.
+        seed: Chooses among the points, and the order of tasks that are ready at once.
+        audio: As for ``open_call()``.
+        chars_per_s: As for ``open_call()``.
+        within_s: How long, in virtual seconds, the scenario may take longer than without an
+            interrupt, and so may the call to settle.
+
+    Returns:
+        What was tried; prints as a table.
+
+    Raises:
+        AssertionError: The scenario breaks a law without an interrupt, or with one; the points are
+            named in the message, and ``error.report`` has them all.
+        RuntimeError: It was called from within trio.
+        TypeError: `interrupt` is an async function, or `expect_errors` is none of the above.
+        ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
+    """
+    if inspect.iscoroutinefunction(interrupt):
+        raise TypeError(
+            f"interrupt= is called between two steps and cannot wait: {interrupt!r} must be a "
+            "plain function; let it start a task in caller.call.nursery"
+        )
+    refuse("interrupt_everywhere()", limit)
+    AgentErrors(expect_errors)  # refuses what it does not understand
+    plan = Plan(
+        answer=answer, scenario=scenario, interrupt=interrupt, check=check, probe=probe,
+        expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
+        within_s=within_s,
+    )  # fmt: skip
+    survey, first = _survey(plan)
+    points = survey.points()
+    limits = _Limits(
+        limit_s=first.took_s + within_s,
+        may_end=ends_call or first.ended,
+        usual_errors=errors(first.logs),
+        most=most_steps(survey),
+        times=2 if twice else 1,
+    )
+    return report_of(
+        len(points), [_try(plan, point, limits) for point in choose(points, limit, seed)]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What a run with an interrupt is measured by; most of it comes from the run without one."""
+
+    limit_s: float
+    may_end: bool
+    usual_errors: frozenset[str]
+    most: int
+    times: int
+
+
+def _survey(plan: Plan) -> tuple[Survey, Attempt]:
+    survey, attempt = Survey(SURVEY_STEPS), Attempt(plan, SURVEY_S)
+    try_untouched(attempt, survey, "an interrupt")
+    return survey, attempt
+
+
+def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
+    """Run the scenario once as it is.
+
+    Args:
+        attempt: The run.
+        recorder: Counts its steps.
+        what: What is done in later runs, for the message.
+
+    Raises:
+        AssertionError: It breaks a law already.
+    """
+    attempt.run(recorder, trio.testing.MockClock(autojump_threshold=0))
+    if attempt.breaches:
+        listed = "\n  ".join(attempt.breaches)
+        raise AssertionError(f"the scenario breaks without {what}:\n  {listed}") from attempt.cause
+
+
+def most_steps(untouched: Recorder) -> int:
+    """Return how many steps a run may take, by the run in which nothing was done."""
+    return STEPS_FACTOR * untouched.total + STEPS_SPARE
+
+
+def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | None]:
+    descriptors = _descriptors()
+    attempt = Attempt(plan, limits.limit_s, limits.may_end, limits.usual_errors)
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    injector = Injector(point, attempt.interrupt, clock, times=limits.times, most=limits.most)
+    attempt.run(injector, clock)
+    if _descriptors() > descriptors and gc.collect() >= 0 and _descriptors() > descriptors:
+        attempt.breaches.append(f"{_descriptors() - descriptors} file descriptors are left open")
+    tried = Tried(point, attempt.turns_cut, not injector.on_track, tuple(attempt.breaches))
+    return tried, attempt.cause
+
+
+def report_of(
+    points: int, runs: list[tuple[Tried, Exception | None]], what: str = "interrupts"
+) -> Report:
+    """Return what was tried.
+
+    Args:
+        points: How many points there are.
+        runs: What came of each run, and the first error raised in it.
+        what: What was tried at the points.
+
+    Raises:
+        AssertionError: Something was wrong in a run.
+    """
+    report = Report(points, tuple(tried for tried, _ in runs), what)
+    if report.broken:
+        failure = AssertionError(report.failure())
+        failure.report = report  # type: ignore[attr-defined]  # for those who want more than text
+        raise failure from next((cause for _, cause in runs if cause is not None), None)
+    return report
+
+
+def _descriptors() -> int:
+    """Return how many file descriptors are open; 0 where the system does not tell."""
+    return len(os.listdir("/dev/fd")) if os.path.isdir("/dev/fd") else 0
+
+
+def refuse(name: str, limit: int | None) -> None:
+    """Refuse what cannot be tried.
+
+    Args:
+        name: Who asks, for the message.
+        limit: How many points to try at most.
+
+    Raises:
+        RuntimeError: It was called from within trio.
+        ValueError: `limit` is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit= is a whole number from 1, or None for all points, not {limit!r}")
+    if trio.lowlevel.in_trio_run():
+        raise RuntimeError(f"{name} runs trio itself: call it from a plain test")

@@ -1,0 +1,178 @@
+"""Let each call of the transport raise in turn, and look whether the call keeps its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+import trio.testing
+
+from bargein.routes import BargeinError
+
+from .._app import Answer, App
+from ._attempt import Attempt, Plan, Scenario
+from ._caller import CHARS_PER_S, Caller, _Line
+from ._errors import AgentErrors, ExpectErrors
+from ._interrupt_everywhere import (
+    SURVEY_S,
+    SURVEY_STEPS,
+    asks_on,
+    most_steps,
+    refuse,
+    report_of,
+    try_untouched,
+)
+from ._interruption_points import Point, Recorder, choose
+from ._invariants import errors
+from ._report import Report, Tried
+
+METHODS = ("send", "play", "clear", "hold")
+"""The methods of a ``bargein.Transport`` that a call uses; ``hold`` also lets the player go on."""
+
+
+class TransportFaultError(BargeinError):
+    """What ``fail_everywhere()`` lets a transport raise."""
+
+
+_FAULT = TransportFaultError("raised by fail_everywhere()")
+
+EXPECTED = errors(
+    [
+        {
+            "event": "transport_failed",
+            "log_level": "error",
+            "error": "TransportFaultError",
+            "exc_info": _FAULT,
+        }
+    ]
+)
+"""What is logged of a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransportCall(Point):
+    """A call of the transport that raised.
+
+    ``step`` counts the calls of one conversation, from 1; ``where`` is the method.
+    """
+
+    given: str = ""
+    """What it was called with: the alias of an event, the number of an utterance, or whether to
+    hold."""
+
+    @property
+    def done(self) -> str:
+        """What was done at this point, for people."""
+        return f"raised in {self}"
+
+    def __str__(self) -> str:
+        return (
+            f"call {self.step} of the transport, at {self.at_s:.3f} s: {self.where}({self.given})"
+        )
+
+
+class _Faults:
+    """Counts the calls of a line, and lets one of them raise."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.calls: list[TransportCall] = []
+        self._fails_at = fails_at
+
+    def put_into(self, line: _Line) -> None:
+        for name in METHODS:
+            method = getattr(line, name, None)
+            if method is not None:
+                setattr(line, name, self._counted(name, method))
+
+    def _counted(self, name: str, method: Callable[..., None]) -> Callable[..., None]:
+        def counted(*args: object) -> None:
+            method(*args)
+            number, now_s = len(self.calls) + 1, trio.current_time()
+            given = str(getattr(args[0], "alias", args[0]))  # a message is known by its event
+            self.calls.append(TransportCall(number, 0.0, now_s, "transport", name, given))
+            if number == self._fails_at:
+                raise TransportFaultError(*_FAULT.args)
+
+        return counted
+
+
+def fail_everywhere(
+    answer: Answer | App,
+    scenario: Scenario,
+    *,
+    check: Callable[[Caller], object] | None = None,
+    probe: Scenario | None = asks_on,
+    expect_errors: ExpectErrors = False,
+    limit: int | None = None,
+    seed: int = 0,
+    audio: bool = True,
+    holds: bool = True,
+    chars_per_s: float = CHARS_PER_S,
+    within_s: float = 120.0,
+) -> Report:
+    """Run a scenario once for each call of the transport, and let that call raise.
+
+    A first run counts the calls of ``send``, ``play``, ``clear`` and ``hold``, from the first event
+    of the conversation to the last.  Each further run is a new conversation in virtual time in
+    which one of them does what it should and then raises.  The scenario goes on to its end, the
+    call is left to settle, `probe` is tried, and the laws of ``interrupt_everywhere()`` are looked
+    at.  That the transport raised is the one error that may be logged.
+
+    Call it from a plain test, not from an async one: it runs trio itself.
+
+    Args:
+        answer: The agent, as for ``open_call()``; called anew for each run.
+        scenario: An async function of the caller.  Let it barge in and pause, so that the transport
+            is told to clear and to hold; leave what is to be asserted to `check`.
+        check: As for ``interrupt_everywhere()``.
+        probe: As for ``interrupt_everywhere()``.
+        expect_errors: As for ``interrupt_everywhere()``.
+        limit: How many calls to try at most, spread evenly over the methods and the time; ``None``
+            tries all.
+        seed: Chooses among the calls, and the order of tasks that are ready at once.
+        audio: As for ``open_call()``.
+        holds: As for ``open_call()``.
+        chars_per_s: As for ``open_call()``.
+        within_s: How long, in virtual seconds, the scenario may take longer than without a fault,
+            and so may the call to settle.
+
+    Returns:
+        What was tried; prints as a table.
+
+    Raises:
+        AssertionError: The scenario breaks a law without a fault, or with one; the calls are named
+            in the message, and ``error.report`` has them all.
+        RuntimeError: It was called from within trio.
+        TypeError: `expect_errors` is none of what ``open_call()`` takes.
+        ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
+    """
+    refuse("fail_everywhere()", limit)
+    AgentErrors(expect_errors)  # refuses what it does not understand
+    plan = Plan(
+        answer=answer, scenario=scenario, interrupt=lambda _: None, check=check, probe=probe,
+        expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
+        within_s=within_s, holds=holds,
+    )  # fmt: skip
+    untouched, steps, faults = Attempt(plan, SURVEY_S), Recorder(SURVEY_STEPS), _Faults()
+    untouched.prepare = faults.put_into
+    try_untouched(untouched, steps, "a fault")
+    chosen = choose(faults.calls, limit, seed)
+    runs = [_try(plan, call, untouched, most_steps(steps)) for call in chosen]
+    return report_of(len(faults.calls), runs, "faults")
+
+
+def _try(
+    plan: Plan, call: TransportCall, untouched: Attempt, most: int
+) -> tuple[Tried, Exception | None]:
+    faults = _Faults(call.step)
+    attempt = Attempt(
+        plan,
+        untouched.took_s + plan.within_s,
+        untouched.ended,
+        errors(untouched.logs) | EXPECTED,
+        faults.put_into,
+    )
+    attempt.run(Recorder(most), trio.testing.MockClock(autojump_threshold=0))
+    on_track = call in faults.calls
+    return Tried(call, 0, not on_track, tuple(attempt.breaches)), attempt.cause

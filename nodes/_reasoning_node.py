@@ -1,0 +1,87 @@
+"""The node that thinks: it answers each turn of the user from the memory of the call."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from bargein.bridge import RouteDefinitionError
+from bargein.bridge.events import AgentResponse
+from bargein.routes.containment import closing
+
+from ._conversation_context import ConversationContext
+from ._node import Node
+
+if TYPE_CHECKING:
+    from bargein.bridge import Message
+
+
+class ReasoningNode(Node, ABC):
+    """Answers from the conversation so far; write ``process_context`` to make one.
+
+    Attributes:
+        context: What the node knows of the conversation.
+        current_response: The text of the answer under way, or of the last one, heard or not.
+    """
+
+    def __init__(self, system_prompt: str = "") -> None:
+        """Make a node.
+
+        Args:
+            system_prompt: What a model is told first; empty for nothing.
+        """
+        super().__init__()
+        self.context = ConversationContext(system_prompt)
+        self.current_response = ""
+
+    @abstractmethod
+    def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+        """Yield the answer to the conversation so far, piece by piece.
+
+        Write it as an async generator.  It is cancelled when the answer is cut: let
+        ``trio.Cancelled`` pass.
+
+        Args:
+            context: What the node knows; it follows the call.
+
+        Yields:
+            ``AgentResponse`` for what is to be said, and any other events.
+        """
+
+    async def generate(self, message: Message | None = None) -> AsyncIterator[Any]:
+        """Stream the answer to the conversation so far; meant for ``.stream(node.generate)``.
+
+        Args:
+            message: What triggered it; not looked at.
+
+        Yields:
+            The events that ``process_context`` yields.
+        """
+        self.current_response = ""
+        answered = self.process_context(self.context)
+        if not hasattr(answered, "__aiter__"):
+            raise self._no_pieces(answered)
+        async with closing(answered) as answer:
+            async for event in answer:
+                if isinstance(event, AgentResponse):
+                    self.current_response += event.content
+                yield event
+
+    def _no_pieces(self, answered: object) -> RouteDefinitionError:
+        """Return what tells that ``process_context`` is no async generator."""
+        if isinstance(answered, Coroutine):
+            answered.close()  # it is never awaited
+        return RouteDefinitionError(
+            f"{type(self).__name__}.process_context() gave {type(answered).__name__}; write async "
+            "def, and yield the pieces of the answer instead of returning it"
+        )
+
+    def on_interrupt_generate(self, message: Message | None) -> Any:
+        """Hear that an answer was cut; meant for ``interrupt_on(…, handler=…)``.
+
+        Does nothing; write it anew to keep state or to free resources.  It may be async.
+
+        Args:
+            message: The message that cut the answer.
+        """

@@ -1,0 +1,255 @@
+"""A language model from a file, run by llama.cpp in a worker process.
+
+A process rather than a thread: the loop keeps its processor, the engine's messages stay off the
+terminal, its thread settings are its own, and one that hangs can be ended.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from bargein.nodes.processes import (
+    ChildError,
+    EngineLoadError,
+    JobError,
+    Pool,
+    PoolSettings,
+    ProcessLostError,
+)
+
+from ._answer_stream import Answer
+from ._assembler import Assembler, parse_chunk
+from ._errors import ChatModelError, ChatModelExtraError
+from ._protocol import AnswerPiece
+from ._shared_resource import Shared
+
+_CHILD = Path(__file__).with_name("_llama_cpp_child.py")
+_NICENESS = 5
+"""How far the model stands back where cores are few, 0 to 19.  It writes faster than people speak,
+but the ears that hear the caller end, and the voice of its first clause, are waited for."""
+_PING_S = 0.5
+"""The slowest of 4,100 answers took 0.07 s, while a prompt of 1,800 words was read twice on two
+cores, once beside eight busy processes."""
+_LATE_S = 0.75
+"""A token, or the next 128 of the prompt, takes 0.02 to 0.5 s with SmolLM2-135M on two cores.  What
+takes longer while another caller waits is held up or stuck, and a second process loads in 0.7 s."""
+_SETTINGS = {"silence_s": "silence_timeout_s", "start_s": "start_timeout_s"}
+"""Our names for the limits of the pool."""
+_DEFAULT_MODEL = "smollm2-135m"
+_SAMPLING = {"temperature": 0.2, "repeat_penalty": 1.2, "repeat_last_n": 10}
+"""A small model loops ("No, no, no") unless repeating costs; over a longer window it would cost to
+repeat what the caller ordered, too.  Tried with SmolLM2-135M."""
+_CANCEL_S = 3.0
+"""A worker that is still busy with a cancelled answer after this is replaced.  A token takes some
+20 ms, 128 tokens of a prompt half a second; what takes longer is stuck."""
+
+
+class LocalChat:
+    """Answers from a model file, one answer at a time, shared by all calls of the process.
+
+    The model loads with the first question, and is freed when the run of trio ends; inside of
+    ``async with model.open()`` it loads at once, and is freed with the block.
+
+    When an answer gets no further for 0.75 s while another caller waits, a second process answers
+    that one; it shares the model's weights in memory, and ends once it is one too many.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        warm: Sequence[Mapping[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int = 200,
+        threads: int = 1,
+        batch_threads: int = 2,
+        context_tokens: int = 2048,
+        cache_mib: int = 128,
+        start_timeout_s: float = 120.0,
+        silence_timeout_s: float | None = 20.0,
+    ) -> None:
+        """Settle what to load; loads nothing.
+
+        Args:
+            path: A model in GGUF format; None takes SmolLM2-135M-Instruct from the model store.
+            warm: Messages that every conversation begins with (the system prompt and examples);
+                they are read once after loading, and cost nothing later.
+            options: More fields for each request (``{"temperature": 0.2}``), over ours; None as a
+                value leaves a field out.
+            max_tokens: An answer ends there at the latest.
+            threads: Threads that write the answer.  1 is the fastest for a small model when
+                anything else runs: llama.cpp's threads wait for the slowest of them at each step.
+            batch_threads: Threads that read the prompt.
+            context_tokens: Longest prompt and answer together; more is an error.
+            cache_mib: Memory for the prompts of other conversations, in MiB.
+            start_timeout_s: Limit for loading and reading `warm`.
+            silence_timeout_s: Limit for one token, and for each 128 tokens of the prompt; a worker
+                that exceeds it is replaced.  None sets none.  One whose process is dead, stopped or
+                keeps its interpreter is noticed within a second all the same, and when one takes
+                long, a second process answers whoever waits.
+
+        Raises:
+            ValueError: A number is not positive.
+        """
+        numbers = {
+            "max_tokens": max_tokens,
+            "threads": threads,
+            "batch_threads": batch_threads,
+            "context_tokens": context_tokens,
+        }
+        for name, value in numbers.items():
+            if value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be 1 or more")
+        self.model = Path(path).stem if path is not None else _DEFAULT_MODEL
+        self._path = path
+        self._warm = tuple(warm)
+        self._options = {**_SAMPLING, **(options or {})}
+        self._max_tokens = max_tokens
+        self._settings = {
+            "threads": threads,
+            "batch_threads": batch_threads,
+            "context_tokens": context_tokens,
+            "cache_mib": cache_mib,
+        }
+        self._start_timeout_s = start_timeout_s
+        self._silence_timeout_s = math.inf if silence_timeout_s is None else silence_timeout_s
+        self._pool: Shared[Pool] = Shared(self._open_pool)
+
+    def __repr__(self) -> str:
+        return f"LocalChat({self.model!r})"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Load the model and hold it for the block; blocks may overlap.
+
+        Raises:
+            ChatModelError: It cannot be loaded.
+            ChatModelExtraError: xllamacpp is not installed (extra ``local``).
+            bargein.weights.WeightsError: The model store does not have it.
+        """
+        async with self._pool.hold():
+            yield
+
+    async def prewarm(self, messages: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Load the model, and read messages ahead, so that a question after them is quick.
+
+        Cancelling is safe.
+
+        Args:
+            messages: The chat up to now; while the user still speaks, what was said before.
+
+        Raises:
+            ChatModelError: As `stream`.
+        """
+        if not messages:
+            await self._pool.get()
+            return
+        chat = list(messages)
+        if chat[-1].get("role") == "assistant":
+            # The engine would go on writing those words; what the user will say stands behind them.
+            chat.append({"role": "user", "content": ""})
+        async with Answer(self._pieces({**self._body(chat, ()), "max_tokens": 1})) as answer:
+            async for _ in answer:
+                continue
+
+    def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Answer:
+        """Yield an answer piece by piece; see `ChatModel.stream`.
+
+        Waits while another answer is being written.  Cancelling stops the model within a token;
+        the next question need not wait for longer than that.
+
+        Raises:
+            ChatModelError: While iterating: the model refuses the messages (too long, or not what
+                its template takes), or its process died; the next question starts another.
+        """
+        return Answer(self._pieces(self._body(messages, tools)))
+
+    def _body(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "messages": list(messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "return_progress": True,
+            "max_tokens": self._max_tokens,
+            "cache_prompt": True,
+            "tools": list(tools) or None,
+        }
+        body |= self._options
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
+        pool = await self._pool.get()
+        assembler = Assembler(self.model)
+        chunks = pool.run(json.dumps(body).encode(), silence_s=self._silence_timeout_s)
+        with _told(self.model, "the model refuses the messages"):
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    for piece in assembler.feed(parse_chunk(chunk, self.model)):
+                        yield piece
+            for piece in assembler.finish():
+                yield piece
+
+    @asynccontextmanager
+    async def _open_pool(self) -> AsyncIterator[Pool]:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
+        path = str(self._file())
+        warm = {**self._body(self._warm, ()), "max_tokens": 1}
+        with tempfile.TemporaryDirectory(prefix="bargein-", ignore_cleanup_errors=True) as folder:
+            pool = Pool(
+                PoolSettings(
+                    name=self.model,
+                    engine=_CHILD,
+                    settings={**self._settings, "path": path, "folder": folder},
+                    start_s=self._start_timeout_s,
+                    cancel_s=_CANCEL_S,
+                    ping_s=_PING_S,
+                    late_s=_LATE_S,
+                    niceness=_NICENESS,
+                    warm=json.dumps(warm).encode() if self._warm else None,
+                    # A worker that spins while it waits starves all others on few cores.
+                    env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
+                )
+            )
+            async with AsyncExitStack() as stack:
+                with _told(self.model, "the model cannot be loaded"):
+                    await stack.enter_async_context(pool.open())
+                yield pool
+
+    def _file(self) -> Path:
+        if self._path is None:
+            from bargein.nodes.weights import path_of
+
+            return path_of(_DEFAULT_MODEL)
+        path = Path(self._path).expanduser()
+        if not path.is_file():
+            raise ChatModelError(f"no file at {str(path)!r}; pass the path of a GGUF file")
+        return path.resolve()
+
+
+@contextmanager
+def _told(model: str, refused: str) -> Iterator[None]:
+    """Raise what the pool says as an error of a model."""
+    try:
+        yield
+    except (JobError, EngineLoadError) as error:
+        raise ChatModelError(refused, model=model, detail=str(error)) from error
+    except ProcessLostError as error:
+        setting = _SETTINGS.get(error.limit)
+        problem = f"{error.problem} ({setting} sets the limit)" if setting else error.problem
+        detail = error.stderr
+        raise ChatModelError(problem, model=model, retryable=True, detail=detail) from error
+    except ChildError as error:
+        raise ChatModelError(str(error), model=model, retryable=True) from error

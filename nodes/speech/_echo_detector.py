@@ -1,0 +1,195 @@
+"""Tells by its sound whether the microphone gives back what the loudspeaker plays.
+
+A voice that is played and comes back keeps the fine structure of its spectrum: the harmonics of its
+pitch, from moment to moment.  Loudness, the loudspeaker's colour and the room change the rest.  So
+the last 0.14 s of the microphone are compared with what was played, at every delay up to 0.58 s, by
+that structure alone: the logarithm of each spectrum less its own smoothed course.  Somebody who
+talks over the agent has harmonics elsewhere, and takes most of the bins that are compared.  What is
+louder than the echo of this call was until now has to be more alike.
+
+In a reverberant room an echo is alike to no single moment that was played.  So it is also compared
+with a prediction of the echo and its reverberation (`EchoReverberation`), and the better match
+counts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import cache
+from math import exp
+from typing import TYPE_CHECKING, Protocol
+
+from ._echo_path import EchoPath
+from ._echo_reverberation import EchoReverberation
+from ._log_mel import samples_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COLUMN_S = 0.032
+"""Length of a spectrum: bins 31.25 Hz apart, at any sample rate.  They overlap by a half."""
+
+HOP_S = COLUMN_S / 2
+_BINS = slice(5, 112)
+"""156 to 3470 Hz: what both a small loudspeaker and a telephone let through."""
+
+_SMOOTH = 11
+"""Bins of the smoothed course, 344 Hz: wider than the harmonics of a voice, narrower than what a
+room or a loudspeaker does."""
+
+_FLOOR = 3e-9
+"""Power below which a bin is silence, for samples of -1 to 1: above the noise of most microphones,
+and below the harmonics of an echo that is 30 dB weaker than a voice."""
+
+COMPARED = 8
+"""Columns of the microphone that are compared: 0.14 s."""
+
+ACTIVE = 4
+"""Columns that need structure: of fewer, behind digital silence, some are alike by chance."""
+
+LAGS = 41
+"""Delays that are tried, a hop apart: from `LOOKAHEAD_S` before to 0.58 s after a sample is known
+to be played."""
+
+LOOKAHEAD_S = 0.064
+"""How much earlier than known a sample may have been played."""
+
+ALIKE = 0.22
+"""Correlation at which it is as likely as not an echo; docs/speech.md tells how well it does.
+By chance 93 windows in 100 of a caller have less, of an echo 1 to 10 have."""
+
+ALIKE_TOO_LOUD = 0.4
+"""The same for what is louder than the echo of this call can be (`EchoPath`): more than half of an
+echo's windows have it, and hardly any of a caller's, not even of one who has the agent's voice."""
+
+_TOO_LOUD_DB = 6.0
+"""Over so many dB the one goes over into the other."""
+
+SURE = 0.11
+"""By this much more than `ALIKE` it counts for `LINGERS` windows: in the closure of a "t" and in
+hisses there is no pitch to compare, and 0.13 s bridge them."""
+
+LINGERS = 4
+
+_STEEPNESS = 25.0
+"""Of the curve from correlation to probability: 0.05 more or less are odds of 3.5 to 1."""
+
+
+class Played(Protocol):
+    """What a loudspeaker plays."""
+
+    def next(self, seconds: float) -> NDArray[np.float32]:
+        """Return the next stretch of what it plays: mono samples of -1 to 1, at any rate.
+
+        Args:
+            seconds: How long; the caller asks once for each stretch of the microphone.
+        """
+        ...
+
+
+class EchoDetector:
+    """An `EchoProbability` for one call."""
+
+    def __init__(self, played: Played) -> None:
+        """Begin with silence.
+
+        Args:
+            played: What the loudspeaker of this call plays.
+        """
+        import numpy as np
+
+        self._played = played
+        bins = _BINS.stop - _BINS.start
+        self._ours = np.zeros((COMPARED + LAGS - 1, bins), np.float32)
+        self._theirs = np.zeros((COMPARED, bins), np.float32)
+        self._predicted = np.zeros((COMPARED, bins), np.float32)
+        self._reverberation = EchoReverberation(bins)
+        self._our_tail = self._their_tail = np.zeros(0, np.float32)
+        self._silent_hops = len(self._ours)
+        self._recent: deque[float] = deque(maxlen=LINGERS)
+        self._path = EchoPath(len(self._ours))
+        self._window = cache(np.hanning)
+
+    def probability(self, frame: bytes) -> float:
+        """Return how likely it is that the sound of now is the agent's own voice.
+
+        Args:
+            frame: The next samples of the microphone, PCM16 little-endian mono, 16 kHz; a multiple
+                of 16 ms, 32 or more.
+
+        Returns:
+            0 to 1, in about 0.2 ms; 0 while nothing was played for 0.7 s.
+        """
+        theirs = samples_of(frame)
+        ours = self._played.next(len(theirs) / 16_000)
+        hops = round(len(theirs) / 16_000 / HOP_S)
+        self._silent_hops = 0 if ours.any() else self._silent_hops + hops
+        if self._silent_hops >= len(self._ours):
+            self._forget()
+            self._their_tail = theirs[-round(HOP_S * 16_000) :]
+            return 0.0
+        played, self._our_tail = self._power(self._our_tail, ours, hops)
+        heard, self._their_tail = self._power(self._their_tail, theirs, hops)
+        _add(self._ours, played)
+        _add(self._theirs, heard)
+        _add(self._predicted, self._reverberation.predict(played, heard))
+        self._path.add(ours, theirs, hops)
+        too_loud = min(max(self._path.excess_db() / _TOO_LOUD_DB, 0.0), 1.0)
+        more = self._likeness() - ALIKE - too_loud * (ALIKE_TOO_LOUD - ALIKE)
+        self._recent.append(more)
+        more = max(more, *(each if each >= SURE else -1.0 for each in self._recent))
+        return 1 / (1 + exp(-_STEEPNESS * more))
+
+    def _forget(self) -> None:
+        self._ours[:] = self._theirs[:] = self._predicted[:] = 0
+        self._our_tail = self._our_tail[:0]
+        self._recent.clear()
+        self._path.agent_is_silent()
+
+    def _power(
+        self, tail: NDArray[np.float32], samples: NDArray[np.float32], hops: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the power of new columns, and the samples that the next one needs."""
+        import numpy as np
+
+        hop = len(samples) // hops
+        if len(tail) != hop:
+            tail = np.zeros(hop, np.float32)  # the first, or the rate has changed
+        joined = np.concatenate([tail, samples])
+        frames = np.lib.stride_tricks.sliding_window_view(joined, 2 * hop)[::hop]
+        spectrum = np.fft.rfft(frames * self._window(2 * hop), axis=-1)[:, _BINS] / (2 * hop)
+        power = spectrum.real**2 + spectrum.imag**2
+        return np.asarray(power, np.float32), joined[-hop:]
+
+    def _likeness(self) -> float:
+        """Return how alike they are: at the best delay, or to the predicted echo."""
+        import numpy as np
+
+        theirs = (self._theirs**2).sum(1)
+        mine = max(theirs.sum(), ACTIVE * theirs.max())
+        columns = len(self._ours)
+        products = np.zeros(COMPARED * (columns + 1), np.float32)
+        products[:-COMPARED] = (self._theirs @ self._ours.T).ravel()
+        # Each row a place further to the left: what belongs to one delay stands in one column.
+        dots = products.reshape(COMPARED, -1)[:, :LAGS].sum(0)
+        power = np.convolve((self._ours**2).sum(1), np.ones(COMPARED), "valid")
+        likeness = dots / np.sqrt(power * mine + 1e-6)
+        dot, power = (self._theirs * self._predicted).sum(), (self._predicted**2).sum()
+        return float(max(likeness.max(), dot / np.sqrt(power * mine + 1e-6)))
+
+
+def _add(columns: NDArray[np.float32], power: NDArray[np.float32]) -> None:
+    """Put the fine structure of new columns behind the others."""
+    columns[: -len(power)] = columns[len(power) :]
+    columns[-len(power) :] = _fine_structure(power)
+
+
+def _fine_structure(power: NDArray[np.float32]) -> NDArray[np.float32]:
+    import numpy as np
+
+    level = np.log(power + _FLOOR)
+    half = _SMOOTH // 2
+    sums = np.cumsum(np.pad(level, ((0, 0), (half + 1, half)), mode="edge"), axis=1)
+    smooth = (sums[:, _SMOOTH:] - sums[:, :-_SMOOTH]) / _SMOOTH
+    return np.asarray(level - smooth, np.float32)

@@ -1,0 +1,148 @@
+"""Ears and a voice that need no network: for ``App(answer, speech=LocalSpeech())``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from bargein.nodes.user_turns import TurnTaking
+from bargein.nodes.weights import ProgressPrinter, fetch_models
+
+from ._backchannel import BackchannelDetector
+from ._ear import Ear, ListeningSettings
+from ._echo_detector import EchoDetector
+from ._end_of_turn_model import SmartTurn
+from ._errors import SpeechExtraError
+from ._playback_reference import HeardAgent
+from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
+from ._stt_whisper import WhisperTiny
+from ._tts_espeak import EspeakVoice
+from ._tts_node import Mouth
+from ._tts_piper import PiperVoice
+from ._vad import SileroModel
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+log = structlog.get_logger()
+
+
+class LocalSpeech:
+    """Hears with Silero VAD, Smart Turn and Whisper, and speaks with piper or espeak-ng.
+
+    What it hears becomes turns by a `TurnTaking`.  Each part can be replaced by one of your own
+    behind the same protocol.  The engines are loaded once and shared by all calls of the process;
+    models work in threads that free the GIL, the GPL-licensed voices in worker processes.
+    """
+
+    def __init__(
+        self,
+        *,
+        voice: TextToSpeech | None = None,
+        stt: SpeechToText | None = None,
+        end_of_turn: EndOfTurn | None = None,
+        vad: Callable[[], VoiceActivity] | None = None,
+        sounds: Sequence[SoundOfVoice] | None = None,
+        turns: TurnTaking | None = None,
+        hint: str = "",
+        settings: ListeningSettings | None = None,
+        fetch: bool = True,
+    ) -> None:
+        """Choose the engines; nothing is loaded before `open`.
+
+        Args:
+            voice: Says text; None means piper if its extra is installed, else espeak-ng.
+            stt: Turns speech into text; None means Whisper tiny.en.
+            end_of_turn: Hears whether a turn is complete; None means Smart Turn.
+            vad: Makes the detector of each call; None means Silero VAD.
+            sounds: Tell by its sound what a voice is that has just begun; None means an ear for
+                hums of assent, an empty sequence none at all.
+            turns: Decides what interrupts and when a turn ends; None means ``TurnTaking()``.
+            hint: Words that callers are likely to use, as they are said: "A large latte, a
+                cappuccino, a muffin."; for the Whisper that is made here.
+            settings: When a voice begins and stops.
+            fetch: Whether models that are missing are downloaded when it opens; otherwise a
+                missing one is an error.
+
+        Raises:
+            SpeechExtraError: A package that a default engine needs is not installed.
+        """
+        self._needed: list[str] = []
+        self._voice = voice or self._default_voice()
+        self._stt = stt or self._need("whisper-tiny.en", WhisperTiny(hint=hint))
+        self._end_of_turn = end_of_turn or self._need("smart-turn", SmartTurn())
+        if vad is None:
+            self._needed.append("silero-vad")
+        self._new_vad = vad
+        both = (BackchannelDetector("early"), BackchannelDetector("late"))
+        self._sounds = both if sounds is None else tuple(sounds)
+        self._turns = turns or TurnTaking()
+        self._settings = settings or ListeningSettings()
+        self._fetch = fetch
+
+    def _need(self, model: str, engine: Any) -> Any:
+        self._needed.append(model)
+        return engine
+
+    def _default_voice(self) -> TextToSpeech:
+        if find_spec("piper") is not None:
+            voice: TextToSpeech = self._need("piper-joe", PiperVoice())
+            return voice
+        if find_spec("espeakng_loader") is not None:
+            return EspeakVoice()
+        raise SpeechExtraError("LocalSpeech", "piper-tts", "local,piper")
+
+    @property
+    def stt(self) -> SpeechToText:
+        """The recogniser, for other uses while the stack is open."""
+        return self._stt
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Load and warm the engines, all at once; downloads missing models first.
+
+        Raises:
+            WeightsError: A model could not be fetched, or is missing with ``fetch=False``.
+        """
+        if self._fetch and self._needed:
+            await fetch_models(self._needed, ProgressPrinter(sys.stderr))
+        began_s = trio.current_time()
+        async with AsyncExitStack() as stack:
+            if self._new_vad is None:
+                self._new_vad = (await trio.to_thread.run_sync(SileroModel)).new_call
+            for engine in (self._stt, self._end_of_turn, self._voice):
+                opener = getattr(engine, "open", None)
+                if opener is not None:
+                    await stack.enter_async_context(opener())
+            log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
+            yield
+
+    def attach(self, call: Call) -> None:
+        """Hear and speak in a call.
+
+        Args:
+            call: A call with audio.
+
+        Raises:
+            RuntimeError: The engines are not open.
+        """
+        if self._new_vad is None:
+            raise RuntimeError("LocalSpeech is not open; use it inside: async with app.open():")
+        ears = call.bridge(name="ears", is_agent=False)
+        Ear(
+            ears,
+            self._new_vad(),
+            self._stt,
+            self._end_of_turn,
+            self._settings,
+            sounds=self._sounds,
+            echo=EchoDetector(HeardAgent(ears)),
+        )
+        self._turns.attach(call)
+        Mouth(call.bridge(name="voice", is_agent=False), self._voice)

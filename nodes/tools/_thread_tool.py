@@ -1,0 +1,124 @@
+"""Plain functions as tools, in threads."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+from trio.lowlevel import RunVar
+
+from ._schema import as_text
+
+if TYPE_CHECKING:
+    from ._tool_context import ToolContext
+
+log = structlog.get_logger()
+
+THREADS = 64
+"""How many tools may be in threads at once, over all calls of the process; trio's own limit of 40
+stays free for what is short."""
+
+THREAD_S = 1.0
+"""How long a thread that was told to stop may take until its result is lost, in seconds: as long as
+a cut run of a chain gets."""
+
+_limiter: RunVar[trio.CapacityLimiter] = RunVar("bargein_tool_threads")
+
+
+async def run_in_thread(
+    context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
+) -> str:
+    """Call a plain function in a thread.
+
+    Cancelling this cannot stop the thread: the tool's token tells it to stop.  If it ends soon, its
+    result still counts; else it is left alone, and its result is dropped and logged.
+
+    Args:
+        context: The tool that runs.
+        function: A plain function.
+        arguments: Its arguments.
+
+    Returns:
+        What the function returned, as text.
+    """
+    thread = _Thread(context, function, arguments)
+    try:
+        await trio.to_thread.run_sync(thread.run, abandon_on_cancel=True, limiter=_threads())
+    except trio.Cancelled:
+        if thread.withdraw():
+            context.conclude("", "not_started")
+            raise
+        with trio.move_on_at(thread.left_at_s, shield=True):
+            await thread.ended.wait()
+        thread.leave()
+        raise
+    assert thread.text is not None
+    return thread.text
+
+
+class _Thread:
+    """A function in a thread, and what became of it also when nobody waits any more."""
+
+    def __init__(
+        self, context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
+    ) -> None:
+        self._context = context
+        self._function = function
+        self._arguments = arguments
+        self._trio_token = trio.lowlevel.current_trio_token()
+        self.ended = trio.Event()
+        self._lock = threading.Lock()
+        self._begun = False
+        self._is_withdrawn = False
+        self._is_left = False
+        self.text: str | None = None
+        """What the function returned; ``None`` if it has not, or raised."""
+
+    def run(self) -> None:
+        """Call the function, unless it was withdrawn; runs in the thread."""
+        with self._lock:
+            if self._is_withdrawn:
+                return
+            self._begun = True
+        try:
+            self.text = as_text(self._function(**self._arguments))
+        finally:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._trio_token.run_sync_soon(self._tell_end)
+
+    def withdraw(self) -> bool:
+        """Keep a function that has not begun from beginning."""
+        with self._lock:
+            self._is_withdrawn = not self._begun
+            return self._is_withdrawn
+
+    def _tell_end(self) -> None:
+        self.ended.set()
+        if self._is_left:
+            log.info("abandoned_thread_ended", tool=self._context.name, id=self._context.id)
+
+    @property
+    def left_at_s(self) -> float:
+        """Until when it is decent to wait for a thread that was told to stop just now."""
+        return max(self._context.commit_until_s, trio.current_time()) + THREAD_S
+
+    def leave(self) -> None:
+        """Let its result count if it has ended, or wait for it no more."""
+        if not self.ended.is_set():
+            self._is_left = True
+            log.warning("tool_thread_abandoned", tool=self._context.name, id=self._context.id)
+        elif self.text is not None:
+            self._context.conclude(self.text, "completed")
+
+
+def _threads() -> trio.CapacityLimiter:
+    try:
+        return _limiter.get()
+    except LookupError:
+        limiter = trio.CapacityLimiter(THREADS)
+        _limiter.set(limiter)
+        return limiter

@@ -1,0 +1,150 @@
+"""The body of a tool that runs: its scope, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from bargein.bridge.control import ToolOutcome
+from bargein.routes import InterruptToken, Run
+from bargein.routes.containment import CONTAINED, contain
+
+from ._commit import CommitState
+from ._schema import as_text
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+    from ._tool import Tool
+    from ._tool_context import ToolContext
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a tool itself says has become of it."""
+
+    content: str
+    outcome: ToolOutcome | None
+    error: bool
+    is_worded: bool = False
+    """Whether the words of the outcome are in `content` already."""
+
+
+class Body:
+    """A tool at its work, from its first step to its end; it knows nothing of policies."""
+
+    def __init__(
+        self,
+        call: Call,
+        tool: Tool,
+        call_id: str,
+        source: str,
+        run: Run | None,
+        turn: int,
+        on_stop: Callable[[], None],
+        on_background: Callable[[], object],
+        waits: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
+        self.call = call
+        self.tool = tool
+        self.id = call_id
+        self.source = source
+        self.run = run
+        self.turn = turn
+        self.trio_token = trio.lowlevel.current_trio_token()
+        self.token = InterruptToken(
+            partial(self._on_loop, on_stop), partial(self._on_loop, on_background)
+        )
+        self.waits = waits
+        """Holds its time limit within a block: it waits for a person."""
+        self.commit = CommitState(tool.name)
+        self.scope = trio.CancelScope()
+        self.begun_at_s: float | None = None
+        self.ended_at_s: float | None = None
+        self.ended = trio.Event()
+        self.value: str | None = None
+        self.error: Exception | None = None
+        self.conclusion: Conclusion | None = None
+        self.is_stopping = False
+        self.is_closed = False
+        """Whether its result was given: what it still tells nobody hears."""
+
+    async def carry_out(
+        self, context: ToolContext, arguments: dict[str, Any], on_begin: Callable[[], None]
+    ) -> None:
+        """Run the tool to its end, however it ends; raises nothing but cancellation."""
+        try:
+            with self.scope:
+                if trio.current_effective_deadline() == -math.inf:
+                    return  # it was cut before it began
+                if self.run is not None and not await self.run.may_go_on():
+                    return  # nothing begins while its turn is paused, or once that was cut
+                self.begun_at_s = trio.current_time()
+                on_begin()
+                with context.as_current(), CONTAINED:
+                    self.value = as_text(await self.tool.run(context, arguments))
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - what a tool raises is its result
+            told, rest = contain(error)
+            self.error = None if told is None else _single(told)
+            if rest is not None:  # a cancellation that came along goes on
+                raise rest from None  # noqa: ASYNC104 - Cancelled is in it
+        finally:
+            self.ended_at_s = trio.current_time()
+            self.ended.set()
+            if self.is_closed:
+                log.info("abandoned_tool_ended", tool=self.tool.name, id=self.id)
+
+    def ask_to_stop(self) -> None:
+        """Ask it to come to its end: it is cut later."""
+        self.is_stopping = True
+
+    def move_to_background(self) -> None:
+        """Go on for no run, with nothing asked of it any more."""
+        self.run = None
+        self.is_stopping = False
+        self.token.tell_background()
+
+    def conclude(self, conclusion: Conclusion) -> None:
+        """Settle what the result will say, however it ends from here on."""
+        self.conclusion = conclusion
+
+    def close(self) -> None:
+        """Tell nobody anything any more: its result was given."""
+        self.is_closed = True
+
+    def cut(self, reason: str) -> None:
+        """Cancel it now, but for its commit section."""
+        self.commit.stop()
+        self.scope.cancel(reason=reason)
+        self.token.request()
+
+    def tell(self, event: Any) -> None:
+        """Publish what it tells, unless its result was given; from any thread."""
+        self._on_loop(self._publish, event)
+
+    def _on_loop(self, fn: Callable[..., object], *args: Any) -> None:
+        here = trio.lowlevel.in_trio_run()
+        if here and trio.lowlevel.current_trio_token() is self.trio_token:
+            fn(*args)
+        else:
+            with contextlib.suppress(trio.RunFinishedError):
+                self.trio_token.run_sync_soon(fn, *args)
+
+    def _publish(self, event: Any) -> None:
+        if not self.is_closed:
+            self.call.router.publish_detached(event, self.source)
+
+
+def _single(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,174 @@
+"""Tools made of functions: ``@tool``."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, get_args, overload
+
+from ._errors import ToolDefinitionError
+from ._policy import PlainPolicy, Policy
+from ._schema import as_text, read_signature
+from ._thread_tool import run_in_thread
+from ._tool import OnDuplicate, Permission, Tool
+from ._tool_context import ToolContext
+from ._worker_tool import UNWIND_S, run_in_worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Where = Literal["thread", "worker"]
+"""Where a function that is not async runs: in a thread, or in a process of its own."""
+
+
+class FunctionTool(Tool, Generic[P, R]):
+    """A tool made of a function by ``@tool``; it is still called like the function.
+
+    In a class it becomes a tool of each instance, as a function becomes a method.
+
+    Attributes:
+        function: The function.
+        where: Where it runs if it is not async.
+    """
+
+    def __init__(
+        self, function: Callable[P, R], name: str | None, where: Where, **options: Any
+    ) -> None:
+        """Make a tool of a function; use ``@tool``."""
+        _check_function(function, where)
+        self.function = function
+        self.where = where
+        self._signature = read_signature(function, ToolContext)
+        self._instance: object = None
+        if where == "worker" and (self._signature.context or self._signature.is_method):
+            raise ToolDefinitionError(
+                f"{function.__qualname__}() runs in a process of its own and can take neither a "
+                'ToolContext nor self; leave out where="worker" or that parameter'
+            )
+        if where == "worker":
+            options["unwind_s"] = UNWIND_S
+        super().__init__(
+            name or function.__name__,
+            self._signature.description,
+            self._signature.parameters,
+            **options,
+        )
+
+    def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
+        """Return the arguments as the function takes them; see ``Tool.parse``."""
+        return self._signature.parse(self.name, super().parse(arguments, raw))
+
+    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Call the function: on the event loop if it is async, else in a thread or a process."""
+        call: Callable[..., Any] = self.__call__
+        if self._signature.context is not None:
+            arguments = {**arguments, self._signature.context: context}
+        if inspect.iscoroutinefunction(self.function):
+            return as_text(await call(**arguments))
+        if self.where == "worker":
+            return await run_in_worker(
+                context, self.function, arguments, has_effects=not self.read_only
+            )
+        return await run_in_thread(context, call, arguments)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself, as any code may."""
+        function: Callable[..., R] = self.function
+        if self._instance is not None:
+            return function(self._instance, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Self:
+        if instance is None or not self._signature.is_method:
+            return self
+        bound = copy.copy(self)
+        bound._instance = instance
+        return bound
+
+
+def _check_function(function: object, where: object) -> None:
+    if not inspect.isfunction(function):
+        raise ToolDefinitionError(f"@tool stands before a function, not {function!r}")
+    what = function.__qualname__
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolDefinitionError(
+            f"{what}() is a generator; a tool returns one result and tells how far it is by "
+            "ToolContext.progress()"
+        )
+    if where not in get_args(Where):
+        raise ToolDefinitionError(f"where= of {what}() is 'thread' or 'worker', not {where!r}")
+    if where == "worker" and "<" in what:
+        raise ToolDefinitionError(
+            f'{what}() has no name by which a process can import it; with where="worker" define '
+            "it at the top of a module"
+        )
+    if where == "worker" and inspect.iscoroutinefunction(function):
+        raise ToolDefinitionError(
+            f'{what}() is async and runs on the event loop; where="worker" is for plain functions'
+        )
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    name: str | None = None,
+    *,
+    policy: Policy | PlainPolicy = "cancel",
+    timeout_s: float | None = None,
+    permission: Permission = "auto",
+    on_duplicate: OnDuplicate = "run",
+    read_only: bool = False,
+    commits: bool = False,
+    where: Where = "thread",
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(
+    name: Any = None,
+    *,
+    policy: Policy | PlainPolicy = "cancel",
+    timeout_s: float | None = None,
+    permission: Permission = "auto",
+    on_duplicate: OnDuplicate = "run",
+    read_only: bool = False,
+    commits: bool = False,
+    where: Where = "thread",
+) -> Any:
+    """Make a tool of a function.
+
+    The annotations become the JSON schema of the arguments, the docstring the description (its
+    section ``Args:`` those of the arguments).  A parameter annotated ``ToolContext`` gets the call
+    that the tool works for, and the model does not see it.  What the function returns is what the
+    model is told: text as it is, other values as JSON, ``None`` as "done".
+
+    An async function runs on the event loop, any other in a thread or a process.
+
+    Args:
+        name: What the model calls it; by default the function's name.
+        policy: What an interrupt means to it: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or
+            ``shield(cap_s)``.
+        timeout_s: Seconds after which it is cut, above 0; ``None`` for no limit.
+        permission: ``"auto"`` runs at once, ``"ask"`` asks the caller
+            first, ``"operator"`` asks who runs the agent (``App(operator=...)``, or ``/watch``),
+            ``"never"`` is always denied.
+        on_duplicate: What a call means while an identical one runs: ``"run"`` runs it too,
+            ``"join"`` gives both the one result, ``"refuse"`` tells the model to wait.
+        read_only: Whether it has no effect, so that a cut one is safe to repeat.
+        commits: Whether all its effect lies in its ``commit()`` section, so that one cut before
+            that is safe to repeat.
+        where: ``"thread"`` or ``"worker"``, for a function that is not async.
+
+    Raises:
+        ToolDefinitionError: The function or an option is impossible.
+    """
+    options = {
+        "policy": policy,
+        "timeout_s": timeout_s,
+        "permission": permission,
+        "on_duplicate": on_duplicate,
+        "read_only": read_only,
+        "commits": commits,
+    }
+    if name is not None and not isinstance(name, str):
+        return FunctionTool(name, None, where, **options)
+    return lambda function: FunctionTool(function, name, where, **options)

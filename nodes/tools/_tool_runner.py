@@ -1,0 +1,178 @@
+"""Calls the tools of an agent, so that each call has exactly one result."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from bargein.bridge.events import ToolCall
+from bargein.routes import Run
+from bargein.routes.containment import CONTAINED
+
+from ._errors import BadArgumentsError, ToolDefinitionError
+from ._outcome import Settled, plain
+from ._prompt_texts import NEVER
+from ._tool import Tool
+from ._tool_call import OnSettled, RunningTool
+from ._tool_context import ToolContext
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+log = structlog.get_logger()
+
+
+class ToolRunner:
+    """The tools of an agent in a call.
+
+    Attributes:
+        tools: The tools by name.
+        on_settled: What each tool that it starts gets as its ``on_settled``.
+    """
+
+    def __init__(self, call: Call, tools: Iterable[Tool], *, source: str) -> None:
+        """Make a runner.
+
+        Args:
+            call: The conversation; its nursery owns what runs.
+            tools: The tools; functions need ``@tool`` before them.
+            source: The source of the events, the name of the agent's bridge.
+
+        Raises:
+            ToolDefinitionError: Something is no tool, or a name is given twice.
+        """
+        self._call = call
+        self._source = source
+        self._running: list[RunningTool] = []
+        self.tools: Mapping[str, Tool] = MappingProxyType(_by_name(tools))
+        self.on_settled: OnSettled | None = None
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """Return what a model is told of the tools, except those that never run."""
+        tools = self.tools.values()
+        return [tool.as_function() for tool in tools if tool.permission != "never"]
+
+    def start(self, request: ToolCall, *, run: Run | None, raw: str = "") -> RunningTool:
+        """Call a tool: publish the call, and carry it out in tasks of the call's own.
+
+        Never waits.  A call that cannot be carried out has its result at once, in words that let
+        the model mend it.  Nothing starts for a run that was cut.
+
+        Args:
+            request: The call; its id is unique within the conversation.
+            run: The run that wants it; ``None`` for a background job.
+            raw: What the model wrote as arguments if that was no JSON object; else empty.
+
+        Returns:
+            The tool at work, or with its result.
+
+        Raises:
+            ValueError: The id is empty, or that of a call that is not over.
+        """
+        self._running = [other for other in self._running if other.outcome is None]
+        if not request.id or any(other.id == request.id for other in self._running):
+            raise ValueError(f"a call of a tool needs an id of its own, not {request.id!r}")
+        tool = self.tools.get(request.name) or _Unknown(request.name, self.tools)
+        if tool.permission == "operator":
+            request = request.model_copy(update={"for_operator": True})
+        self._tell_call(request, run)
+        arguments, refusal = self._check(tool, request, raw, run)
+        if refusal is None and tool.on_duplicate != "run":
+            tool, refusal = self._without_duplicate(tool, request)
+        running = RunningTool(self._call, tool, request, self._source, run)
+        running.on_settled = self.on_settled
+        if refusal is not None:
+            running.refuse(refusal)
+            return running
+        self._running.append(running)
+        self._call.work.add(running)
+        self._call.nursery.start_soon(running.carry_out, arguments, name=f"guard of {tool.name}")
+        return running
+
+    def _tell_call(self, request: ToolCall, run: Run | None) -> None:
+        router = self._call.router
+        if run is None or run.is_stale:
+            router.publish_detached(request, self._source)
+        else:
+            router.publish(request, self._source, run)
+
+    def _check(
+        self, tool: Tool, request: ToolCall, raw: str, run: Run | None
+    ) -> tuple[dict[str, Any], Settled | None]:
+        if (run is not None and run.is_stale) or self._call.ended.is_set():
+            return {}, plain("not_started")
+        if tool.permission == "never":
+            return {}, Settled("denied", NEVER)
+        try:
+            with CONTAINED:
+                return tool.parse(None if raw else request.arguments, raw), None
+        except BadArgumentsError as error:
+            return {}, Settled("not_started", str(error), error=True)
+        except Exception as error:
+            self._call.router.caught(error)
+            log.exception("tool_cannot_parse", tool=tool.name)
+            return {}, Settled("not_started", f"{type(error).__name__}: {error}", error=True)
+
+    def _without_duplicate(self, tool: Tool, request: ToolCall) -> tuple[Tool, Settled | None]:
+        wanted = _key(request.name, request.arguments)
+        for other in self._running:
+            if not other.is_cut and _key(other.name, other.arguments) == wanted:
+                if tool.on_duplicate == "join":
+                    return _Joined(other), None
+                text = f"an identical call of {tool.name!r} is running already; wait for its result"
+                return tool, Settled("not_started", text, error=True)
+        return tool, None
+
+
+class _Unknown(Tool):
+    """Stands for a tool that there is not: its arguments are never right."""
+
+    def __init__(self, name: str, tools: Mapping[str, Tool]) -> None:
+        super().__init__("unknown")
+        self._asked = name
+        self._known = sorted(tools)
+
+    def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
+        near = difflib.get_close_matches(self._asked, self._known, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        known = ", ".join(map(repr, self._known)) or "none"
+        raise BadArgumentsError(f"there is no tool {self._asked!r}. {hint}There are: {known}.")
+
+    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        raise NotImplementedError
+
+
+class _Joined(Tool):
+    """Gives the result of an identical call that was running already."""
+
+    def __init__(self, other: RunningTool) -> None:
+        # It does nothing itself, so cutting it does no harm; the other goes on by its own policy.
+        super().__init__(other.tool.name, read_only=True, on_duplicate="join")
+        self._other = other
+
+    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        await self._other.done.wait()
+        final = self._other.final
+        assert final is not None
+        context.share(final)
+        return final.content
+
+
+def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise ToolDefinitionError(f"{tool!r} is no tool; write @tool before the function")
+        if tool.name in found:
+            raise ToolDefinitionError(f"two tools are called {tool.name!r}; give one another name=")
+        found[tool.name] = tool
+    return found
+
+
+def _key(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    return name, json.dumps(arguments, sort_keys=True, default=repr)

@@ -1,0 +1,222 @@
+"""Takes the turns of a call: hands the core what happens, and does what it decides."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from bargein.bridge.events import (
+    AgentStartedSpeaking,
+    AgentStoppedSpeaking,
+    CustomReceived,
+    DTMFInput,
+    StateChanged,
+    TurnDecided,
+    TurnScored,
+    UserAudio,
+    UserStartedSpeaking,
+    UserTranscriptionReceived,
+    VoiceHint,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+from bargein.routes import Message
+
+from ._agent_view import AgentView
+from ._nudges import Nudges
+from ._overlays import ChangeTurns, Overlay, SettingsInForce
+from ._settings import TurnSettings
+from ._turn_taking_core import Input, TurnCore
+from ._types import Act, Failed, Hold, Look, MicrophoneLost, Publish, Release
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+log = structlog.get_logger()
+
+HOLD_REASON = "barge_in"
+"""The reason by which the agent's speech is held, as ``AgentSpeechHeld`` tells it."""
+
+
+class TurnTaking:
+    """Decides in each call when the caller's turn begins and ends, and what interrupts the agent.
+
+    One value serves all calls; what it learns of a caller stays in the call.
+    """
+
+    def __init__(self, settings: TurnSettings | None = None, *overlays: Overlay) -> None:
+        """Choose the settings.
+
+        Args:
+            settings: Those that hold where no overlay changes them; None for the defaults.
+            overlays: Made by ``when()``; of several that hold, the last one counts.
+
+        Raises:
+            TypeError: Something is no settings, or no overlay.
+        """
+        if settings is not None and not isinstance(settings, TurnSettings):
+            raise TypeError(f"TurnTaking(settings=) is TurnSettings or None, not {settings!r}")
+        for overlay in overlays:
+            if not isinstance(overlay, Overlay):
+                raise TypeError(f"TurnTaking() takes overlays made by when(), not {overlay!r}")
+        self._settings = settings or TurnSettings()
+        self._overlays = overlays
+
+    def attach(self, call: Call) -> None:
+        """Take the turns of a call; the events of its ears become turns of its caller.
+
+        Args:
+            call: A call, with audio or not; a second turn taker in it is an error.
+
+        Raises:
+            ValueError: Its turns are taken already.
+        """
+        _Taker(call, SettingsInForce(self._settings, self._overlays))
+
+
+class _Taker:
+    """Takes the turns of one call."""
+
+    def __init__(self, call: Call, settings: SettingsInForce) -> None:
+        self._call = call
+        self._settings = settings
+        self._core = TurnCore()
+        self._nudges = Nudges()
+        self._waiting: deque[Input] = deque()
+        self._busy = False
+        self._first_sound_s = math.inf
+        self._first_message_over = False
+        self._last_frame_s = -math.inf
+        bridge = self._bridge = call.bridge(name="turns", is_agent=False)
+        bridge.on([VoiceStarted, VoiceStopped, VoiceHint, VoiceWords, TurnScored]).map(self._heard)
+        bridge.on(UserAudio).map(self._frame)
+        bridge.on([StateChanged, AgentStartedSpeaking, AgentStoppedSpeaking]).map(self._agent)
+        bridge.on(ChangeTurns).map(self._change)
+        by_hand = [UserStartedSpeaking, UserTranscriptionReceived, DTMFInput, CustomReceived]
+        bridge.on(by_hand).map(self._user)
+        self._take(Look())
+
+    # --- what happens --------------------------------------------------------------------------
+
+    def _heard(self, message: Message) -> None:
+        self._take(message.event)
+
+    def _frame(self, message: Message) -> None:
+        self._last_frame_s = message.at_s
+
+    def _agent(self, message: Message) -> None:
+        if isinstance(message.event, AgentStartedSpeaking):
+            self._first_sound_s = min(self._first_sound_s, message.at_s)
+        elif isinstance(message.event, AgentStoppedSpeaking):
+            self._first_message_over = True
+        self._take(Look())
+
+    def _user(self, message: Message) -> None:
+        self._nudges.user_is_there()
+        self._take(Look())
+
+    def _change(self, message: Message) -> None:
+        self._settings.change(message.event.overlay)
+        log.info("turns_changed", names=sorted(message.event.overlay.changes))
+        self._take(Look())
+
+    def _alarm(self) -> None:
+        if self._microphone_is_lost():
+            log.info("microphone_lost", call_id=self._call.call_id)
+            self._take(MicrophoneLost())
+        else:
+            self._take(Look())
+
+    # --- what is done of it --------------------------------------------------------------------
+
+    def _take(self, fact: Input) -> None:
+        """Decide, and do it; what comes of that in the same step is taken in afterwards."""
+        self._waiting.append(fact)
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._waiting:
+                self._decide(self._waiting.popleft())
+        finally:
+            self._busy = False
+            self._wait()
+
+    def _decide(self, fact: Input) -> None:
+        now_s, view = trio.current_time(), self._view()
+        settings = self._settings.at(view)
+        acts = self._core.take(fact, now_s, view, settings)
+        user_speaks = not self._core.is_quiet
+        nudges = self._nudges.look(now_s, view, settings, user_speaks=user_speaks)
+        for act in (*acts, *(Publish(event) for event in nudges)):
+            self._do(act)
+
+    def _do(self, act: Act) -> None:
+        match act:
+            case Hold():
+                self._call.hold_speech(HOLD_REASON)
+            case Release():
+                self._call.release_speech(HOLD_REASON)
+            case Failed(error=error):
+                self._bridge.report_error(error)
+            case Publish(event=event, words=words):
+                if isinstance(event, TurnDecided):
+                    _log_decision(event, words)
+                # What the caller does is nobody's output: it must not become stale with a run.
+                self._bridge.publish_detached(event)
+
+    def _wait(self) -> None:
+        at_s = min(self._core.look_at_s, self._nudges.look_at_s, self._lost_at_s())
+        if math.isinf(at_s):
+            self._call.router.forget(self)
+        else:
+            self._call.router.call_at(self, at_s, self._alarm)
+
+    # --- the microphone ------------------------------------------------------------------------
+
+    def _lost_at_s(self) -> float:
+        """When a voice that goes on counts as lost, if no audio arrives until then."""
+        if not self._core.is_voiced or math.isinf(self._last_frame_s):
+            return math.inf
+        return self._last_frame_s + self._settings.at(self._view()).microphone_lost_s
+
+    def _microphone_is_lost(self) -> bool:
+        return trio.current_time() >= self._lost_at_s()
+
+    # --- the agent -----------------------------------------------------------------------------
+
+    def _view(self) -> AgentView:
+        call, speaking = self._call, self._call.speaking
+        audible = speaking.is_audible_now
+        works = speaking.is_generating and not call.questions.was_heard
+        at_work = works or speaking.is_pending
+        busy = audible or at_work
+        turn = call.control.target() if busy else None
+        run = turn.run if turn is not None else None
+        return AgentView(
+            is_audible=audible,
+            is_at_work=at_work,
+            may_be_cut=speaking.may_be_cut_by(UserStartedSpeaking) if audible else True,
+            saying=speaking.saying if busy else "",
+            first_sound_s=self._first_sound_s,
+            first_message=busy and not self._first_message_over,
+            state=call.current_state,
+            agent=call.floor.name if call.floor is not None else "",
+            route=str(run.route.route) if run is not None else "",
+        )
+
+
+def _log_decision(decided: TurnDecided, words: str) -> None:
+    log.info(
+        "turn_decided",
+        about=decided.about,
+        decision=decided.decision,
+        rule=decided.rule,
+        values=decided.values,
+        **({"pii_words": words} if words else {}),
+    )

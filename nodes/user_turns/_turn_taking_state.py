@@ -1,0 +1,162 @@
+"""All that turn taking knows at one moment, and what it has decided in this step."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import structlog
+
+from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
+from bargein.routes import Event
+from bargein.routes.containment import CONTAINED
+
+from ._agent_view import AgentView
+from ._settings import TurnSettings
+from ._types import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+PAUSES_KEPT = 16
+"""How many silences of a caller an endpointing strategy is shown."""
+
+CUT_OFF_S = 1.0
+"""Who interrupts an answer this soon after their own last word was not done: so little of it was
+heard that it cannot be what they object to."""
+
+PAUSE_AFTER_END_S = 2.0
+"""A caller who goes on this soon after the end of a turn, and before the agent says anything, had
+not ended it."""
+
+
+@dataclass(slots=True)
+class Book:
+    """What is known, and what is to be done."""
+
+    settings: TurnSettings = field(default_factory=TurnSettings)
+    view: AgentView = field(default_factory=AgentView)
+    now_s: float = 0.0
+    doubt: Doubt | None = None
+    turn: UserTurn | None = None
+    kept: list[str] = field(default_factory=list)
+    """What was said when it must not interrupt."""
+    kept_rule: str = ""
+    """Why it must not."""
+    kept_until_idle: bool = False
+    """Whether it has to wait until the agent is done, not only until it may be cut."""
+    silent_at_s: float = -math.inf
+    """When the agent fell silent; infinite while it speaks or works."""
+    ended_at_s: float = -math.inf
+    """When the last doubt or turn was decided."""
+    last_silence_s: float = -math.inf
+    """When the voice of the last turn stopped; infinitely long ago if it was ended by force."""
+    last_text: str = ""
+    """Its words, discarded or not."""
+    unfinal: dict[int, str] = field(default_factory=dict)
+    """Words that were told though they were not final, by segment."""
+    stray_stop_s: float = -math.inf
+    """When a stop came without a start."""
+    owes_stop: bool = False
+    """Whether a voice went on when it was decided: its stop is still to come."""
+    pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=PAUSES_KEPT))
+    """The silences of this caller that were no end."""
+    look_at_s: float = math.inf
+    """When to look again though nothing happens."""
+    acts: list[Act] = field(default_factory=list)
+    """What is to be done in this step, in order."""
+
+    def look_at(self, at_s: float) -> None:
+        """Take note of a time that matters."""
+        self.look_at_s = min(self.look_at_s, at_s)
+
+    def publish(self, event: Event) -> None:
+        """Have an event published."""
+        self.acts.append(Publish(event))
+
+    def decide(
+        self,
+        about: Literal["start", "end", "barge_in", "nudge"],
+        decision: str,
+        rule: str,
+        values: Values,
+        words: str = "",
+    ) -> None:
+        """Have a decision told."""
+        event = TurnDecided(about=about, decision=decision, rule=rule, values=dict(values))
+        self.acts.append(Publish(event, words))
+
+    def hold(self, doubt: Doubt) -> None:
+        """Let the agent's speech stand still, if it does not yet."""
+        if doubt.held_at_s is None:
+            doubt.held_at_s = self.now_s
+            self.acts.append(Hold())
+
+    def release(self, doubt: Doubt) -> None:
+        """Let the agent's speech go on, if it stands still."""
+        if doubt.held_at_s is not None:
+            doubt.held_at_s = None
+            self.acts.append(Release())
+
+    def begin_turn(self, doubt: Doubt) -> None:
+        """Make a doubt a turn: from now on the agent is cut."""
+        pause_s = doubt.voice.began_s - self.last_silence_s
+        longest_s = CUT_OFF_S if doubt.saying else PAUSE_AFTER_END_S
+        goes_on = 0 < pause_s <= longest_s
+        if goes_on:
+            self.pauses_s.append(pause_s)
+        before, self.kept = " ".join(self.kept), []
+        self.kept_until_idle = False
+        self.doubt = None
+        self.turn = UserTurn(
+            self.now_s,
+            doubt.voice,
+            doubt.transcript,
+            before,
+            doubt.score,
+            interrupted=not self.view.is_idle,
+        )
+        if goes_on:
+            self.turn.pauses_s.append(pause_s)
+        self.publish(UserStartedSpeaking())
+        self.release(doubt)
+
+    def keep(self, doubt: Doubt, rule: str, *, until_idle: bool) -> None:
+        """Keep the words of a doubt until they may be a turn."""
+        self.kept.append(doubt.transcript.text)
+        self.kept_rule = rule
+        self.kept_until_idle = self.kept_until_idle or until_idle
+        self.drop(doubt)
+
+    def drop(self, doubt: Doubt) -> None:
+        """End a doubt that is no turn."""
+        self.release(doubt)
+        self.settle(doubt.voice, doubt.transcript.text)
+        self.doubt = None
+
+    def settle(self, voice: Voice, text: str) -> None:
+        """Take note that what was heard is decided."""
+        self.owes_stop = voice.is_on or voice.owes_stop
+        self.ended_at_s = self.now_s
+        self.last_text = text
+        self.publish(VoiceSettled())
+
+    def ask(self, what: str, question: Callable[[], T], instead: Callable[[], T]) -> T:
+        """Ask a strategy; one that fails is logged, and the default one is asked instead.
+
+        Args:
+            what: Names the strategy in the log.
+            question: Asks it.
+            instead: Asks the default one.
+        """
+        try:
+            with CONTAINED:
+                return question()
+        except Exception as error:
+            self.acts.append(Failed(error))
+            log.exception("turn_strategy_failed", strategy=what)
+            return instead()

@@ -1,0 +1,143 @@
+"""How a run is carried through the stages that wait, in the run's own task."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import trio
+
+from ._generator_scope import closing, explained
+from ._pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
+from ._run import Run
+from ._stage_results import spread
+from ._user_errors import as_error
+
+NOT_YET = object()
+"""Stands for a value that the sync stages before have not made."""
+
+
+def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
+    """Return what carries out the stages of a run that wait, to their end.
+
+    Each value passes every coroutine in between, so there is none but the one that does the work.
+
+    Args:
+        pipeline: The stages of its chain.
+        run: The run, in whose task and scope this is called.
+        value: What the sync stages before them gave; ``NOT_YET`` means that there are none.
+        pending: What one of these gave that has to be awaited or iterated first.
+
+    Raises:
+        StageError: The first of them raised at once.
+    """
+    if pipeline.needs_nursery:
+        return _flow_in_nursery(pipeline, run, value, pending)
+    return _flow(pipeline, run, value, pending)
+
+
+async def _flow_in_nursery(
+    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
+) -> None:
+    async with trio.open_nursery() as nursery:
+        run._nursery = nursery
+        await _flow(pipeline, run, value, pending)
+        nursery.cancel_scope.cancel(reason="the run has ended")
+
+
+def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
+    if pending is not None:
+        return _go_on(pipeline, run, pipeline.lead, pending)
+    if value is NOT_YET:
+        value = run.trigger
+    try:
+        items = pipeline.open(run, value)
+    except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+        error = as_error(caught)
+        raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
+    return _drain(pipeline, run, items)
+
+
+async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
+    """Take each value of the head through the tail, at the pace of the sinks."""
+    task = trio.lowlevel.current_task()
+    tail = pipeline.tail
+    publish = tail.publish if tail.only_publishes else None
+    async with closing(items) as iterator:
+        while True:
+            # Trio empties custom_sleep_data whenever it reschedules a task, so that the mark
+            # tells whether the stages waited for anything: if not, others get a turn here.
+            task.custom_sleep_data = UNMOVED
+            try:
+                value = await anext(iterator)
+            except StopAsyncIteration:
+                return
+            except StageError:
+                raise
+            except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+                error = as_error(caught)
+                raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
+            while run._gate is not None:
+                await run._wait(run._gate.wait)
+            if run.is_cut or run._stop:
+                return
+            if value is None:
+                pass
+            elif publish is not None:  # the usual chain ends with .broadcast()
+                try:
+                    publish(value, run)
+                except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+                    error = as_error(caught)
+                    raise StageError(".broadcast()", error) from error  # noqa: ASYNC104 - see as_error()
+            else:
+                result = tail.push(value, run)
+                if type(result) is Pending:
+                    await _go_on(pipeline, run, tail, result)
+            if run._blocked is not None:
+                await run._room()
+            if task.custom_sleep_data is UNMOVED:
+                await run._breathe()
+
+
+async def _go_on(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
+    """Await or iterate what a sync stage gave, and take it through the stages that follow."""
+    try:
+        async with aclosing(spread(pending.value, lists=False)) as items:
+            async for item in items:
+                if not await run._at_gate():
+                    return
+                result = steps.push(item, run, pending.next_step) if item is not None else None
+                await _after_lead(pipeline, run, steps, result)
+    except StageError:
+        raise
+    except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+        error = as_error(caught)
+        raise StageError(pending.stage, error) from error  # noqa: ASYNC104 - see as_error()
+
+
+async def _after_lead(
+    pipeline: Pipeline, run: Run, steps: Any, result: Pending | Passed | None
+) -> None:
+    if type(result) is Pending:
+        await _go_on(pipeline, run, steps, result)
+    elif result is not None and steps is pipeline.lead and pipeline.head:
+        await _flow(pipeline, run, result.value, None)
+    await run._room()
+    await run._breathe()
+
+
+def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:
+    """Yield what went wrong, and in which stage, out of what nurseries wrapped around it.
+
+    Args:
+        error: What came to the edge of a run.
+        stage: The stage to blame for what no stage claimed.
+    """
+    if isinstance(error, StageError):
+        yield from causes(error.error, error.stage)
+    elif isinstance(error, ExceptionGroup):
+        for one in error.exceptions:
+            yield from causes(one, stage)
+    elif error is not None:
+        yield stage, explained(error)

@@ -1,0 +1,129 @@
+"""Stages in a task of their own.
+
+A generator may hold a cancel scope or a nursery while it is suspended, and trio gives these to the
+task that iterates it.  So what one stage holds would cancel what the stage after it waits for, and
+a `through` function that looks for its next value under a deadline would close scopes out of their
+order.  Where stages of users follow one another, each has a task, and a pump between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import trio
+
+from ._generator_scope import CLOSE_S
+from ._run import Run
+from ._user_errors import as_error
+
+
+class Pump:
+    """Iterates stages in a task of the run, and hands on their values one by one.
+
+    Cancelling ``anext`` loses no value, and leaves the stages before as they are.
+    """
+
+    __slots__ = (
+        "_ahead", "_done", "_error", "_is_asked", "_is_left", "_is_stepping", "_receive", "_run",
+        "_scope", "_send", "_upstream", "_wanted",
+    )  # fmt: skip
+
+    def __init__(self, upstream: AsyncIterator[Any], run: Run, ahead: int = 0) -> None:
+        """Stand between stages.
+
+        Args:
+            upstream: What the stages before give.
+            run: Whose stages they are.
+            ahead: How many values they may be ahead; 0 means that each value is made when it is
+                asked for.
+        """
+        # One value waits in the sender's hands beside those in the channel.
+        self._send, self._receive = trio.open_memory_channel[Any](max(0, ahead - 1))
+        self._upstream = upstream
+        self._run = run
+        self._ahead = ahead
+        self._scope = trio.CancelScope()
+        self._done: trio.Event | None = None
+        self._error: Exception | None = None
+        self._wanted = trio.Event()
+        self._is_asked = self._is_left = self._is_stepping = False
+
+    def __aiter__(self) -> Pump:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._done is None:
+            self._begin()
+        if not self._is_asked:
+            self._is_asked = True
+            self._wanted.set()
+        with contextlib.suppress(trio.EndOfChannel):
+            value = await self._receive.receive()
+            self._is_asked = False
+            return value
+        self._raise_error()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Close the stages before, in bounded time.
+
+        Raises:
+            Exception: They failed, and nobody was told yet.
+        """
+        self._is_left = True
+        self._receive.close()
+        if self._done is None:
+            await self._upstream.aclose()  # type: ignore[attr-defined]  # a layer is a generator
+            return
+        self._wanted.set()
+        if self._is_stepping:
+            self._scope.cancel(reason="the stages after have finished")
+        with trio.move_on_after(CLOSE_S, shield=True):
+            await self._done.wait()
+        self._raise_error()
+
+    def _begin(self) -> None:
+        nursery = self._run._nursery
+        assert nursery is not None
+        self._done = trio.Event()
+        nursery.start_soon(self._pump, self._done, name=f"stages of {self._run.source}")
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    async def _pump(self, done: trio.Event) -> None:
+        # Closed by a plain `with`: a checkpoint there could lose an error of the stages before.
+        try:
+            with self._scope, self._send:
+                try:
+                    async with aclosing(self._upstream) as items:  # type: ignore[type-var]  # ditto
+                        await self._hand_on(items)
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - raised where its values are taken
+                    self._error = as_error(error)
+        finally:
+            done.set()
+
+    async def _hand_on(self, items: AsyncIterator[Any]) -> None:
+        run = self._run
+        while True:
+            if not self._ahead:
+                await run._wait(self._wanted.wait)
+                self._wanted = trio.Event()
+            if self._is_left:
+                return
+            self._is_stepping = True
+            try:
+                value = await anext(items)
+            except StopAsyncIteration:
+                return
+            finally:
+                self._is_stepping = False
+            try:
+                await run._wait(self._send.send, value)
+            except trio.BrokenResourceError:
+                return  # the stages after have finished, and want no more
