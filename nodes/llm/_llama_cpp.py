@@ -38,9 +38,10 @@ but the ears that hear the caller end, and the voice of its first clause, are wa
 _PING_S = 0.5
 """The slowest of 4,100 answers took 0.07 s, while a prompt of 1,800 words was read twice on two
 cores, once beside eight busy processes."""
-_LATE_S = 0.75
+_LATE_S = 0.5
 """A token, or the next 128 of the prompt, takes 0.02 to 0.5 s with SmolLM2-135M on two cores.  What
-takes longer while another caller waits is held up or stuck, and a second process loads in 0.7 s."""
+takes longer while another caller waits is held up or stuck, and a second process needs 0.4 s of a
+core until it can answer."""
 _SETTINGS = {"silence_s": "silence_timeout_s", "start_s": "start_timeout_s"}
 """Our names for the limits of the pool."""
 _DEFAULT_MODEL = "smollm2-135m"
@@ -58,7 +59,7 @@ class LocalChat:
     The model loads with the first question, and is freed when the run of trio ends; inside of
     ``async with model.open()`` it loads at once, and is freed with the block.
 
-    When an answer gets no further for 0.75 s while another caller waits, a second process answers
+    When an answer gets no further for 0.5 s while another caller waits, a second process answers
     that one; it shares the model's weights in memory, and ends once it is one too many.
     """
 

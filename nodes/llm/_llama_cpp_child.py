@@ -41,6 +41,9 @@ def load(settings: dict[str, Any]) -> Model:
     params.cpuparams.n_threads = settings["threads"]
     params.cpuparams_batch.n_threads = settings["batch_threads"]
     params.verbosity = -1
+    # It reads the model once more to see what fits beside a GPU, which is half of the time that
+    # loading takes; without one there is nothing to fit.
+    params.fit_params = len(xllamacpp.get_device_info()) > 1  # pyright: ignore[reportAttributeAccessIssue]  # in C++
     return Model(xllamacpp.Server(params))  # pyright: ignore[reportAttributeAccessIssue]  # in C++
 
 
