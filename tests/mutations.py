@@ -57,15 +57,15 @@ MUTATIONS = {
     "cut_job_goes_on": Mutation(
         "a cancel reaches the job that a worker does",
         "bargein.nodes.processes._worker",
-        '                await process.send(b"C")\n',
+        '                await self._send(b"C")\n',
         "",
         f"{_PROCESSES}/test_pool.py::test_a_dropped_job_leaves_nothing_to_the_next",
     ),
     "cut_is_not_awaited": Mutation(
         "who cuts a function waits until nothing of it runs any more",
         "bargein.nodes.processes._pool",
-        "if job.is_begun and self._settings.has_effects:",
-        "if False:",
+        "elif self._settings.has_effects:\n            await",
+        "elif False:\n            await",
         "tests/nodes/tools/processes/test_worker.py::TestInterrupts::"
         "test_the_caller_waits_until_the_function_has_ended",
     ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import os
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
@@ -207,21 +206,18 @@ class LocalChat:
         if importlib.util.find_spec("xllamacpp") is None:
             raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
         path = str(self._file())
-        warm = {**self._body(self._warm, ()), "max_tokens": 1}
+        warm = {**self._body(self._warm, ()), "max_tokens": 1} if self._warm else None
         with tempfile.TemporaryDirectory(prefix="bargein-", ignore_cleanup_errors=True) as folder:
             pool = Pool(
                 PoolSettings(
                     name=self.model,
                     engine=_CHILD,
-                    settings={**self._settings, "path": path, "folder": folder},
+                    settings={**self._settings, "path": path, "folder": folder, "warm": warm},
                     start_s=self._start_timeout_s,
                     cancel_s=_CANCEL_S,
                     ping_s=_PING_S,
                     late_s=_LATE_S,
                     niceness=_NICENESS,
-                    warm=json.dumps(warm).encode() if self._warm else None,
-                    # A worker that spins while it waits starves all others on few cores.
-                    env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
                 )
             )
             async with AsyncExitStack() as stack:

@@ -22,7 +22,14 @@ hears a cancel.  A batch of 512 takes a tenth less of processor time, and 2 s wi
 
 
 def load(settings: dict[str, Any]) -> Model:
-    """Load the model; the settings are those of `LocalChat`, and the ``folder`` of the socket."""
+    """Load the model.
+
+    Args:
+        settings: Those of `LocalChat`, the ``folder`` of the socket, and a body to ``warm`` the
+            model with, or None.
+    """
+    # A thread that spins while it waits starves all others on few cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import xllamacpp
 
     params = xllamacpp.CommonParams()  # pyright: ignore[reportAttributeAccessIssue]  # in C++
@@ -44,7 +51,10 @@ def load(settings: dict[str, Any]) -> Model:
     # It reads the model once more to see what fits beside a GPU, which is half of the time that
     # loading takes; without one there is nothing to fit.
     params.fit_params = len(xllamacpp.get_device_info()) > 1  # pyright: ignore[reportAttributeAccessIssue]  # in C++
-    return Model(xllamacpp.Server(params))  # pyright: ignore[reportAttributeAccessIssue]  # in C++
+    server = xllamacpp.Server(params)  # pyright: ignore[reportAttributeAccessIssue]  # in C++
+    if settings["warm"] is not None:
+        server.handle_chat_completions(settings["warm"], lambda chunk: False)
+    return Model(server)
 
 
 class Model:
@@ -57,11 +67,7 @@ class Model:
         self._server = server
 
     def run(
-        self,
-        job: int,
-        payload: bytes,
-        give: Callable[[bytes], None],
-        is_cancelled: Callable[[], bool],
+        self, payload: bytes, give: Callable[[bytes], None], is_cancelled: Callable[[], bool]
     ) -> None:
         """Answer one chat; a cancel stops it within a token."""
 

@@ -1,9 +1,10 @@
 """A bounded pool of worker processes around one engine, which all calls share.
 
 Rules:
-1. One task owns one process and takes jobs from a channel, so there is nothing to lock.
-2. A cancelled job is dropped at once for its caller.  Its worker then drains what is left of it,
-   and is killed only if the job does not come to an end in time.
+1. Whoever has a job borrows a worker for it, first come, first served; a task of the pool owns the
+   worker's process.
+2. A cancelled job is over at once for its caller, unless it has effects.  Its worker then drains
+   what is left of it, and is killed only if the job does not come to an end in time.
 3. A worker whose piece is late counts no more: once a job waits, another process starts in its
    place, so one job that hangs holds up nobody else.  When the late one delivers after all, one too
    many is there, and the next to be idle ends.  There are never more than twice as many processes
@@ -19,15 +20,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import structlog
 import trio
 
 from ._capture import OnOutput
-from ._errors import PoolClosedError, ProcessLostError
+from ._errors import ChildError, PoolClosedError, ProcessLostError
 from ._settings import PoolSettings
 from ._termination import SPARE_S, never
-from ._worker import Job, Worker
+from ._worker import Worker
 
-_PIECES_AHEAD = 4
+_log = structlog.get_logger()
 
 
 class Pool:
@@ -36,21 +38,24 @@ class Pool:
     def __init__(self, settings: PoolSettings) -> None:
         """Keep the settings; processes are started by `open`."""
         self._settings = settings
-        self._jobs: trio.MemorySendChannel[Job] | None = None
+        self._nursery: trio.Nursery | None = None
         self._workers: list[Worker] = []
-        self._start_worker: Callable[[], None]
+        self._idle: list[Worker] = []
+        self._queue = trio.StrictFIFOLock()
+        self._changed = trio.lowlevel.ParkingLot()
+        self._failure: ChildError | None = None
         self.about: dict[str, Any] = {}
         """What the engine says about itself; empty before the pool was open."""
 
     @property
     def is_open(self) -> bool:
         """Whether it takes jobs."""
-        return self._jobs is not None
+        return self._nursery is not None
 
     @property
     def pids(self) -> list[int]:
         """The numbers of the processes that run."""
-        return [worker.pid for worker in self._workers if worker.pid is not None]
+        return [worker.pid for worker in self._workers if worker.pid]
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -63,44 +68,27 @@ class Pool:
             ProcessLostError: A process died, or was not ready in time.
         """
         failure: Exception | None = None  # raised behind the nursery, so that none wraps it
-        jobs, source = trio.open_memory_channel[Job](0)
-        with jobs, source:
-            async with trio.open_nursery() as nursery:
-
-                def start_worker() -> None:
-                    worker = Worker(self._settings, self._has_too_many, self._replace_late)
-                    self._workers.append(worker)
-                    nursery.start_soon(self._run_worker, worker, source)
-
-                self._start_worker = start_worker
-                try:
+        async with trio.open_nursery() as self._nursery:
+            cancel_scope = self._nursery.cancel_scope
+            try:
+                if not self._settings.has_effects:
                     await self._start_all()
-                    self._jobs = jobs
-                    yield
-                except Exception as error:  # noqa: BLE001
-                    failure = error
-                finally:
-                    self._jobs = None
-                    nursery.cancel_scope.cancel(reason="the pool was closed")
+                yield
+            except Exception as error:  # noqa: BLE001
+                failure = error
+            finally:
+                self._nursery = None
+                self._changed.unpark_all()
+                cancel_scope.cancel(reason="the pool was closed")
         if failure is not None:
             raise failure
-
-    async def _start_all(self) -> None:
-        for _ in range(self._settings.size):
-            self._start_worker()
-        for worker in self._workers:
-            await worker.ready.wait()
-        for worker in self._workers:
-            if worker.failure is not None:
-                raise worker.failure
-        self.about = self._workers[0].about
 
     async def run(
         self,
         payload: bytes,
         *,
         silence_s: float = math.inf,
-        on_begin: Callable[[int], None] | None = None,
+        on_begin: Callable[[int], None] = lambda pid: None,
         on_output: OnOutput | None = None,
         is_forced: Callable[[], bool] = never,
     ) -> AsyncGenerator[bytes, None]:
@@ -113,7 +101,7 @@ class Pool:
         Args:
             payload: The job.
             silence_s: Limit to the first piece and between two; a worker that exceeds it is killed.
-            on_begin: Called when a process gets the job, with the generation of that process.
+            on_begin: Called when a process gets the job, with the number of that process.
             on_output: Called with stream and text of what a job that has effects writes.
             is_forced: Asked while it is cancelled; True means that its process is killed at once.
 
@@ -125,57 +113,111 @@ class Pool:
         """
         given = 0
         for left in reversed(range(self._settings.attempts)):
-            sender, pieces = trio.open_memory_channel[bytes](_PIECES_AHEAD)
-            job = Job(payload, silence_s, sender, on_begin, on_output, is_forced)
+            worker = await self._borrow()
             skipped = given
             try:
-                await self._send(job)
-                async for piece in pieces:
+                on_begin(worker.pid)
+                await worker.begin(payload, on_output, is_forced)
+                while (piece := await worker.next_piece(silence_s)) is not None:
                     if skipped:
                         skipped -= 1
                         continue
                     given += 1
                     yield piece
-            finally:
-                job.scope.cancel(reason="job dropped")
-                sender.close()
-                pieces.close()
-                if job.is_begun and self._settings.has_effects:
-                    with trio.move_on_after(self._settings.cancel_bound_s + SPARE_S, shield=True):
-                        await job.over.wait()
-            if job.error is None:
                 return
-            if not (left and isinstance(job.error, ProcessLostError)):
-                raise job.error
+            except ProcessLostError as error:
+                if self._nursery is None:
+                    problem = f"{self._settings.name} was closed in the middle of a job"
+                    raise PoolClosedError(problem) from error
+                if not left:
+                    raise
+            finally:
+                bound_s = self._settings.cancel_s + 2 * self._settings.ladder.bound_s + SPARE_S
+                with trio.move_on_after(bound_s, shield=True):
+                    await self._give_back(worker)
 
-    async def _run_worker(self, worker: Worker, jobs: trio.MemoryReceiveChannel[Job]) -> None:
+    async def _borrow(self) -> Worker:
+        """Wait for a worker that is idle, and see that there will be one."""
+        async with self._queue:
+            self._failure = None
+            while self._nursery is not None:
+                while self._idle:
+                    worker = self._idle.pop()
+                    if worker.is_alive:
+                        return worker
+                    worker.unwanted.set()
+                if self._failure is not None:
+                    raise self._failure
+                self._complete()
+                now_s = trio.current_time()
+                times = [worker.late_at_s for worker in self._workers]
+                with trio.move_on_at(min((at for at in times if at > now_s), default=math.inf)):
+                    await self._changed.park()
+        raise PoolClosedError(f"{self._settings.name} is not open")
+
+    async def _give_back(self, worker: Worker) -> None:
+        if not worker.is_busy:
+            self._release(worker)
+        elif self._settings.has_effects:
+            await self._recover(worker)
+        elif self._nursery is not None:
+            self._nursery.start_soon(self._recover, worker)
+
+    async def _recover(self, worker: Worker) -> None:
+        """Have a worker that was cut in its job ready for the next, or gone."""
         try:
-            await worker.run(jobs)
-        finally:
-            self._workers.remove(worker)
+            await worker.cancel()
+        except ProcessLostError:
+            await worker.gone.wait()
+        else:
+            self._release(worker)
 
-    def _replace_late(self) -> None:
-        """Start a worker beside one that is late, if a job waits for it."""
-        if self._jobs is not None and self._jobs.statistics().tasks_waiting_send:
+    def _release(self, worker: Worker) -> None:
+        """Take a worker that has nothing to do."""
+        worker.rest()
+        if self._on_duty > self._settings.size:
+            worker.unwanted.set()
+            return
+        self._idle.append(worker)
+        self._changed.unpark_all()
+
+    async def _start_all(self) -> None:
+        for _ in range(self._settings.size):
             self._complete()
+        while len(self._idle) < self._settings.size:
+            await self._changed.park()
+            if self._failure is not None:
+                raise self._failure
+        self.about = self._idle[0].about
 
     def _complete(self) -> None:
-        """Start a worker if too few are on duty, which is where one is late."""
-        if self._on_duty < self._settings.size and len(self._workers) < 2 * self._settings.size:
-            self._start_worker()
-
-    def _has_too_many(self) -> bool:
-        return self._on_duty > self._settings.size
+        """Start a worker if too few are on duty."""
+        size = self._settings.size
+        if self._nursery is None or self._on_duty >= size or len(self._workers) >= 2 * size:
+            return
+        if self._workers:
+            _log.warning("worker_late", engine=self._settings.name, pids=self.pids)
+        worker = Worker(self._settings)
+        self._workers.append(worker)
+        self._nursery.start_soon(self._own, worker, self._nursery)
 
     @property
     def _on_duty(self) -> int:
-        return sum(not worker.is_late for worker in self._workers)
+        now_s = trio.current_time()
+        return sum(not w.unwanted.is_set() and w.late_at_s > now_s for w in self._workers)
 
-    async def _send(self, job: Job) -> None:
-        if self._jobs is None:
-            raise PoolClosedError(f"{self._settings.name} is not open")
-        self._complete()
+    async def _own(self, worker: Worker, nursery: trio.Nursery) -> None:
+        """Have a worker from its start to its end, and another then, if it was needed."""
+        failure: ChildError | None = None
         try:
-            await self._jobs.send(job)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            raise PoolClosedError(f"{self._settings.name} is not open") from None
+            await worker.run(nursery, self._release)
+        except ChildError as error:
+            failure = error
+            _log.warning("worker_failed", engine=self._settings.name, error=str(error))
+        finally:
+            self._workers.remove(worker)
+        if failure is not None:
+            self._failure = failure
+        elif not self._settings.has_effects:
+            self._complete()  # so that the next job need not wait
+        self._changed.unpark_all()

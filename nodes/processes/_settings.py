@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,7 @@ from typing import Any
 from ._termination import Ladder
 
 _LADDER = Ladder(int_s=0, term_s=0, kill_s=1.0)
-"""Most workers keep nothing that a gentler end would save, and one that is stopped hears SIGKILL
-alone."""
+"""Most workers keep nothing that a gentler end would save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PoolSettings:
     name: str
     """What the engine is called in logs and errors."""
     engine: Path
-    """Python file whose ``load(settings)`` returns the engine; it runs in the workers only."""
+    """Python file whose ``load(settings)`` returns the engine; see `_worker_child.py`."""
     settings: Mapping[str, Any]
     """Handed to ``load``, as JSON."""
     size: int = 1
@@ -30,30 +30,20 @@ class PoolSettings:
     """A worker that is not ready by then is killed."""
     cancel_s: float = 3.0
     """A worker that is still busy with a cancelled job by then is killed and replaced."""
-    late_s: float | None = None
-    """A worker that gives no piece for so long is late: another starts beside it if a job waits.
-    ``None`` starts none, where a second process is too dear."""
-    ping_s: float | None = None
+    late_s: float = math.inf
+    """A worker that gives no piece for so long is late: another starts beside it if a job waits."""
+    ping_s: float = math.inf
     """A worker that gives no piece for so long is asked whether it is there, and is lost if it does
     not say so within that time again.  It tells one that is stopped, or whose native code keeps the
-    interpreter, from one that is at work.  ``None`` asks nothing."""
+    interpreter, from one that is at work."""
     attempts: int = 1
     """How often a job is begun whose worker is lost.  2 is for engines that cut the same job into
     the same pieces each time."""
     niceness: int = 0
     """How far the workers stand back where processors are few, 0 to 19."""
-    warm: bytes | None = None
-    """A job that each worker does before it takes others; its pieces are dropped."""
-    env: Mapping[str, str] | None = None
-    """The workers' whole environment; ``None`` is ours."""
     ladder: Ladder = _LADDER
-    """How a worker is ended."""
+    """How a worker is ended that is lost, or does not end with its input."""
     has_effects: bool = False
     """Whether a job does more than give pieces, as a tool's function does; POSIX only.  A process
     starts with the first job then.  What the job starts gets SIGINT when it is cancelled, and is
     stopped with it, and its caller waits for that.  What it writes is told to its caller."""
-
-    @property
-    def cancel_bound_s(self) -> float:
-        """The longest that a cancelled job takes to be over."""
-        return self.cancel_s + 2 * self.ladder.bound_s

@@ -1,8 +1,15 @@
 """What runs in a worker process: the loop around one engine, which answers one job at a time.
 
-Run as a script, ``python -P _worker_child.py NICENESS ENGINE.py SETTINGS``, by `_process.py`.  It
+Run as a script, ``python -P _worker_child.py NICENESS ENGINE.py SETTINGS``, by `_worker.py`.  It
 imports nothing of this framework, so it starts at once, and a GPL engine stays in a process of its
 own.
+
+The engine is what ``load(settings)`` of ENGINE.py returns:
+
+    about: dict                             told to the parent once it is loaded; JSON
+    run(payload, give, is_cancelled)        answers a job piece by piece with ``give(bytes)``;
+                                            returns early once ``is_cancelled()`` is true
+    interrupt()                             called in a thread after each cancel; may be missing
 
 A frame, in both directions: u32 length of what follows, u8 kind, u64 job, payload (little-endian).
 
@@ -22,38 +29,19 @@ Rules:
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import queue
+import runpy
 import signal
 import struct
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 HEADER = struct.Struct("<IBQ")
 AFTER_LENGTH = HEADER.size - 4
-
-
-class Engine(Protocol):
-    """What ``load(settings)`` of ENGINE.py returns."""
-
-    about: dict[str, Any]
-    """Told to the parent once the engine is loaded; JSON."""
-    interrupt: Callable[[], None]
-    """Called in a thread after each cancel; may be missing."""
-
-    def run(
-        self,
-        job: int,
-        payload: bytes,
-        give: Callable[[bytes], None],
-        is_cancelled: Callable[[], bool],
-    ) -> None:
-        """Answer a job piece by piece with `give`; return early once `is_cancelled()` is true."""
-        ...
 
 
 def frame(kind: bytes, job: int, payload: bytes = b"") -> bytes:
@@ -61,54 +49,39 @@ def frame(kind: bytes, job: int, payload: bytes = b"") -> bytes:
     return HEADER.pack(AFTER_LENGTH + len(payload), kind[0], job) + payload
 
 
-class Outbox:
-    """Writes frames to the parent, one at a time."""
+class Link:
+    """The pipes to the parent."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        """Write to an unbuffered stream."""
-        self._stream = stream
-        self._lock = threading.Lock()
-
-    def send(self, kind: bytes, job: int, payload: bytes = b"") -> None:
-        """Write one frame; waits while the pipe is full."""
-        with self._lock:
-            self._write(frame(kind, job, payload))
-
-    def send_unless_busy(self, kind: bytes, job: int) -> None:
-        """Write one frame, but not while another thread waits in `send`."""
-        if self._lock.acquire(blocking=False):
-            try:
-                self._write(frame(kind, job))
-            finally:
-                self._lock.release()
-
-    def _write(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[self._stream.write(left) :]
-
-
-class Inbox:
-    """Reads what the parent sends, in a thread of its own."""
-
-    def __init__(self, stream: BinaryIO, outbox: Outbox) -> None:
-        """Read from a stream; answer what can be answered at once."""
-        self._stream = stream
-        self._outbox = outbox
+    def __init__(self, source: BinaryIO, out: BinaryIO) -> None:
+        """Use two pipes, `out` without a buffer."""
+        self._source = source
+        self._out = out
+        self._writing = threading.Lock()
         self._cancelled = 0
         self.interrupt: Callable[[], None] = lambda: None
         self.jobs: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
 
-    def run(self) -> None:
+    def send(self, kind: bytes, job: int, payload: bytes = b"", *, wait: bool = True) -> None:
+        """Write one frame; ``wait=False`` leaves it out while another thread writes."""
+        if not self._writing.acquire(blocking=wait):
+            return
+        try:
+            left = memoryview(frame(kind, job, payload))
+            while left:
+                left = left[self._out.write(left) :]
+        finally:
+            self._writing.release()
+
+    def read(self) -> None:
         """Read until the parent is gone, then end the process."""
-        while len(head := self._stream.read(HEADER.size)) == HEADER.size:
+        while len(head := self._source.read(HEADER.size)) == HEADER.size:
             length, kind, job = HEADER.unpack(head)
-            payload = self._stream.read(length - AFTER_LENGTH)
+            payload = self._source.read(length - AFTER_LENGTH)
             if kind == b"C"[0]:
                 self._cancelled = max(self._cancelled, job)
                 self.interrupt()
             elif kind == b"?"[0]:
-                self._outbox.send_unless_busy(b"!", job)
+                self.send(b"!", job, wait=False)
             else:
                 self.jobs.put((job, payload))
         # The engine may be deep inside native code: nothing gentler would end it.
@@ -120,15 +93,20 @@ class Inbox:
         """Whether a job was cancelled; jobs are numbered in order and run one at a time."""
         return job <= self._cancelled
 
+    def answer(self, engine: Any, job: int, payload: bytes) -> None:
+        """Do one job; what the engine raises is its answer."""
 
-def load(path: str, settings: dict[str, Any]) -> Any:
-    """Return what ``load(settings)`` of a Python file returns."""
-    spec = importlib.util.spec_from_file_location(path.replace("/", "_"), path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path!r} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.load(settings)
+        def give(piece: bytes) -> None:
+            if not self.is_cancelled(job):
+                self.send(b"P", job, piece)
+
+        try:
+            if not self.is_cancelled(job):
+                engine.run(payload, give, lambda: self.is_cancelled(job))
+        except Exception as error:  # noqa: BLE001 - the parent raises it, and the process lives on
+            self.send(b"X", job, f"{type(error).__name__}: {error}".encode())
+        else:
+            self.send(b"E", job)
 
 
 def private_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -145,46 +123,21 @@ def private_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def main(niceness: int, engine_path: str, settings: str) -> None:
-    """Load the engine, say that it is ready, and answer jobs until the input ends.
-
-    Args:
-        niceness: How far the process stands back where processors are few, 0 to 19.
-        engine_path: Python file with a function ``load(settings) -> Engine``.
-        settings: JSON object for that function.
-    """
-    source, out = private_pipes()
-    outbox = Outbox(out)
-    inbox = Inbox(source, outbox)
+    """Load the engine, say that it is ready, and answer jobs until the input ends."""
+    link = Link(*private_pipes())
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)  # first, as threads take over that of the one that makes them
-    threading.Thread(target=inbox.run, daemon=True).start()
-
+    threading.Thread(target=link.read, daemon=True).start()
     try:
-        engine: Engine = load(engine_path, json.loads(settings))
+        engine = runpy.run_path(engine_path)["load"](json.loads(settings))
+        about = json.dumps(engine.about).encode()
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
-        outbox.send(b"X", 0, f"{type(error).__name__}: {error}".encode())
+        link.send(b"X", 0, f"{type(error).__name__}: {error}".encode())
         sys.exit(1)
-    inbox.interrupt = getattr(engine, "interrupt", inbox.interrupt)
-    outbox.send(b"R", 0, json.dumps(engine.about).encode())
+    link.interrupt = getattr(engine, "interrupt", link.interrupt)
+    link.send(b"R", 0, about)
     while True:
-        job, payload = inbox.jobs.get()
-        answer(engine, job, payload, inbox, outbox)
-
-
-def answer(engine: Engine, job: int, payload: bytes, inbox: Inbox, outbox: Outbox) -> None:
-    """Do one job; what the engine raises is its answer."""
-
-    def give(piece: bytes) -> None:
-        if not inbox.is_cancelled(job):
-            outbox.send(b"P", job, piece)
-
-    try:
-        if not inbox.is_cancelled(job):
-            engine.run(job, payload, give, lambda: inbox.is_cancelled(job))
-    except Exception as error:  # noqa: BLE001 - the parent raises it, and the process lives on
-        outbox.send(b"X", job, f"{type(error).__name__}: {error}".encode())
-    else:
-        outbox.send(b"E", job)
+        link.answer(engine, *link.jobs.get())
 
 
 if __name__ == "__main__":

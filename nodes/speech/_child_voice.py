@@ -6,8 +6,8 @@ words' JSON, that JSON, and PCM16 mono (little-endian).
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import runpy
 import struct
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -40,11 +40,7 @@ class Voice:
         self.about = {"sample_rate_hz": engine.sample_rate_hz}
 
     def run(
-        self,
-        job: int,
-        payload: bytes,
-        give: Callable[[bytes], None],
-        is_cancelled: Callable[[], bool],
+        self, payload: bytes, give: Callable[[bytes], None], is_cancelled: Callable[[], bool]
     ) -> None:
         """Say one text."""
         for pcm, words in self._engine.synthesize(payload.decode(), is_cancelled):
@@ -56,9 +52,4 @@ class Voice:
 
 def load(settings: dict[str, Any]) -> Voice:
     """Load the file ``engine``, and what it makes of ``settings``."""
-    spec = importlib.util.spec_from_file_location("speech_engine", settings["engine"])
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{settings['engine']!r} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return Voice(module.load(settings["settings"]))
+    return Voice(runpy.run_path(settings["engine"])["load"](settings["settings"]))

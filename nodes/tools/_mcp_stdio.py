@@ -27,8 +27,6 @@ _POLITE_S = 1.0
 https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown"""
 _LADDER = Ladder(int_s=0, term_s=1.0, kill_s=1.0)
 """A server whose input was closed has been asked already: SIGINT would add nothing."""
-_END_S = 5.0
-"""For all of it, and a second to spare on a machine that is busy."""
 _LAST_OUTPUT_S = 0.2
 """How long the output of a server that died is still read: a child of it may hold the pipe open."""
 _LONGEST_LINE = 64 << 20
@@ -68,11 +66,10 @@ class ServerProcess:
         from mcp.shared._context_streams import create_context_streams
         from mcp.shared.message import SessionMessage
 
-        process = await start_process(self._name, command, env=env, cwd=cwd)
-        arrived, incoming = create_context_streams[SessionMessage | Exception](0)
-        outgoing, to_send = create_context_streams[SessionMessage](0)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(process.log_stderr)
+            process = await start_process(self._name, command, nursery, env=env, cwd=cwd)
+            arrived, incoming = create_context_streams[SessionMessage | Exception](0)
+            outgoing, to_send = create_context_streams[SessionMessage](0)
             nursery.start_soon(process.close_output_after_end, _LAST_OUTPUT_S)
             nursery.start_soon(self._read, process, arrived)
             nursery.start_soon(self._write, process, to_send)
@@ -82,7 +79,7 @@ class ServerProcess:
                 self._ended = True  # whatever ends now was meant to
                 incoming.close()  # its output is read on and dropped, so that it can end
                 outgoing.close()
-                with trio.move_on_after(_END_S, shield=True):
+                with trio.move_on_after(_POLITE_S + _LADDER.bound_s, shield=True):
                     await process.end(_LADDER, polite_s=_POLITE_S)
                 nursery.cancel_scope.cancel(reason="MCP server ended")
 
@@ -102,7 +99,7 @@ class ServerProcess:
 
     async def _read_lines(self, process: Process, messages: Any) -> None:
         listening = True
-        while (line := await process.line(_LONGEST_LINE)) is not None:
+        while (line := await _next_line(process)) is not None:
             message = self._parse(line) if listening else None
             if message is None:
                 continue
@@ -130,9 +127,22 @@ class ServerProcess:
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 async for item in messages:
                     line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.send_line(line.encode())
+                    await process.stdin.send_all(line.encode() + b"\n")
 
     def _tell(self, problem: str, process: Process) -> None:
         if not self._ended:
             self._ended = True
             self._on_end(problem, " | ".join(process.stderr_lines(_STDERR_LINES)))
+
+
+async def _next_line(process: Process) -> bytes | None:
+    """Return the next line that a process writes; None at the end of its output."""
+    searched = 0
+    while (end := process.buffer.find(b"\n", searched)) < 0:
+        if (searched := len(process.buffer)) > _LONGEST_LINE:
+            raise process.lost(f"sent a message of more than {_LONGEST_LINE >> 20} MiB")
+        if not await process.read():
+            return None
+    line = bytes(process.buffer[:end])
+    del process.buffer[: end + 1]
+    return line

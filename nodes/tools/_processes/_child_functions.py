@@ -41,8 +41,10 @@ def load(settings: dict[str, Any]) -> Functions:
 
     Args:
         settings: Descriptors ``stdout`` and ``stderr`` to print to, and ``tty``; the parent's
-            ``path``, and its ``main`` script (file and package) or None.
+            ``path``, its ``main`` script (file and package) or None, and what ``term`` the
+            terminal is.
     """
+    os.environ["TERM"] = settings["term"]
     os.dup2(settings["stdout"], 1)
     os.close(settings["stdout"])
     os.close(settings["stderr"])  # it is descriptor 2 already
@@ -73,11 +75,7 @@ class Functions:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def run(
-        self,
-        job: int,
-        payload: bytes,
-        give: Callable[[bytes], None],
-        is_cancelled: Callable[[], bool],
+        self, payload: bytes, give: Callable[[bytes], None], is_cancelled: Callable[[], bool]
     ) -> None:
         """Call one function."""
         answer = self._answer(payload, is_cancelled)

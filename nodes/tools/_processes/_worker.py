@@ -11,7 +11,6 @@ Rules:
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -42,7 +41,7 @@ START_S = 30.0
 
 @dataclass(slots=True)
 class WorkerCall:
-    """A call of a function, and what became of it."""
+    """What became of a call of a function."""
 
     is_begun: bool = False
     """Whether a process got it."""
@@ -68,16 +67,15 @@ class PythonWorker:
                 deaf one is ended.
             start_s: Seconds that a process may take until it is ready.
         """
-        self._generation = 0
+        self._last_pid: int | None = None
         self._pool = Pool(
             PoolSettings(
                 name=name,
                 engine=_CHILD,
-                settings={"path": list(sys.path), "main": main_script()},
+                settings={"path": list(sys.path), "main": main_script(), "term": TERM},
                 start_s=start_s,
                 cancel_s=ladder.int_s,
                 ladder=Ladder(0, ladder.term_s, ladder.kill_s),
-                env={**os.environ, "TERM": TERM},
                 has_effects=True,
             )
         )
@@ -135,9 +133,9 @@ class PythonWorker:
         """
         call = WorkerCall() if call is None else call
 
-        def begin(generation: int) -> None:
-            call.begin(state_lost=0 < self._generation < generation)
-            self._generation = generation
+        def begin(pid: int) -> None:
+            call.begin(state_lost=self._last_pid not in (None, pid))
+            self._last_pid = pid
 
         job = self._pool.run(
             _pack(function, dict(kwargs or {})),
@@ -147,10 +145,17 @@ class PythonWorker:
         )
         try:
             async with aclosing(job):
-                pieces = [piece async for piece in job]
+                answer = b"".join([piece async for piece in job])
+        except PoolClosedError as error:
+            raise WorkerError(f"{error}: use `async with worker.open():`") from error
         except ChildError as error:
-            raise _error(error, call) from error
-        return _value(b"".join(pieces), call)
+            if not call.is_begun:
+                raise WorkerStartError(f"the worker process does not start: {error}") from error
+            raise WorkerDiedError(
+                f"{error} in the middle of a call; what the call has done is not known, and the "
+                "variables of the worker are lost"
+            ) from error
+        return _value(answer, call)
 
 
 def _pack(function: Callable[..., Any] | str, kwargs: dict[str, Any]) -> bytes:
@@ -171,14 +176,3 @@ def _value(data: bytes, call: WorkerCall) -> Any:
         case {"error": [str(class_name), str(text), str(traceback_text)]}:
             raise WorkerCallError(class_name, text, traceback_text, call.state_lost)
     raise WorkerDiedError("the worker process wrote what is no answer")
-
-
-def _error(error: ChildError, call: WorkerCall) -> WorkerError:
-    if isinstance(error, PoolClosedError):
-        return WorkerError(f"{error}: use `async with worker.open():`")
-    if not call.is_begun:
-        return WorkerStartError(f"the worker process does not start: {error}")
-    return WorkerDiedError(
-        f"{error} in the middle of a call; what the call has done is not known, and the variables "
-        "of the worker are lost"
-    )

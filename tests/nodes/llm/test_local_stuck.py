@@ -36,7 +36,7 @@ def chunk(text):
 class Engine:
     about = {}
 
-    def run(self, job, payload, give, is_cancelled):
+    def run(self, payload, give, is_cancelled):
         word = json.loads(payload)["messages"][-1]["content"]
         if word == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)

@@ -54,7 +54,7 @@ class Engine:
     def __init__(self, settings):
         self.settings = settings
 
-    def run(self, job, payload, give, is_cancelled):
+    def run(self, payload, give, is_cancelled):
         word, _, rest = payload.decode().partition(" ")
         if word == "refuse":
             raise ValueError("cannot do it")
@@ -254,7 +254,7 @@ async def test_what_goes_wrong_in_a_process_is_the_jobs_error(
         pid = await pid_of(pool)
         with pytest.raises(ProcessLostError, match=r"silent for|ended \(exit code|garbage"):
             await do(pool, f"trouble {how} {tmp_path / 'once'}", silence_s=0.5)
-        assert not is_alive(pid)
+        await until_gone(pid)
         assert await do(pool, "next") == [b"next"]
 
 
@@ -369,15 +369,6 @@ async def test_jobs_wait_their_turn(pool_of: Make) -> None:
     async with pair.open(), aclosing(pair.run(b"endless", silence_s=LIMIT_S)) as endless:
         await anext(endless)
         assert await do(pair, "other") == [b"other"]
-
-
-async def test_each_worker_does_the_warm_job_first(pool_of: Make, tmp_path: Path) -> None:
-    """It is done before the pool is open, and its pieces reach nobody."""
-    path = tmp_path / "once"
-    pool = pool_of(warm=f"trouble nothing {path}".encode())
-    async with pool.open():
-        assert path.exists()
-        assert await do(pool, "next") == [b"next"]
 
 
 async def test_closing_the_pool_ends_a_deaf_job(pool_of: Make, tmp_path: Path) -> None:
