@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forking
+
 ROOT = Path(__file__).parents[1]
 
 OURS = """
@@ -41,15 +43,9 @@ def run_pytest(tmp_path):
             (tmp_path / "pytest.ini").write_text(settings)
         installed = any(point.name == "bargein" for point in entry_points(group="pytest11"))
         plugin = [] if installed else ["-p", "bargein._pytest_plugin"]
-        ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *options],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        arguments = ["-p", "no:cacheprovider", *plugin, *options]
+        env = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+        ran = forking.run("pytest", arguments, cwd=tmp_path, env=env)
         return ran.returncode, ran.stdout + ran.stderr
 
     return run

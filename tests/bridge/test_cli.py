@@ -17,6 +17,7 @@ import trustme
 from bargein.cli import main
 from bargein.client import CallRefusedError, open_caller
 from bargein.server import read_token
+from tests import forking
 
 TALK = [sys.executable, "-m", "bargein", "talk"]
 
@@ -46,14 +47,7 @@ def bargein(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
     """Run the command line to its end in another folder."""
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([env.pop("PYTHONPATH", ""), str(root)]).strip(os.pathsep)
-    return subprocess.run(
-        [sys.executable, "-m", "bargein", *arguments],
-        cwd=cwd,
-        env={**os.environ, **env, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return forking.run("bargein", arguments, cwd=cwd, env={**env, "PYTHONPATH": path})
 
 
 def taken_port() -> tuple[socket.socket, int]:

@@ -45,7 +45,7 @@ async def bake(context: ToolContext) -> str:
     """Bake for as long as it takes."""
     for percent in range(0, 100, 25):
         context.progress("in the oven", fraction=percent / 100)
-        await trio.sleep(1.0)
+        await trio.sleep(float(os.environ.get("BAKE_S", "4")) / 4)
     return "baked"
 
 

@@ -17,8 +17,11 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests import forking
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_S = 60.0
@@ -278,3 +281,24 @@ def open_chat(open_tty: Callable[..., Tty]) -> Callable[..., Tty]:
         return tty
 
     return start
+
+
+@pytest.fixture
+def run_chat(folder: Path, environment: dict[str, str]) -> Callable[..., Any]:
+    """Run the console to its end, with lines as its input."""
+
+    def run(
+        lines: str,
+        *options: str,
+        target: str = "agent:app",
+        code: int = 0,
+        env: dict[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        variables = {**environment, "BAKE_S": "0.4", **(env or {})}
+        arguments = ["chat", target, *options]
+        result = forking.run("bargein", arguments, cwd=folder, env=variables, lines=lines)
+        assert result.returncode == code, result.stderr
+        assert "\x1b" not in result.stdout + result.stderr
+        return result
+
+    return run

@@ -10,27 +10,6 @@ import time
 import pytest
 
 
-@pytest.fixture
-def run_chat(folder, environment):
-    """Run the console to its end, with lines as its input."""
-
-    def run(lines, *options, target="agent:app", code=0):
-        result = subprocess.run(
-            [sys.executable, "-m", "bargein", "chat", target, *options],
-            cwd=folder,
-            env={**os.environ, **environment},
-            input=lines,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert result.returncode == code, result.stderr
-        assert "\x1b" not in result.stdout + result.stderr
-        return result
-
-    return run
-
-
 def test_each_line_is_a_turn(run_chat, tmp_path):
     """Lines are answered in order; what the agent says has a stream of its own."""
     result = run_chat("hello\n\nbake\nlast without an end")
