@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
+from typing import final
 
 from ._language_packs import LanguagePack
 
@@ -101,16 +102,18 @@ class Phrases:
             articles: Words behind which an adjective may stand.
             adjectives: Words that want a noun behind them if an article stands before them.
         """
-        self._acknowledgements = _by_length(acknowledgements)
-        self._interruptions = _by_length(interruptions)
-        self._unfinished = _by_length(unfinished)
-        self._unfinished_statements = _by_length(unfinished_statements)
-        self._question_words = _by_length(question_words)
-        self._short_answers = _by_length(short_answers)
-        self._noises = _by_length(noises)
-        self._numbers = _by_length(numbers)
-        self._articles = _by_length(articles)
-        self._adjectives = _by_length(adjectives)
+        self._acknowledgements = _Known(acknowledgements)
+        self._interruptions = _Known(interruptions)
+        self._unfinished = _Known(unfinished)
+        self._unfinished_statements = _Known(unfinished_statements)
+        self._question_words = _Known(question_words)
+        self._numbers = _Known(numbers)
+        short_answers = tuple(short_answers)
+        self._short_answers = _Known((*short_answers, *self._numbers))
+        self._answers = _Known((*short_answers, *self._acknowledgements))
+        self._noises = _Known((*noises, *self._acknowledgements))
+        adjectives = tuple(adjectives)
+        self._without_noun = _Known(f"{one} {other}" for one in articles for other in adjectives)
 
     @classmethod
     def of(
@@ -149,7 +152,7 @@ class Phrases:
             text: What was heard.
         """
         words = words_of(text)
-        return bool(words) and _covered(words, self._acknowledgements)[-1]
+        return bool(words) and self._acknowledgements.cover(words)[-1]
 
     def may_become_acknowledgement(self, text: str) -> bool:
         """Whether a text that goes on may turn out an acknowledgement alone ("I" of "I see").
@@ -160,9 +163,9 @@ class Phrases:
         words = words_of(text)
         return any(
             phrase[: len(words) - at] == tuple(words[at:])
-            for at, is_covered in enumerate(_covered(words, self._acknowledgements))
+            for at, is_covered in enumerate(self._acknowledgements.cover(words))
             if is_covered
-            for phrase in self._acknowledgements
+            for phrase in self._acknowledgements.phrases
         )
 
     def is_short_answer(self, text: str) -> bool:
@@ -172,8 +175,7 @@ class Phrases:
             text: What was heard.
         """
         words = [word for word in words_of(text) if not word.isdigit()]
-        known = (*self._short_answers, *self._numbers)
-        return bool(words_of(text)) and _covered(words, known)[-1]
+        return bool(words_of(text)) and self._short_answers.cover(words)[-1]
 
     def is_answer(self, text: str) -> bool:
         """Whether a text is nothing but assent, or a short answer that is no number.
@@ -182,7 +184,7 @@ class Phrases:
             text: What was heard.
         """
         words = words_of(text)
-        return bool(words) and _covered(words, (*self._acknowledgements, *self._short_answers))[-1]
+        return bool(words) and self._answers.cover(words)[-1]
 
     def is_spelling(self, text: str) -> bool:
         """Whether a text ends with figures or letters of which more may come.
@@ -199,7 +201,7 @@ class Phrases:
 
     def _is_spelt(self, word: str) -> bool:
         is_letter = len(word) == 1 and word.isalpha() and not _UNSPACED.match(word)
-        return word.isdigit() or is_letter or (word,) in self._numbers
+        return word.isdigit() or is_letter or (word,) in self._numbers.phrases
 
     def wants_noun(self, text: str) -> bool:
         """Whether a text ends with an article and an adjective: "a large".
@@ -207,12 +209,7 @@ class Phrases:
         Args:
             text: What was heard so far.
         """
-        words = words_of(text)
-        return any(
-            _ends_with(words, [(*article, *adjective)])
-            for article in self._articles
-            for adjective in self._adjectives
-        )
+        return self._without_noun.end(words_of(text))
 
     def is_noise(self, text: str) -> bool:
         """Whether a text is what recognisers write for a laugh, a cough or a sneeze.
@@ -224,8 +221,8 @@ class Phrases:
             return True
         heard = words_of(text)
         words = [word for word in heard if not _NO_WORD.fullmatch(word)]
-        known = (*self._noises, *self._acknowledgements)
-        return bool(heard) and _covered(words, known)[-1] and not self.is_acknowledgement(text)
+        is_noise = bool(heard) and self._noises.cover(words)[-1]
+        return is_noise and not self.is_acknowledgement(text)
 
     def asks_to_stop(self, text: str) -> bool:
         """Whether an interruption phrase stands anywhere in a text.
@@ -233,7 +230,7 @@ class Phrases:
         Args:
             text: What was heard.
         """
-        return _has(words_of(text), self._interruptions)
+        return self._interruptions.stand_in(words_of(text))
 
     def is_unfinished(self, text: str) -> bool:
         """Whether a text ends where no sentence does, so that more is to come.
@@ -244,37 +241,39 @@ class Phrases:
         words = words_of(text)
         if not words:
             return False
-        if text.rstrip().endswith(_BREAKS_OFF) or _ends_with(words, self._unfinished):
+        if text.rstrip().endswith(_BREAKS_OFF) or self._unfinished.end(words):
             return True
-        return _ends_with(words, self._unfinished_statements) and not _has(
-            words, self._question_words
-        )
+        is_open = self._unfinished_statements.end(words)
+        return is_open and not self._question_words.stand_in(words)
 
 
-def _covered(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[bool]:
-    """Return for each n whether whole phrases cover the first n words."""
-    covered = [True] + [False] * len(words)
-    for end in range(1, len(words) + 1):
-        covered[end] = any(
-            covered[end - len(phrase)] and tuple(words[end - len(phrase) : end]) == phrase
-            for phrase in phrases
-            if len(phrase) <= end
-        )
-    return covered
+@final
+class _Known:
+    """Phrases that are looked up in texts, in a time that does not grow with their number.
 
+    Attributes:
+        phrases: The words of each.
+    """
 
-def _has(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:
-    return any(
-        tuple(words[at : at + len(phrase)]) == phrase
-        for at in range(len(words))
-        for phrase in phrases
-    )
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.phrases = frozenset(tuple(words_of(text)) for text in texts) - {()}
+        self._lengths = sorted({len(phrase) for phrase in self.phrases})
 
+    def __iter__(self) -> Iterator[str]:
+        return map(" ".join, self.phrases)
 
-def _ends_with(words: list[str], phrases: Iterable[tuple[str, ...]]) -> bool:
-    return any(tuple(words[-len(phrase) :]) == phrase for phrase in phrases)
+    def end(self, words: list[str]) -> bool:
+        """Return whether one of them ends the words."""
+        return any(tuple(words[-length:]) in self.phrases for length in self._lengths)
 
+    def stand_in(self, words: list[str]) -> bool:
+        """Return whether one of them stands anywhere in the words."""
+        return any(self.end(words[:to]) for to in range(1, len(words) + 1))
 
-def _by_length(phrases: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    found = {tuple(words_of(phrase)) for phrase in phrases}
-    return tuple(sorted(found - {()}, key=lambda phrase: (-len(phrase), phrase)))
+    def cover(self, words: list[str]) -> list[bool]:
+        """Return for each n whether whole phrases cover the first n words."""
+        covered = [True]
+        for to in range(1, len(words) + 1):
+            ends = (to - length for length in self._lengths if length <= to)
+            covered.append(any(covered[at] and tuple(words[at:to]) in self.phrases for at in ends))
+        return covered
