@@ -116,7 +116,7 @@ class Visit:
         self.page.click("#talk")
         self.wait("document.body.dataset.phase === 'live'")
 
-    def wait(self, expression: str, timeout_s: float = 10) -> None:
+    def wait(self, expression: str, timeout_s: float = 30) -> None:
         """Waits until a JavaScript expression is true.
 
         Polls from here: Playwright's own wait_for_function needs eval, which the page forbids.
@@ -132,7 +132,7 @@ class Visit:
         entries: list[dict[str, Any]] = self.page.evaluate("bargein.log")
         return [entry for entry in entries if ev is None or entry["ev"] == ev]
 
-    def wait_log(self, ev: str, timeout_s: float = 10) -> dict[str, Any]:
+    def wait_log(self, ev: str, timeout_s: float = 30) -> dict[str, Any]:
         """Waits for a journal entry and returns the first of its kind."""
         self.wait(f"bargein.log.some((entry) => entry.ev === '{ev}')", timeout_s)
         return self.log(ev)[0]

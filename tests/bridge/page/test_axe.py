@@ -23,6 +23,12 @@ SCREENS = {"desk": scenes.DESK, "phone": scenes.PHONE}
 LOOKS = [(screen, scheme) for screen in SCREENS for scheme in ("light", "dark")]
 
 Scene = Callable[[Any], None]
+# What goes on for ever, as a spinner does, comes to no rest.
+AT_REST = """
+() => Promise.all(document.getAnimations()
+  .filter((each) => each.effect.getComputedTiming().endTime < Infinity)
+  .map((each) => each.finished.catch(() => null)))
+"""
 
 
 def settings(page: Any) -> None:
@@ -84,7 +90,8 @@ def complaints(page: Any) -> list[str]:
 def _complaints(page: Any, screen: str, scheme: str) -> Iterator[str]:
     page.set_viewport_size(SCREENS[screen]["viewport"])
     page.emulate_media(color_scheme=scheme)
-    page.wait_for_timeout(200)  # what moves has come to rest: axe looks at colours and places
+    page.wait_for_timeout(200)
+    page.evaluate(AT_REST)  # axe looks at colours and places
     for fault in Axe().run(page).response["violations"]:
         if fault["impact"] in WORST:
             for node in fault["nodes"]:

@@ -159,12 +159,11 @@ def test_fence(visit: Open) -> None:
     call.page.wait_for_timeout(300)
     call.type("cut")
     call.wait("bargein.log.filter((entry) => entry.ev === 'player_late').length >= 20")
-    clear = call.log("clear")[0]
-    print(f"clear to silent: {silent_after(call, clear):.1f} ms")
-    assert [entry for entry in call.log("out_hot") if entry["at"] > clear["at"] + 0.03] == []
+    silent = first_after(call, "out_silent", call.log("clear")[0]["at"] - MARGIN_S)
+    assert [entry for entry in call.log("out_hot") if entry["at"] > silent] == []
     call.type("next")
-    call.wait("bargein.log.some((e) => e.ev === 'player_start' && e.utterance === 2)")
-    assert first_after(call, "out_hot", clear["at"] + 0.03) > 0
+    call.wait(f"bargein.log.some((e) => e.ev === 'out_hot' && e.at > {silent})")
+    assert call.log("player_start")[-1]["utterance"] == 2
 
 
 @dataclass

@@ -109,11 +109,10 @@ def test_it_is_asked_for_only_when_it_is_wanted(visit: Open) -> None:
     call.page.wait_for_timeout(300)
     assert not any('"watch"' in each for each in call.sent)
     call.page.click("#drawer-key")
-    call.page.wait_for_timeout(300)
-    assert sum('"watch"' in each for each in call.sent) == 1
     tab(call.page, "events")
-    note = call.page.inner_text("#drawer .events > .hint")
-    assert note == "Without what is said: the server does not show it here."
+    note = "document.querySelector('#drawer .events > .hint').innerText"
+    call.wait(f"{note} === 'Without what is said: the server does not show it here.'")
+    assert sum('"watch"' in each for each in call.sent) == 1
 
 
 def test_a_server_that_shows_nothing_is_not_asked(visit: Open) -> None:

@@ -110,9 +110,10 @@ def test_pause_and_resume(meet: Meet, moment: str) -> None:
     clock = call.page.inner_text("#task-time")
     if moment == "speaking":
         call.wait("document.querySelector('.tag.held')")
-        silent = call.log("out_silent")[-1]["at"]
-        assert [e for e in call.log("out_hot") if e["at"] > silent] == []
+        call.wait("bargein.log.findLast((e) => e.ev.startsWith('out_')).ev === 'out_silent'")
+    heard = len(call.log("out_hot"))
     call.page.wait_for_timeout(1200)
+    assert len(call.log("out_hot")) == heard
     assert call.page.inner_text("#task-time") == clock
     call.page.keyboard.press("p")
     call.wait(f"{STATE} === '{moment}'")
@@ -184,7 +185,7 @@ def test_what_could_not_be_stopped_is_listed(meet: Meet) -> None:
     call.page.keyboard.press("Escape")
     call.wait(f"{STATE} === 'stopping'")
     assert "Still running: book_table." in notes(call)[-1]
-    assert re.search(r"book_table\s+may finish, at most [78] s", call.page.inner_text("#still"))
+    assert re.search(r"book_table\s+may finish, at most [1-8] s", call.page.inner_text("#still"))
     assert call.page.inner_text("#cancel-name") == "Stop now"
     call.page.click("#cancel")
     call.wait(f"{STATE} === 'idle'")

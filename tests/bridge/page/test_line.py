@@ -169,7 +169,7 @@ def test_a_line_that_stays_away_ends_the_call_in_words(
         call.wait("document.body.dataset.phase === 'ended'", 30)
         assert "The connection was lost" in call.page.inner_text("#notice")
         network.do("up")
-        call.page.wait_for_timeout(3000)  # the server's time may be over a little later
+        wait_until_free(network.brief_port)  # the server's time may be over a little later
         call.page.click("#notice-action")
         call.wait("document.body.dataset.phase === 'live'")
         forgive_network(call)

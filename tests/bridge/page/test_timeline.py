@@ -34,6 +34,17 @@ PICTURE = "document.querySelector('#drawer canvas').toDataURL()"
 FOLLOW = "#drawer .tools .tool:first-child"
 
 
+# What has changed is drawn at most 20 times a second, in the next frame of the browser.
+DRAWN = """
+async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let n = 0; n < 2; n++) await frame(); // a size is observed with a frame
+  await new Promise((done) => setTimeout(done, 60));
+  for (let n = 0; n < 2; n++) await frame();
+}
+"""
+
+
 class Picture:
     """A timeline and what it shows."""
 
@@ -44,7 +55,7 @@ class Picture:
 
     def settle(self) -> str:
         """Waits for the picture that comes of the last change."""
-        self.page.wait_for_timeout(200)
+        self.page.evaluate(DRAWN)
         shown: str = self.page.evaluate(PICTURE)
         return shown
 

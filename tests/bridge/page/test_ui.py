@@ -102,7 +102,6 @@ COVERED = """
 """
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("screen", HELD_SCREENS)
 def test_the_handle_fits(meet: Open, tmp_path: Path, screen: str) -> None:
     """On each screen every key of the handle can be pressed, and none lies under another."""
@@ -145,7 +144,10 @@ def test_the_settings_fit(visit: Open, screen: str) -> None:
     )
 
 
-@pytest.mark.proof
+TRANSCRIPT = "document.querySelector('#transcript')"
+SCROLLED = f"{TRANSCRIPT}.scrollTop"
+
+
 def test_words_that_are_heard_are_in_view(meet: Open) -> None:
     """A long answer is followed where it is heard, until the reader scrolls, and again after."""
     call = meet("?raw=1", viewport={"width": 390, "height": 700})
@@ -161,13 +163,14 @@ def test_words_that_are_heard_are_in_view(meet: Open) -> None:
     assert page.evaluate(place)
     page.mouse.move(200, 200)
     page.mouse.wheel(0, 5000)
-    page.wait_for_timeout(300)
+    call.wait(f"{SCROLLED} + {TRANSCRIPT}.clientHeight > {TRANSCRIPT}.scrollHeight - 2")
+    end = page.evaluate(SCROLLED)
     page.mouse.wheel(0, -250)
-    page.wait_for_timeout(300)
-    at = page.evaluate("document.querySelector('#transcript').scrollTop")
+    call.wait(f"{SCROLLED} <= {max(0, end - 249)}")
+    at = page.evaluate(SCROLLED)
     heard = page.evaluate("document.querySelector('.heard').textContent.length")
     call.wait(f"document.querySelector('.heard').textContent.length > {heard}")
-    assert page.evaluate("document.querySelector('#transcript').scrollTop") == at
+    assert page.evaluate(SCROLLED) == at
 
 
 def test_no_motion_for_who_wants_none(visit: Open) -> None:

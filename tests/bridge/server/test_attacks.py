@@ -4,13 +4,14 @@ import gc
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import trio
 
 from bargein import App, Call
-from bargein.client import Transcript, open_caller
+from bargein.client import CallOverError, Transcript, open_caller
 from bargein.events import AgentResponse, UserTranscriptionReceived
 from bargein.server import Limits, Server, open_server
 from tests.living import living_tasks
@@ -24,7 +25,10 @@ GROWTH_BYTES = 6_000_000
 """How much larger the process may be afterwards: 150 kB a connection, as the allocator keeps some.
 The attacks that were found took 0.2 to 1.8 MB each, for ever."""
 
-LIMITS = Limits(handshake_s=1, close_s=0.5, stall_s=1, resume_s=0.2, silence_s=2, max_calls=200)
+PATIENCE_S = 60.0
+"""For what must happen in the end; a machine that is busy takes its time."""
+
+LIMITS = Limits(close_s=0.5, stall_s=1, resume_s=0.2, silence_s=2, max_calls=200)
 
 Line = trio.SocketStream
 
@@ -112,14 +116,18 @@ async def connected(server: Server) -> Line:
     """Open a call with a raw socket whose buffers are small."""
     raw = trio.socket.socket()
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    await raw.connect(("127.0.0.1", server.port))
-    line = trio.SocketStream(raw)
-    await line.send_all(
-        b"GET /ws?mode=text HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
-    await line.receive_some()
+    try:
+        await raw.connect(("127.0.0.1", server.port))
+        line = trio.SocketStream(raw)
+        await line.send_all(
+            b"GET /ws?mode=text HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        await line.receive_some()
+    except BaseException:
+        raw.close()
+        raise
     return line
 
 
@@ -143,10 +151,20 @@ async def peace(line: Line) -> None:
 
 async def at_rest(server: Server, tasks: int) -> int:
     """Return how many tasks live once no call is open, or the time for that is over."""
-    with trio.move_on_after(10):
+    with trio.move_on_after(PATIENCE_S):
         while server.calls or living_tasks() > tasks:  # noqa: ASYNC110  # it tells nobody of them
             await trio.sleep(0.05)
     return living_tasks()
+
+
+async def is_answered(server: Server) -> None:
+    """Call until the agent answers; while the machine is busy a call may fail to open in time."""
+    while True:
+        with suppress(OSError, CallOverError):
+            async with open_caller(server.url, mode="text") as caller:
+                caller.write("are you there?")
+                await caller.wait_for(Transcript, lambda m: m.role == "agent")
+                return
 
 
 def resident_bytes() -> int:
@@ -177,9 +195,7 @@ async def test_an_attack_leaves_nothing_behind(how):
         async with trio.open_nursery() as nursery:
             for _ in range(ATTACKERS):
                 nursery.start_soon(attack, server, how)
-            async with open_caller(server.url, mode="text") as caller:
-                caller.write("are you there?")
-                with trio.fail_after(10):
-                    await caller.wait_for(Transcript, lambda m: m.role == "agent")
+            with trio.fail_after(PATIENCE_S):
+                await is_answered(server)
         assert await at_rest(server, tasks) == tasks
         assert resident_bytes() - before < GROWTH_BYTES
