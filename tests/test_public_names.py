@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -74,7 +75,8 @@ def test_every_event_is_public():
     """Each event class that the package defines can be imported from ``bargein.events``."""
     classes = [
         value
-        for module in ("bargein.bridge.events", "bargein.bridge._voice_events")
+        for file in Path(events.__file__ or "").parent.glob("bridge/events/_[a-z]*.py")
+        for module in [f"bargein.bridge.events.{file.stem}"]
         for value in vars(import_module(module)).values()
         if inspect.isclass(value) and value.__module__ == module
     ]

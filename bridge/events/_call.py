@@ -1,0 +1,132 @@
+"""The events of the call: its begin and its end, its turns, its state, and the caller's line."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bargein.routes import Event
+
+from ._caller import Button
+
+Outcome = Literal[
+    "completed",
+    "interrupted",
+    "redirected",
+    "backgrounded",
+    "capped",
+    "failed",
+    "disconnected",
+    "shutdown",
+]
+"""How a turn ended: one word per turn."""
+
+CallState = Literal[
+    "idle",
+    "listening",
+    "thinking",
+    "speaking",
+    "tool",
+    "waiting_permission",
+    "waiting_input",
+    "pausing",
+    "paused",
+    "stopping",
+    "closed",
+]
+"""What the call is doing, seen by the caller."""
+
+CallAction = Literal["transfer", "dtmf"]
+"""What an agent can ask of the caller's line: to pass the caller on, or to press a key."""
+
+
+class DTMFOutput(Event):
+    """Asks the transport to press a key, for a menu at the other end.
+
+    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
+    """
+
+    type: Literal["agent.dtmf"] = "agent.dtmf"
+    button: Button
+
+
+class CallStarted(Event):
+    """The call is open; nothing was said yet."""
+
+    type: Literal["call.started"] = "call.started"
+    call_id: str
+    caller: str = ""
+    """Who calls, as the transport tells it (a telephone number, a name); may be empty."""
+    audio: bool = False
+    """Whether the caller hears audio; otherwise only text travels."""
+
+
+class CallEnded(Event):
+    """The call is over."""
+
+    type: Literal["call.ended"] = "call.ended"
+    reason: str = "ended"
+
+
+class EndCall(Event):
+    """Ends the call once everything said so far has been heard."""
+
+    type: Literal["call.end"] = "call.end"
+    reason: str = "agent_ended"
+
+
+class TransferCall(Event):
+    """Asks the transport to pass the caller on to a telephone number.
+
+    ``CallActionCompleted`` or ``CallActionFailed`` answers it.
+    """
+
+    type: Literal["call.transfer"] = "call.transfer"
+    target_phone_number: str
+
+
+class CallActionCompleted(Event):
+    """The transport has done what ``TransferCall`` or ``DTMFOutput`` asked for."""
+
+    type: Literal["call.action_completed"] = "call.action_completed"
+    action: CallAction
+
+
+class CallActionFailed(Event):
+    """What ``TransferCall`` or ``DTMFOutput`` asked for was not done, as far as is known."""
+
+    type: Literal["call.action_failed"] = "call.action_failed"
+    action: CallAction
+    reason: str
+    """Why, in a few words for the model and for people: the line cannot do it, the transport's own
+    words, the class of what it raised, or that it took too long."""
+
+
+class TurnEnded(Event):
+    """A turn is over: all of it was heard, or it was cut; exactly one for each turn."""
+
+    type: Literal["call.turn_ended"] = "call.turn_ended"
+    turn: int
+    agent: str
+    outcome: Outcome
+    generated: str = ""
+    heard: str = ""
+    capped: str = ""
+    """Which cap ended it, for the outcome ``capped``; else empty."""
+
+
+class StateChanged(Event):
+    """The call's state changed."""
+
+    type: Literal["call.state_changed"] = "call.state_changed"
+    state: CallState
+    number: int
+    """Rises by one with each change of the call."""
+
+
+class LogMetric(Event):
+    """A number worth keeping, for the transport's or the operator's books."""
+
+    type: Literal["call.metric"] = "call.metric"
+    name: str
+    value: float | int | str | bool
+    unit: str = ""

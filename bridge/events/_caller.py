@@ -1,0 +1,65 @@
+"""The events of the caller: what they say, type and press."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from bargein.routes import Event, register
+
+Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A", "B", "C", "D"]
+"""A key of a telephone keypad (ITU-T Q.23)."""
+
+
+class UserStartedSpeaking(Event):
+    """The caller began to speak (voice activity, before any word is known)."""
+
+    type: Literal["user.started_speaking"] = "user.started_speaking"
+
+
+class UserStoppedSpeaking(Event):
+    """The caller's turn ended: end of turn was detected, and what was said is transcribed.
+
+    A sound of which no words are known is no turn; ``TranscriptionFailed`` tells of it.
+    """
+
+    type: Literal["user.stopped_speaking"] = "user.stopped_speaking"
+
+
+class UserTranscriptionReceived(Event):
+    """What the caller said, as text."""
+
+    type: Literal["user.transcription"] = "user.transcription"
+    content: str
+    """The words, never empty of meaning for a final transcript."""
+    final: bool = True
+    """False for an interim transcript, which a later one replaces."""
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    """0 to 1, or None where the recogniser gives none."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class UserAudio:
+    """One frame of what the caller's microphone hears."""
+
+    type: ClassVar[str] = "user.audio"
+    pcm: bytes
+    """PCM16 little-endian mono; 20 ms at 16 kHz = 640 bytes."""
+    sample_rate_hz: int = 16_000
+
+
+class DTMFInput(Event):
+    """The caller pressed a key."""
+
+    type: Literal["user.dtmf"] = "user.dtmf"
+    button: Button
+
+
+class CustomReceived(Event):
+    """The caller's client sent data of its own."""
+
+    type: Literal["user.custom"] = "user.custom"
+    metadata: dict[str, Any]

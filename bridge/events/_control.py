@@ -1,0 +1,52 @@
+"""The events of control: verbs, caps, and what becomes of input."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bargein.routes import Event
+
+from .._verbs import TurnPhase, Verb
+
+
+class ControlRequested(Event):
+    """Somebody uses a verb on the work of the call; ``call.handle`` publishes it."""
+
+    type: Literal["call.control"] = "call.control"
+    verb: Verb
+    text: str = ""
+    """The new instruction of ``redirect``, the note of ``resume``; else empty."""
+
+
+class CapWarning(Event):
+    """A turn has used four fifths of one of its caps; once for each cap of a turn."""
+
+    type: Literal["call.cap_warning"] = "call.cap_warning"
+    turn: int
+    which: str
+    used: float
+    limit: float
+
+
+class InputReturned(Event):
+    """Input that waited behind a turn is given back, as that was cancelled; it is not answered."""
+
+    type: Literal["call.input_returned"] = "call.input_returned"
+    content: str
+    """What the user said, for the box that it was typed in."""
+
+
+class LongRunning(Event):
+    """A turn has been at work for a while; once for each turn."""
+
+    type: Literal["call.long_running"] = "call.long_running"
+    turn: int
+    elapsed_s: float
+    phase: TurnPhase
+
+
+class EmergencyStop(Event):
+    """Stops everything the agent says and does, past every condition."""
+
+    type: Literal["call.emergency_stop"] = "call.emergency_stop"
+    reason: str = ""

@@ -1,0 +1,146 @@
+"""The events of tools: calls and results, permissions, questions, and background jobs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from bargein.routes import Event
+
+from .._verbs import ToolOutcome
+
+QuestionOutcome = Literal["answered", "interrupted", "timed_out", "withdrawn"]
+"""How a tool's question to the caller ended."""
+
+
+class ToolCall(Event):
+    """The agent calls a tool."""
+
+    type: Literal["agent.tool_call"] = "agent.tool_call"
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    id: str = ""
+    """Ties a result to its call."""
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+
+
+class ToolResult(Event):
+    """A tool returned or failed."""
+
+    type: Literal["agent.tool_result"] = "agent.tool_result"
+    name: str
+    id: str = ""
+    content: str = ""
+    """What the model is told."""
+    error: bool = False
+    outcome: ToolOutcome = "completed"
+    ran_s: float = 0.0
+    """Seconds from its start to its end; 0 for a tool that never began."""
+    detail: str = Field(default="", exclude=True, repr=False)
+    """For the developer: the line of the app that raised the error.  The model is not told."""
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+
+
+class ToolProgress(Event):
+    """A tool tells how far it is."""
+
+    type: Literal["agent.tool_progress"] = "agent.tool_progress"
+    id: str
+    name: str
+    text: str = ""
+    fraction: float | None = Field(default=None, ge=0, le=1)
+    """0 to 1, or None where the tool cannot say."""
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+
+
+class ToolOutput(Event):
+    """A tool wrote to its terminal."""
+
+    type: Literal["agent.tool_output"] = "agent.tool_output"
+    id: str
+    name: str
+    stream: Literal["stdout", "stderr", "tty"] = "stdout"
+    text: str
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+
+
+class PermissionRequested(Event):
+    """A tool asks whether it may run; ``handle.respond()`` answers."""
+
+    type: Literal["agent.permission_requested"] = "agent.permission_requested"
+    id: str
+    """The id of the tool's call."""
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    by: Literal["caller", "operator"] = "caller"
+    """Who is asked; the caller is never told of a question to the operator."""
+
+
+class PermissionAnswered(Event):
+    """A question for permission is closed."""
+
+    type: Literal["agent.permission_answered"] = "agent.permission_answered"
+    id: str
+    name: str
+    verdict: Literal["allowed", "denied", "withdrawn"]
+    """``withdrawn``: the turn was interrupted, and nobody said yes or no."""
+    remembered: bool = False
+    """Whether the answer holds for further calls of the tool in this conversation."""
+    by: Literal["caller", "operator"] = "caller"
+    """Who was asked."""
+
+
+class QuestionAsked(Event):
+    """A tool asks the caller something; their next turn answers, or ``handle.answer()``."""
+
+    type: Literal["agent.question_asked"] = "agent.question_asked"
+    id: str
+    """Its own: a tool may ask several, one after the other."""
+    call: str
+    """The id of the tool's call."""
+    name: str
+    """The tool."""
+    text: str
+    """What the agent says."""
+    choices: tuple[str, ...] = ()
+    """What the caller may choose from; empty for a free answer."""
+
+
+class QuestionClosed(Event):
+    """A tool no longer waits for the caller's answer."""
+
+    type: Literal["agent.question_closed"] = "agent.question_closed"
+    id: str
+    name: str
+    outcome: QuestionOutcome
+
+
+class JobFinished(Event):
+    """A background job has its result; published once, at the next boundary of the conversation."""
+
+    type: Literal["agent.job_finished"] = "agent.job_finished"
+    id: str
+    name: str
+    content: str
+    error: bool = False
+    outcome: ToolOutcome = "completed"
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+
+
+class JobAnnounced(Event):
+    """A result is to be told anew, as the answer that told it was cut before a word was heard."""
+
+    type: Literal["agent.job_announced"] = "agent.job_announced"
+    id: str
+    name: str
+    content: str
+    error: bool = False
+    outcome: ToolOutcome = "completed"
+    for_operator: bool = Field(default=False, exclude=True, repr=False)
+    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
