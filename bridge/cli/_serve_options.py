@@ -1,0 +1,111 @@
+"""The options of ``bargein serve``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import get_args
+
+from ..server import Limits
+from ..server._watch_messages import WatchLevel
+from ._option_values import as_positive_float, as_positive_int, as_seconds
+
+TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
+METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
+
+
+def add_access(parser: argparse.ArgumentParser) -> None:
+    """Add who may reach the server, and by which names and tokens."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get(TOKEN_VARIABLE) or None,
+        help="the token that callers must send; set it in the environment as "
+        f"{TOKEN_VARIABLE}, so that no process list shows it",
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        metavar="URL",
+        help="the origin of a page that may call, such as https://example.com, or ~REGEX; repeat "
+        "it for more (default: pages of this server and, unless it is public, of localhost)",
+    )
+    parser.add_argument(
+        "--host-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a host name that leads to this server, such as voice.example.com; makes the server "
+        "public; repeat it for more (default: the names of this machine, and its addresses)",
+    )
+    parser.add_argument(
+        "--metrics-token",
+        default=os.environ.get(METRICS_TOKEN_VARIABLE) or None,
+        help="a token that opens /metrics and nothing else; set it in the environment as "
+        f"{METRICS_TOKEN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="let anybody call a public server; without this option, a public server needs a "
+        "token or an app with admit=",
+    )
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add how many calls it takes, and through which proxies and certificates."""
+    parser.add_argument(
+        "--max-calls",
+        type=as_positive_int,
+        default=Limits().max_calls,
+        metavar="N",
+        help="how many calls may be open at a time (%(default)s)",
+    )
+    parser.add_argument(
+        "--calls-per-address",
+        type=as_positive_int,
+        default=Limits().calls_per_address,
+        metavar="N",
+        help="how many calls one address may have open at a time; an IPv6 address counts as its "
+        "/64 (%(default)s)",
+    )
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="NET",
+        help="an address or network, such as 10.0.0.0/8, whose X-Forwarded-For and "
+        "X-Forwarded-Proto name the caller; makes the server public; repeat it for more "
+        "(default: none)",
+    )
+    parser.add_argument(
+        "--cert", metavar="FILE", help="the TLS certificate chain, in PEM; needs --key"
+    )
+    parser.add_argument("--key", metavar="FILE", help="the private key of --cert")
+
+
+def add_connections(parser: argparse.ArgumentParser) -> None:
+    """Add what happens to a call whose client is silent or gone, and what its page shows."""
+    parser.add_argument(
+        "--silence",
+        type=as_positive_float,
+        default=Limits().silence_s,
+        metavar="SECONDS",
+        help="end a call when its client has sent nothing for this long (%(default)g)",
+    )
+    parser.add_argument(
+        "--resume",
+        type=as_seconds,
+        default=Limits().resume_s,
+        metavar="SECONDS",
+        help="how long a call waits for a client that has lost its connection; 0 ends the call at "
+        "once (%(default)g)",
+    )
+    parser.add_argument(
+        "--watch",
+        choices=get_args(WatchLevel),
+        default=Limits().watch,
+        help="how much of a call its page may show: 'off' only what it needs, 'events' every "
+        "event without what people said, 'words' everything; on a public server, only callers "
+        "with the right 'watch' see more than 'off' (%(default)s)",
+    )
