@@ -1,7 +1,8 @@
 """What happens to the callers of a local model whose process gets stuck, for real.
 
 The engine in the process is one that misbehaves on demand: it loads at once, so that what is timed
-is the framework, and not llama.cpp.
+is the framework, and not llama.cpp.  What goes for all engines is
+tested in `tests/nodes/processes`.
 """
 
 from __future__ import annotations
@@ -40,18 +41,9 @@ class Engine:
         word = json.loads(payload)["messages"][-1]["content"]
         if word == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif word == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
         elif word == "spin":
             while True:  # without the interpreter's lock, as llama.cpp reads a prompt
                 hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000)
-        elif word == "garbage":
-            for number in range(3, 20):
-                try:
-                    os.write(number, b"this is no frame at all")
-                except OSError:
-                    pass
-            time.sleep(60)
         elif word == "read on":  # a long prompt: slow, and never late
             for _ in range(4):
                 time.sleep(0.4)
@@ -59,7 +51,6 @@ class Engine:
         give(chunk(str(os.getpid())))
 """
 
-STUCK = ["stop", "die", "spin", "garbage"]
 SILENCE_S = 4.0
 
 
@@ -82,15 +73,14 @@ async def ask(chat: LocalChat, word: str) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
 
 
-@pytest.mark.parametrize("how", STUCK)
-async def test_the_second_caller_hears_within_two_seconds(monkeypatch, tmp_path, how):
-    """Whatever holds up the first answer, the next is given by another process, in time."""
+async def test_the_second_caller_hears_within_two_seconds(monkeypatch, tmp_path):
+    """While the first answer gets nowhere, the next is given by another process, in time."""
     async with opened(monkeypatch, tmp_path) as chat, trio.open_nursery() as nursery:
         first = await ask(chat, "who?")
 
         async def get_stuck() -> None:
             with pytest.raises(ChatModelError):
-                await ask(chat, how)
+                await ask(chat, "spin")
 
         nursery.start_soon(get_stuck)
         await trio.sleep(0.1)
@@ -99,7 +89,7 @@ async def test_the_second_caller_hears_within_two_seconds(monkeypatch, tmp_path,
         assert trio.current_time() - began_s < 2
 
 
-@pytest.mark.parametrize("how", STUCK)
+@pytest.mark.parametrize("how", ["stop", "spin"])
 async def test_the_caller_who_waits_is_told_in_time(monkeypatch, tmp_path, how):
     """The one whose answer is stuck gets an error that says so, and may ask again."""
     async with opened(monkeypatch, tmp_path) as chat:

@@ -1,4 +1,8 @@
-"""Worker processes of a pool, for real, around a small engine that misbehaves on demand."""
+"""Worker processes of a pool, for real, around a small engine that misbehaves on demand.
+
+A crash, a hang, a flood of output and an orphan are tested here for all that run on a pool: voices,
+the local model, and functions of tools.
+"""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ async def test_a_server_that_reads_no_more() -> None:
     assert trio.current_time() - began_s < 5.0
 
 
-@pytest.mark.parametrize("how", ["stop", "kill", "spin", "garbage"])
+@pytest.mark.parametrize("how", ["stop", "garbage"])
 async def test_a_server_that_hangs_is_replaced(how: str) -> None:
     """Once its call was cut, whoever waits is told in 7 s, and the next is served by another.
 

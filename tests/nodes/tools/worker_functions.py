@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from contextlib import suppress
 
 from bargein.tools import tool
 
@@ -36,15 +35,8 @@ def trouble(how: str) -> str:
     """Make trouble in the process itself."""
     if how == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
-    elif how == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif how == "garbage":
-        for number in range(3, 20):
-            with suppress(OSError):
-                os.write(number, b"this is no frame at all")
-        time.sleep(60)
-    while True:  # "spin"
-        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ""
 
 
 @tool(where="worker")
