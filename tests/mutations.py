@@ -50,7 +50,7 @@ MUTATIONS = {
     "no_sweep": Mutation(
         "what a process has started is killed with it",
         "bargein.nodes.processes._termination",
-        "        if self._any_alive:\n",
+        "        if self._left:\n",
         "        if self._process.poll() is None:\n",
         f"{_PROCESSES}/test_termination.py::test_what_it_has_started_is_swept",
     ),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -38,8 +38,7 @@ def strike(
     number: int,
     *,
     leader_is_reaped: bool,
-    since_s: float | None = None,
-    spared: Collection[tuple[int, bytes]] = (),
+    is_meant: Callable[[Member], bool] | None = None,
 ) -> list[Member]:
     """Send a signal to each living process of a session; ended orphans of ours are reaped.
 
@@ -48,15 +47,14 @@ def strike(
         number: The signal's number; 0 sends nothing and only looks.
         leader_is_reaped: Whether that process has ended and its exit code was fetched.  A process
             of that pid is then a stranger's, and its session has nothing to do with ours.
-        since_s: Leave out the leader and all that began before this time of `boot_clock_s`;
-            ``None`` means everybody.
-        spared: Leave out those of this pid and name.
+        is_meant: Says of each whether it gets the signal; ``None`` means everybody.  Where only
+            the group is seen, nobody can be told from others, and nothing is sent.
 
     Returns:
-        Those that were alive and not left out.
+        Those that were alive and are meant.
     """
     if sys.platform != "linux":
-        return _strike_group(session, number) if since_s is None else []
+        return [] if is_meant is not None else _strike_group(session, number)
     found = members(session)
     if leader_is_reaped and any(member.pid == session for member in found):
         return []
@@ -64,7 +62,7 @@ def strike(
     for member in found:
         if member.is_zombie:
             _reap(member, session)
-        elif (member.pid, member.name) not in spared and _is_since(member, session, since_s):
+        elif is_meant is None or is_meant(member):
             struck.append(member)
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(member.pid, number)
@@ -81,10 +79,6 @@ def boot_clock_s() -> float:
     if sys.platform != "linux":
         return 0.0
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_HZ) / _TICKS_HZ
-
-
-def _is_since(member: Member, session: int, since_s: float | None) -> bool:
-    return since_s is None or (member.pid != session and member.started_s >= since_s)
 
 
 def _strike_group(group: int, number: int) -> list[Member]:

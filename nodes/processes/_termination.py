@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import trio
 
-from ._session import Member, strike
+from ._session import Member, boot_clock_s, strike
 
 LOOK_S = 0.02
 """How often is looked whether the others of a session are gone; a look costs some milliseconds of
@@ -91,9 +91,6 @@ async def stop_process(
         ladder: The times of the signals.
         is_forced: Asked again and again; once it says True, SIGKILL is next.
 
-    Returns:
-        What it took.
-
     Raises:
         ValueError: The process leads no session, so that its family cannot be told.
     """
@@ -105,44 +102,41 @@ async def stop_process(
     return climb.report()
 
 
-async def interrupt_younger(
-    process: trio.Process, since_s: float, spared: Collection[tuple[int, bytes]]
-) -> set[tuple[int, bytes]]:
-    """Send SIGINT to what the session of a process has gained, and not to the process itself.
+class Offspring:
+    """What a process starts from now on, and may end without it.
 
-    Args:
-        process: Leads the session.
-        since_s: What began at this time of `boot_clock_s` or later gets it.
-        spared: Pids and names of those who do not get it: it was sent to them before.
-
-    Returns:
-        Pids and names of those who got it.
+    Linux only: elsewhere the start of a process is not told, and nothing happens.
     """
-    found = await _Climb(process, never, since_s, spared).strike(signal.SIGINT)
-    return {(member.pid, member.name) for member in found}
 
+    def __init__(self, process: trio.Process) -> None:
+        """Remember the time.
 
-async def stop_younger(process: trio.Process, ladder: Ladder, since_s: float) -> int:
-    """Stop what the session of a process has gained, and leave the process itself alone.
+        Args:
+            process: Leads a session.
+        """
+        self._process = process
+        self._since_s = boot_clock_s()
+        self._interrupted: set[tuple[int, bytes]] = set()
 
-    It is shielded and bounded, as `stop_process` is.  Linux only; elsewhere it does nothing.
+    async def interrupt(self) -> None:
+        """Send SIGINT once to each program: to many the second means that they end at once."""
+        climb = _Climb(
+            self._process,
+            is_meant=lambda m: self._is_ours(m) and (m.pid, m.name) not in self._interrupted,
+        )
+        found = await climb.strike(signal.SIGINT)
+        self._interrupted.update((member.pid, member.name) for member in found)
 
-    Args:
-        process: Leads the session.
-        ladder: The times of SIGTERM and SIGKILL.
-        since_s: What began at this time of `boot_clock_s` or later is stopped.
+    async def stop(self, ladder: Ladder) -> None:
+        """Stop all of it by SIGTERM and SIGKILL; shielded and bounded, as `stop_process` is."""
+        climb = _Climb(self._process, is_meant=self._is_ours)
+        with trio.move_on_after(ladder.bound_s, shield=True):
+            if await climb.strike(0):
+                await climb.rung("SIGTERM", ladder.term_s)
+                await climb.kill(ladder.kill_s)
 
-    Returns:
-        How many processes there were.
-    """
-    climb = _Climb(process, never, since_s)
-    found: list[Member] = []
-    with trio.move_on_after(ladder.term_s + ladder.kill_s + SPARE_S, shield=True):
-        found = await climb.strike(0)
-        if found:
-            await climb.rung("SIGTERM", ladder.term_s)
-            await climb.kill(ladder.kill_s)
-    return len(found)
+    def _is_ours(self, member: Member) -> bool:
+        return member.pid != self._process.pid and member.started_s >= self._since_s
 
 
 class _Climb:
@@ -151,19 +145,16 @@ class _Climb:
     def __init__(
         self,
         process: trio.Process,
-        is_forced: Callable[[], bool],
-        since_s: float | None = None,
-        spared: Collection[tuple[int, bytes]] = (),
+        is_forced: Callable[[], bool] = never,
+        is_meant: Callable[[Member], bool] | None = None,
     ) -> None:
         self._process = process
         self._is_forced = is_forced
-        self._since_s = since_s
-        self._spared = spared
+        self._is_meant = is_meant
         self._began_s = trio.current_time()
         self._ended_by: Rung | None = None
         self._killed: set[int] = set()
-        self._any_alive = True
-        self.left = 0
+        self._left = 1
 
     async def up(self, ladder: Ladder) -> None:
         """Send each signal that is needed, and wait for what it does."""
@@ -183,24 +174,17 @@ class _Climb:
 
     async def kill(self, limit_s: float) -> None:
         """Kill what is left, and what it has started meanwhile, until nothing is."""
-        if self._any_alive:
+        if self._left:
             with trio.move_on_after(limit_s):
                 await self._until_gone(signal.SIGKILL)
         self._note("SIGKILL")
 
     async def strike(self, number: int) -> list[Member]:
         """Signal all that live, in a thread, as it reads many files; return who they were."""
-        look = partial(
-            strike,
-            self._process.pid,
-            number,
-            leader_is_reaped=self._process.poll() is not None,
-            since_s=self._since_s,
-            spared=self._spared,
-        )
-        found = await trio.to_thread.run_sync(look)
-        self._any_alive = bool(found)
-        self.left = len(found)
+        is_reaped = self._process.poll() is not None
+        look = partial(strike, leader_is_reaped=is_reaped, is_meant=self._is_meant)
+        found = await trio.to_thread.run_sync(look, self._process.pid, number)
+        self._left = len(found)
         if number == signal.SIGKILL:
             self._killed.update(member.pid for member in found)
         return found
@@ -209,12 +193,12 @@ class _Climb:
         """Say what it took."""
         took_s = trio.current_time() - self._began_s
         swept = len(self._killed - {self._process.pid})
-        return StopReport(self._process.pid, self._ended_by, swept, self.left, took_s)
+        return StopReport(self._process.pid, self._ended_by, swept, self._left, took_s)
 
     async def _until_gone(self, number: int) -> None:
         """Signal all that live again and again, until none does; 0 only looks."""
         while number or not self._is_forced():
-            if not number and self._since_s is None and self._process.poll() is None:
+            if not number and self._is_meant is None and self._process.poll() is None:
                 with trio.move_on_after(FORCE_LOOK_S):
                     await self._process.wait()
             elif await self.strike(number):

@@ -18,9 +18,8 @@ from bargein.routes.containment import CONTAINED
 from ._capture import Captured, OnOutput, Stream
 from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process
-from ._session import boot_clock_s
 from ._settings import PoolSettings
-from ._termination import interrupt_younger, never, stop_younger
+from ._termination import Offspring, never
 from ._worker_child import AFTER_LENGTH, HEADER, frame
 
 _log = structlog.get_logger()
@@ -46,7 +45,7 @@ class Worker:
         self._settings = settings
         self._process: Process
         self._job = 0
-        self._began_s = 0.0
+        self._offspring: Offspring
         self._heard_s = math.inf
         self._on_output: OnOutput | None = None
         self._is_forced: Callable[[], bool] = never
@@ -148,7 +147,8 @@ class Worker:
             ProcessLostError: The process takes nothing any more.
         """
         self._job += 1
-        self._began_s, self._heard_s = boot_clock_s(), trio.current_time()
+        self._offspring = Offspring(self._process.process)
+        self._heard_s = trio.current_time()
         self._on_output, self._is_forced = on_output, is_forced
         self.is_busy = True
         await self._send(b"J", payload)
@@ -183,21 +183,20 @@ class Worker:
         """
         if self._problem is not None:
             raise self._problem
-        settings, process = self._settings, self._process.process
+        settings = self._settings
         every_s = _INTERRUPT_S if settings.has_effects else math.inf
-        interrupted: set[tuple[int, bytes]] = set()
         with trio.move_on_after(settings.cancel_s):
             while self.is_busy and not self._is_forced():
                 await self._send(b"C")
-                if settings.has_effects:  # each program once: for many the second means at once
-                    interrupted |= await interrupt_younger(process, self._began_s, interrupted)
+                if settings.has_effects:
+                    await self._offspring.interrupt()
                 with trio.move_on_after(every_s), suppress(JobError):
                     while await self.next_piece(settings.cancel_s) is not None:
                         pass
         if self.is_busy:
             raise self._lost(f"still busy {settings.cancel_s:g} s after a cancel", "cancel_s")
         if settings.has_effects:
-            await stop_younger(process, settings.ladder, self._began_s)
+            await self._offspring.stop(settings.ladder)
             self._process.captured.drain()
 
     def rest(self) -> None:

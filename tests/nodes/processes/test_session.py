@@ -60,24 +60,23 @@ def test_a_stranger_with_the_pid_of_a_reaped_leader_is_left_alone(leader):
     assert leader.poll() is None
 
 
-def test_one_of_a_certain_pid_and_name_can_be_spared(leader):
-    """Another program in the same process is not the one that is spared."""
-    spared = {(leader.pid, b"sleep")}
-    assert strike(leader.pid, 9, leader_is_reaped=False, spared=spared) == []
-    spared = {(leader.pid, b"sh")}
-    assert pids(strike(leader.pid, 0, leader_is_reaped=False, spared=spared)) == {leader.pid}
-
-
-def test_only_the_younger_ones_are_struck_and_never_the_leader(leader):
-    """since_s leaves out the leader, and those that began earlier."""
+def test_only_those_that_are_meant_are_struck():
+    """A child can be signalled and its parent be spared; each is known by its start and name."""
     code = "import subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True); input()"
     command = [sys.executable, "-S", "-c", code]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, start_new_session=True, stdin=pipe, stdout=pipe) as parent:
         child = int(parent.stdout.readline())
-        session = parent.pid
-        assert strike(session, 0, leader_is_reaped=False, since_s=boot_clock_s() + 60) == []
-        assert pids(strike(session, 9, leader_is_reaped=False, since_s=0.0)) == {child}
+        seen = []
+
+        def is_meant(member):
+            seen.append((member.pid, member.name, member.started_s <= boot_clock_s()))
+            return member.pid != parent.pid
+
+        struck = strike(parent.pid, 9, leader_is_reaped=False, is_meant=is_meant)
+        assert pids(struck) == {child}
+        assert (child, b"sleep", True) in seen
+        assert len(seen) == 2
         assert parent.poll() is None
         parent.stdin.close()
     assert parent.returncode == 1  # EOFError: it was not killed
