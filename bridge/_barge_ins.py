@@ -99,6 +99,8 @@ class BargeIns:
     def _write_one(self, barge_in: _BargeIn) -> None:
         by, first = barge_in.by, barge_in.first()
         heard_s, dropped_s = self._seconds(barge_in) if self._context.audio else (None, None)
+        heard = sum(len(turn.heard) for turn in barge_in.phases)
+        generated = sum(len(turn.generated) for turn in barge_in.phases)
         log.info(
             "barge_in",
             turn=first.number,
@@ -111,6 +113,8 @@ class BargeIns:
             phase=barge_in.phases[first],
             heard_s=heard_s,
             dropped_s=dropped_s,
+            heard_chars=heard,
+            dropped_chars=generated - heard,
         )
 
     @staticmethod

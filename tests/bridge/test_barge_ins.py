@@ -26,7 +26,7 @@ SECRET = "Your balance is nine. "
 
 KEYS = {
     "event", "log_level", "turn", "agent", "turns", "cause", "by", "rule", "turn_rule", "phase",
-    "heard_s", "dropped_s",
+    "heard_s", "dropped_s", "heard_chars", "dropped_chars",
 }  # fmt: skip
 
 
@@ -85,6 +85,8 @@ async def test_a_barge_in_is_one_line(autojump_clock):
             "phase": "speaking",
             "heard_s": 0.5,
             "dropped_s": 1.7,
+            "heard_chars": 4,
+            "dropped_chars": 18,
         }
     ]
 
@@ -237,13 +239,15 @@ async def test_the_line_says_no_words(autojump_clock):
     assert not any(word in repr(line) for word in (*SECRET.split(), "what is my balance"))
 
 
-async def test_text_has_no_seconds(autojump_clock):
-    """Where only text travels nothing is heard or dropped by the second."""
+@pytest.mark.parametrize(("at_s", "chars"), [(0.4, 0), (1.4, len(SECRET))])
+async def test_where_only_text_travels_characters_are_counted(autojump_clock, at_s, chars):
+    """No seconds are made up; what was sent is heard, and what was not generated is not counted."""
     with capture_logs() as logs:
         async with open_call(tells, audio=False) as caller:
             await asks(caller)
-            await caller.at(0.4)
+            await caller.at(at_s)
             caller.publish(UserStartedSpeaking())
             await caller.quiet()
     [line] = lines(logs)
     assert (line["heard_s"], line["dropped_s"]) == (None, None)
+    assert (line["heard_chars"], line["dropped_chars"]) == (chars, 0)
