@@ -65,10 +65,6 @@ class VoiceActivity(Protocol):
         """
         ...
 
-    def reset(self) -> None:
-        """Forget all frames so far."""
-        ...
-
 
 @runtime_checkable
 class SoundOfVoice(Protocol):

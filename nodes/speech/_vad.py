@@ -57,12 +57,8 @@ class SileroVAD:
         self._np = np
         self._session = session
         self._rate = np.array(16_000, np.int64)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all frames so far."""
-        self._state: NDArray[np.float32] = self._np.zeros((2, 1, 128), self._np.float32)
-        self._context: NDArray[np.float32] = self._np.zeros((1, _CONTEXT), self._np.float32)
+        self._state: NDArray[np.float32] = np.zeros((2, 1, 128), np.float32)
+        self._context: NDArray[np.float32] = np.zeros((1, _CONTEXT), np.float32)
 
     def probability(self, frame: bytes) -> float:
         """Return how likely it is that somebody speaks in this frame.

@@ -95,9 +95,6 @@ class Engines:
         self.fail_in("vad")
         return 0.9 if frame[0] else 0.0
 
-    def reset(self) -> None:
-        self.fail_in("reset")
-
     def sound(self, pcm: bytes) -> float:
         self.fail_in("sound")
         return 0.0
@@ -136,7 +133,7 @@ def speech_of(engines: Engines) -> LocalSpeech:
         voice=As(engines, synthesize=engines.synthesize),
         stt=As(engines, transcribe=engines.transcribe),
         end_of_turn=As(engines, probability=engines.complete),
-        vad=lambda: As(engines, probability=engines.detect, reset=engines.reset),
+        vad=lambda: As(engines, probability=engines.detect),
         sounds=[As(engines, probability=engines.sound)],
         fetch=False,
     )

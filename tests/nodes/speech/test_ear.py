@@ -40,9 +40,6 @@ class LoudIsSpeech:
     def probability(self, frame):
         return 0.9 if frame[0] else 0.0
 
-    def reset(self):
-        pass
-
 
 class Engines:
     """A recogniser and an end-of-turn model that take their time."""
