@@ -207,7 +207,9 @@ class ToolLoop:
                             yield piece.text
                         case ToolCallRequest():
                             self._requests.append(piece)
-                            self._show("tool_call", piece.name)
+                            self._show_tool("tool_call", piece.name)
+                        case AnswerProgress(phase="tool_call"):
+                            self._show_tool("tool_call", piece.label)
                         case AnswerProgress():
                             self._show(piece.phase, piece.label)
                         case Usage():
@@ -253,7 +255,7 @@ class ToolLoop:
     def _start(self, runner: ToolRunner, request: ToolCallRequest) -> None:
         arguments = request.arguments
         self.meter.use_tool(request.name, request.raw if arguments is None else dict(arguments))
-        self._show("tool", request.name, step=True)
+        self._show_tool("tool", request.name, step=True)
         event = ToolCall(name=request.name, arguments=dict(arguments or {}), id=request.id)
         raw = request.raw or "nothing" if arguments is None else ""
         meter = self.meter.child()
@@ -295,6 +297,11 @@ class ToolLoop:
     def _model_ended(self, state: StepState) -> None:
         if self._turn is not None:
             self._turn.step_list.model_answered(state)
+
+    def _show_tool(self, phase: TurnPhase, name: str, *, step: bool = False) -> None:
+        tool = None if self._runner is None else self._runner.tools.get(name)
+        is_operators = tool is not None and tool.permission == "operator"
+        self._show(phase, "" if is_operators else name, step=step)  # callers may see it
 
     def _show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> None:
         if self._turn is not None and self._turn.show(phase, label, step=step):

@@ -30,6 +30,7 @@ class BackgroundTurn:
         started_at_s: When the turn began, in seconds of trio's clock.
         done: Set once nothing works on it any more.
         outcome: What became of it; ``None`` until then.
+        for_operator: False: who asks for permission are its tools.
         final: What it has generated and nobody heard; ``None`` until it is done.
     """
 
@@ -48,6 +49,7 @@ class BackgroundTurn:
         self.started_at_s: float | None = turn.started_at_s
         self.done = trio.Event()
         self.outcome: ToolOutcome | None = None
+        self.for_operator = False
         self.final: ToolResult | None = None
         self._on_end = on_end
 

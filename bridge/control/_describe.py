@@ -50,7 +50,9 @@ decision, and a stop that leaves the agent talking would be none.  Whoever said 
 outcome that it was not heard, and says it again."""
 
 
-def describe(control: Control, speaking: Speaking, verb: Verb, reason: str) -> str:
+def describe(
+    control: Control, speaking: Speaking, verb: Verb, reason: str, *, for_caller: bool = False
+) -> str:
     """Return one line for a person.
 
     Args:
@@ -58,6 +60,7 @@ def describe(control: Control, speaking: Speaking, verb: Verb, reason: str) -> s
         speaking: What is said in it.
         verb: The verb that might be used.
         reason: Why it would do nothing; empty if it would do something.
+        for_caller: Whether it names no tool that asks the operator.
     """
     title = _TITLES[verb]
     if reason:
@@ -71,8 +74,8 @@ def describe(control: Control, speaking: Speaking, verb: Verb, reason: str) -> s
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
         told = as_told(verb)
-        told_of = (f"{work.name} {work.consequence(told)}" for work in control.reach(verb))
-        parts += dict.fromkeys(told_of)
+        works = (work for work in control.reach(verb) if not (for_caller and work.for_operator))
+        parts += dict.fromkeys(f"{work.name} {work.consequence(told)}" for work in works)
     return f"{title}: {'; '.join(parts)}."
 
 

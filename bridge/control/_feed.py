@@ -31,6 +31,8 @@ class ToolView:
     policy: PolicyKind
     elapsed_s: float
     """Seconds since it began; 0 while it waits for permission."""
+    for_operator: bool = False
+    """Whether it asks the operator; no caller of a server is told of it."""
 
 
 @dataclass(frozen=True, slots=True)

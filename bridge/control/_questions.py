@@ -79,6 +79,7 @@ class _Question:
     """How much silence is left until it has timed out; ``None`` for no end."""
     run: Run | None
     source: str
+    for_operator: bool
     turn: Turn | None = None
     utterance: Utterance | None = None
     words: list[tuple[int, str]] = field(default_factory=list)
@@ -98,8 +99,17 @@ class _Question:
     def as_event(self) -> QuestionAsked:
         """Return what is told of it."""
         return QuestionAsked(
-            id=self.id, call=self.call_id, name=self.name, text=self.text, choices=self.choices
+            id=self.id,
+            call=self.call_id,
+            name=self.told_name,
+            text=self.text,
+            choices=self.choices,
         )
+
+    @property
+    def told_name(self) -> str:
+        """The tool, as events name it: no caller is told of one that asks the operator."""
+        return "" if self.for_operator else self.name
 
 
 class Questions:
@@ -153,6 +163,8 @@ class Questions:
         timeout_s: float | None,
         run: Run | None,
         source: str,
+        *,
+        for_operator: bool = False,
     ) -> Answer:
         """Have the agent ask the caller something, and wait for the answer.
 
@@ -166,6 +178,7 @@ class Questions:
             timeout_s: Seconds of silence until it has timed out; ``None`` for no end.
             run: The run that the tool works for; ``None`` for a background job, which asks nobody.
             source: The agent's bridge.
+            for_operator: Whether the tool asks the operator: then what is told does not name it.
 
         Returns:
             The answer, also one that nobody gave; while the call is paused, only once it goes on.
@@ -179,7 +192,7 @@ class Questions:
         self._count += 1
         question = _Question(
             f"question_{self._count}", call_id, name, text.strip(), tuple(choices), timeout_s, run,
-            source,
+            source, for_operator,
         )  # fmt: skip
         entry = self._all.put(question.id, question)
         try:
@@ -286,7 +299,7 @@ class Questions:
         if question.turn is not None:
             question.turn.ask_caller(on=False)
         self._fall_silent(question)
-        closed = QuestionClosed(id=question.id, name=question.name, outcome=answer.outcome)
+        closed = QuestionClosed(id=question.id, name=question.told_name, outcome=answer.outcome)
         router.publish_detached(closed, question.source)
         self._context.touch_state()
         self._ask_next()

@@ -19,6 +19,8 @@ class Stopped:
     id: str
     """The id of its call."""
     tool: str
+    for_operator: bool = False
+    """Whether it asks the operator; no caller of a server is told of it."""
 
 
 class Settled:
@@ -104,7 +106,7 @@ class Receipt:
         self.stopped = tuple(one for one in self.stopped if one.id != work.id)
         self.still_running = tuple(one for one in self.still_running if one.id != work.id)
         if still is None:
-            self.stopped += (Stopped(work.id, work.name),)
+            self.stopped += (Stopped(work.id, work.name, work.for_operator),)
         else:
             self.still_running += (still,)
 

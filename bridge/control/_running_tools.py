@@ -26,6 +26,8 @@ class StillRunning:
     deadline_s: float = math.inf
     """When it will be stopped if it has not ended by then, in seconds of trio's clock; infinite for
     a tool that goes on as a background job."""
+    for_operator: bool = False
+    """Whether it asks the operator; no caller of a server is told of it."""
 
 
 class Work(Protocol):
@@ -42,6 +44,8 @@ class Work(Protocol):
     done: trio.Event
     """Set once it has its outcome and nothing of it is alive."""
     outcome: ToolOutcome | None
+    for_operator: bool
+    """Whether it asks the operator; no caller of a server is told of it."""
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
         """Do what its policy says, in this step; never waits.

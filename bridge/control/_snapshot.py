@@ -48,6 +48,7 @@ def snapshot_at(
                 w.name,
                 w.policy,
                 0.0 if w.started_at_s is None else now_s - w.started_at_s,
+                w.for_operator,
             )
             for w in work
         ),

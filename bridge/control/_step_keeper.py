@@ -42,7 +42,9 @@ class StepKeeper:
         event = message.event
         turn = self._turn_of(message.run)
         if turn is not None and event.id:
-            self._tools[event.id] = turn.step_list.call_tool(event.name, event.id)
+            self._tools[event.id] = turn.step_list.call_tool(
+                event.name, event.id, for_operator=event.for_operator
+            )
 
     def _returned(self, message: Message) -> None:
         event = message.event

@@ -26,6 +26,8 @@ class Step:
     ended_at_s: float | None = None
     """In seconds of trio's clock; ``None`` while it runs."""
     state: StepState = "running"
+    for_operator: bool = False
+    """Whether it asks the operator; no caller of a server is told of it."""
 
     def end(self, state: StepState) -> None:
         """Take note of how it ended; later calls do nothing."""
@@ -36,7 +38,9 @@ class Step:
     def view(self, now_s: float) -> StepView:
         """Return it as a watcher sees it at a moment."""
         ended_s = now_s if self.ended_at_s is None else self.ended_at_s
-        return StepView(self.tool, self.id, self.state, ended_s - self.began_at_s)
+        return StepView(
+            self.tool, self.id, self.state, ended_s - self.began_at_s, self.for_operator
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class StepView:
     state: StepState
     elapsed_s: float
     """For how long it has run, or ran."""
+    for_operator: bool = False
+    """Whether it asks the operator; no caller of a server is told of it."""
 
 
 class StepList(list[Step]):
@@ -66,9 +72,9 @@ class StepList(list[Step]):
             if not step.tool:
                 step.end(state)
 
-    def call_tool(self, name: str, id: str) -> Step:
+    def call_tool(self, name: str, id: str, *, for_operator: bool = False) -> Step:
         """Take note that a tool is called."""
         self.model_answered()
-        step = Step(trio.current_time(), name, id)
+        step = Step(trio.current_time(), name, id, for_operator=for_operator)
         self.append(step)
         return step

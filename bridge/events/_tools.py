@@ -104,7 +104,7 @@ class QuestionAsked(Event):
     call: str
     """The id of the tool's call."""
     name: str
-    """The tool."""
+    """The tool; empty for one that asks the operator, of which no caller is told."""
     text: str
     """What the agent says."""
     choices: tuple[str, ...] = ()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, assert_never, final
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar, assert_never, final
 
 import trio
 
 from .._call_request import Identity
 from .._verbs import VERBS, Verb
 from ..control._describe import describe
-from ..control._receipt import Receipt
+from ..control._feed import ToolView
+from ..control._receipt import Receipt, Stopped
+from ..control._running_tools import StillRunning
+from ..control._steps import StepView
 from ._handle_messages import (
     AnswerPermission,
     AnswerQuestion,
@@ -37,6 +40,8 @@ from ._wire import ProtocolViolationError, Request
 
 if TYPE_CHECKING:
     from .. import Call
+
+_T = TypeVar("_T", Stopped, StillRunning, StepView, ToolView)
 
 MAX_UNSETTLED = 64
 """Verbs of one client that may wait to settle; a person uses a few in a minute.  The Stop key works
@@ -192,7 +197,7 @@ def _receipt(receipt: Receipt, request: Request | None) -> VerbReceipt:
         reason=receipt.reason,
         turn=receipt.turn,
         phase=receipt.phase,
-        stopped=tuple(StoppedTool(id=one.id, tool=one.tool) for one in receipt.stopped),
+        stopped=tuple(StoppedTool(id=one.id, tool=one.tool) for one in _callers(receipt.stopped)),
         still_running=tuple(
             RunningTool(
                 id=one.id,
@@ -200,11 +205,16 @@ def _receipt(receipt: Receipt, request: Request | None) -> VerbReceipt:
                 policy=one.policy,
                 deadline_ms=_ms_until(one.deadline_s, now_s),
             )
-            for one in receipt.still_running
+            for one in _callers(receipt.still_running)
         ),
         upgraded_from=receipt.upgraded_from,
         request=request,
     )
+
+
+def _callers(tools: Iterable[_T]) -> Iterator[_T]:
+    """Yield what the caller may be told of: all but the tools that ask the operator."""
+    return (one for one in tools if not one.for_operator)
 
 
 def _ms_until(deadline_s: float, now_s: float) -> float | None:
@@ -244,12 +254,12 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
         total_ms=_ms(now.total_s),
         step_list=tuple(
             StepOfTurn(tool=one.tool, id=one.id, state=one.state, elapsed_ms=_ms(one.elapsed_s))
-            for one in now.step_list
+            for one in _callers(now.step_list)
         ),
         caps={name: CapUse(used=used, limit=limit) for name, (used, limit) in now.caps.items()},
         tools=tuple(
             ToolAtWork(id=one.id, name=one.name, policy=one.policy, elapsed_ms=_ms(one.elapsed_s))
-            for one in now.tools
+            for one in _callers(now.tools)
         ),
         backgrounded=now.backgrounded,
         permissions=tuple(
@@ -274,7 +284,7 @@ def _verb_now(call: Call, verb: Verb, verbs: Collection[Verb]) -> VerbNow:
     if verb not in verbs:
         return VerbNow(text=NOT_YOURS, possible=False)
     reason = call.why_not(verb)
-    text = describe(call.control, call.speaking, verb, reason)
+    text = describe(call.control, call.speaking, verb, reason, for_caller=True)
     return VerbNow(text=text, possible=not reason)
 
 

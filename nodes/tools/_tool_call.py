@@ -53,6 +53,7 @@ class RunningTool:
         started_at_s: When its body began, in seconds of trio's clock; ``None`` before.
         done: Set once it has its outcome and nothing of it is alive.
         outcome: What became of it; ``None`` until then.
+        for_operator: Whether its permission is the operator's; no caller is told of it.
         final: Its final result; ``None`` until then.
         on_settled: Called once with the final result if it went on in the background; ``None``
             publishes it as ``JobFinished``.
@@ -65,7 +66,7 @@ class RunningTool:
         self.id = request.id
         self.name = request.name
         self.arguments = request.arguments
-        self._for_operator = request.for_operator
+        self.for_operator = request.for_operator
         self.tool = tool
         self.policy: PolicyKind = tool.policy.kind
         self.run = run
@@ -187,7 +188,7 @@ class RunningTool:
         if self.is_cut and commit_s < trio.current_time():
             return None
         until_s = commit_s if self.is_cut else max(commit_s, self._interrupts.stop_at_s)
-        return StillRunning(self.id, self.name, self.policy, until_s)
+        return StillRunning(self.id, self.name, self.policy, until_s, self.for_operator)
 
     def _obey(self, verb: Verb, effect: Effect) -> None:
         assert self._body is not None
@@ -380,7 +381,7 @@ class RunningTool:
             outcome=settled.outcome,
             ran_s=ran_s,
             detail=self._detail() if settled.error else "",
-            for_operator=self._for_operator,
+            for_operator=self.for_operator,
         )
 
     def _detail(self) -> str:

@@ -185,8 +185,9 @@ class ToolContext:
             return Answer("interrupted")
         with body.waits():
             return await body.call.questions.ask(
-                self.id, self.name, question, choices, timeout_s, body.run, body.source
-            )
+                self.id, self.name, question, choices, timeout_s, body.run, body.source,
+                for_operator=self._is_operators,
+            )  # fmt: skip
 
     async def transfer(self, target_phone_number: str) -> CallActionCompleted | CallActionFailed:
         """Pass the caller on to a telephone number, and return what has become of it.

@@ -6,7 +6,15 @@ import pytest
 import trio
 
 from bargein import App, ChatNode, current_run
-from bargein.client import ErrorMessage, OtherEvent, Seen, Spoken, open_caller
+from bargein.client import (
+    ErrorMessage,
+    OtherEvent,
+    Seen,
+    Spoken,
+    VerbReceipt,
+    VerbSettled,
+    open_caller,
+)
 from bargein.events import (
     AgentResponse,
     JobFinished,
@@ -18,10 +26,11 @@ from bargein.events import (
     ToolResult,
     UserTranscriptionReceived,
 )
+from bargein.llm import ToolCallRequest
 from bargein.protocol import encode
 from bargein.server import Limits, open_server, sign_token
 from bargein.testing import ScriptedModel, calls
-from bargein.tools import ToolContext, tool
+from bargein.tools import ToolContext, finish, tool
 from bargein.websocket import open_websocket
 
 MONEY = [ToolCall, ToolProgress, ToolOutput, ToolResult, JobFinished]
@@ -167,6 +176,44 @@ async def test_a_caller_is_told_nothing_of_a_tool_of_the_operators(serving, auto
             assert "secretly" not in shown
             assert "wire_money" not in shown
             assert "tool" not in getattr(one.message, "name", "")
+
+
+async def test_no_view_of_the_call_names_a_tool_of_the_operators(serving, autojump_clock):
+    """Neither a snapshot, a receipt, a description, nor what such a tool asks the caller."""
+    named = []
+
+    @tool(permission="operator", policy=finish(3.0))
+    async def wire_money(context: ToolContext) -> str:
+        """Wire money."""
+        await context.ask("To whom?")
+        named.extend(one.name for one in context.call.snapshot().tools)
+        await trio.sleep(2)
+        return "wired"
+
+    async def answer(call):
+        wiring = ToolCallRequest(id="call_7", name="wire_money", arguments={}, raw="{}")
+        model = ScriptedModel([wiring], "Done.", "Told.")
+        call.converse(ChatNode(model, tools=[wire_money]))
+
+    app = {"operator": lambda call, question: True}
+    token = sign_token(SECRET, "ada", lasts_s=60, rights=["watch", "control"])
+    options = {"token_secret": SECRET, "limits": Limits(watch="words"), "app": app}
+    async with serving(answer, **options) as place, place.call(mode="text", token=token) as caller:
+        caller.watch(True)
+        caller.ask_snapshot(follow=True)
+        caller.write("wire it")
+        await caller.wait_for(Spoken, lambda m: "whom" in m.text)
+        await trio.sleep(0.5)
+        caller.write("to Ada")
+        await trio.sleep(0.5)
+        caller.ask_description("cancel")
+        caller.control("cancel")
+        receipt = await caller.wait_for(VerbReceipt)
+        await caller.wait_for(VerbSettled)
+        assert named == ["wire_money"], "the app sees it"
+        assert receipt.message.accepted
+        for one in caller.received:
+            assert "wire_money" not in encode(one.message)
 
 
 @pytest.mark.parametrize("allow", [True, False])

@@ -59,6 +59,7 @@ class Chore:
         self.policy = "finish" if grace_s else "cancel"
         self.done = trio.Event()
         self._call, self._grace_s = call, grace_s
+        self.for_operator = False
         call.work.add(self)
 
     def interrupt(self, verb):
