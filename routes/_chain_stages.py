@@ -107,8 +107,8 @@ class ChainStages(Generic[T_co]):
         """Fail the run when the stages before this one do not give their next value in time.
 
         Args:
-            limit_s: Seconds for each value, the first included.  Time in which a run is paused does
-                not count.
+            limit_s: Seconds for each value, the first included.  Time in which a run is paused,
+                or waits for a person, does not count.
         """
         return self._add_stage(a_timeout(limit_s))
 

@@ -89,8 +89,9 @@ class Run:
 
     __slots__ = (
         "_blocked", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
-        "_interruption", "_nursery", "_protected", "_rule", "_stop", "_token", "_waits", "id",
-        "is_aside", "is_cut", "outcome", "parent", "route", "scope", "started_at_s", "trigger",
+        "_interruption", "_nursery", "_protected", "_rule", "_stands", "_stop", "_token", "_waits",
+        "id", "is_aside", "is_cut", "outcome", "parent", "route", "scope", "started_at_s",
+        "trigger",
     )  # fmt: skip
 
     def __init__(self, route: RouteRuntime, run_id: int, trigger: Message, now_s: float) -> None:
@@ -118,6 +119,7 @@ class Run:
         self._children: list[Run] | None = None
         self._nursery: trio.Nursery | None = None
         self._clocks: list[Clock] = []
+        self._stands = 0
         self._stop = False
         self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
@@ -277,19 +279,43 @@ class Run:
         """Hold this run at its next value, in place."""
         if self._gate is None:
             self._gate = trio.Event()
-            for clock in self._clocks:
-                clock.stand()
+            self._stand()
 
     def resume(self) -> None:
         """Let a held run go on where it stopped."""
         if self._gate is not None:
             self._gate.set()
             self._gate = None
+            self._count_on()
+
+    @contextlib.contextmanager
+    def waiting_for_people(self) -> Iterator[None]:
+        """Let its time limits stand still within the block, as a pause does; it is not held."""
+        self._stand()
+        try:
+            yield
+        finally:
+            self._count_on()
+
+    def _stand(self) -> None:
+        self._stands += 1
+        if self._stands == 1:
+            for clock in self._clocks:
+                clock.stand()
+
+    def _count_on(self) -> None:
+        self._stands -= 1
+        if not self._stands:
             for clock in self._clocks:
                 clock.go_on()
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether its time limits stand still: it is paused, or waits for a person."""
+        return self._stands > 0
+
     def add_clock(self, clock: Clock) -> None:
-        """Let a clock stand still while this run is paused."""
+        """Let a clock stand still while this run is paused, or waits for a person."""
         self._clocks.append(clock)
 
     def remove_clock(self, clock: Clock) -> None:
@@ -300,7 +326,7 @@ class Run:
     @contextlib.contextmanager
     def _deadline(self) -> Iterator[Deadline]:
         """Open a scope with a deadline, not armed yet, that stands still in a pause."""
-        deadline = Deadline(stands=self.is_paused)
+        deadline = Deadline(stands=self.stands_still)
         self._clocks.append(deadline)
         try:
             with deadline.scope:

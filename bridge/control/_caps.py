@@ -81,7 +81,8 @@ class Caps:
     steps: int | None = None
     """Calls of the model and of tools together, from 1."""
     wall_s: float | None = None
-    """Seconds at work, above 0; while the turn is paused, it stands still."""
+    """Seconds at work, above 0; it stands still while the turn is paused, or a tool of it waits for
+    the answer or the permission of a person."""
     tool_calls: int | None = None
     """Calls of tools, from 0."""
     tokens: int | None = None
@@ -106,7 +107,8 @@ class Caps:
 
 
 class ActiveClock(Clock):
-    """Counts the seconds for which a run is at work; it stands still while the run is paused."""
+    """Counts the seconds for which a run is at work; in a pause, and while it waits for a person,
+    it stands still."""
 
     __slots__ = ("_scopes", "_since_s", "_spent_s", "run")
 
@@ -114,14 +116,14 @@ class ActiveClock(Clock):
         """Begin to count.
 
         Args:
-            run: Whose pauses do not count; ``None`` counts all time.
+            run: Whose pauses and waits for people do not count; ``None`` counts all time.
         """
         self.run = run
         self._spent_s = 0.0
         self._since_s: float | None = trio.current_time()
         self._scopes: dict[trio.CancelScope, float] = {}
         if run is not None:
-            if run.is_paused:
+            if run.stands_still:
                 self._since_s = None
             run.add_clock(self)
 

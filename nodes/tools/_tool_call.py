@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
@@ -269,7 +270,9 @@ class RunningTool:
             by: Literal["caller", "operator"] = (
                 "operator" if self.tool.permission == "operator" else "caller"
             )
-            return await permissions.ask(self.id, self.name, self.arguments, self.run, by)
+            people = nullcontext() if self.run is None else self.run.waiting_for_people()
+            with people:
+                return await permissions.ask(self.id, self.name, self.arguments, self.run, by)
         except trio.Cancelled:
             self._finish(plain("withdrawn"))  # the call is over
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -160,7 +160,7 @@ class ToolContext:
 
         The caller's next turn is the answer, or what they type or key.  It begins no other answer
         of the agent.  A second question waits until the first is closed.  The tool's own time limit
-        stands still meanwhile.  Cancelling this withdraws the question.
+        and those of its turn stand still meanwhile.  Cancelling this withdraws the question.
         From a thread use ``trio.from_thread.run(context.ask, question)``.
 
         Args:
@@ -183,7 +183,8 @@ class ToolContext:
         await trio.lowlevel.checkpoint()
         if body.is_closed:
             return Answer("interrupted")
-        with body.waits():
+        people = nullcontext() if body.run is None else body.run.waiting_for_people()
+        with body.waits(), people:
             return await body.call.questions.ask(
                 self.id, self.name, question, choices, timeout_s, body.run, body.source,
                 for_operator=self._is_operators,

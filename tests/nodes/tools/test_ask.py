@@ -10,8 +10,10 @@ import trio
 import trio.testing
 
 from bargein import AgentEntry, ChatNode, ToolEntry, UserEntry
+from bargein.control import Caps
 from bargein.events import (
     AgentSpeechCut,
+    CapWarning,
     DTMFInput,
     QuestionAsked,
     QuestionClosed,
@@ -22,36 +24,13 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.testing import barge_in, interrupt_everywhere, open_call
+from bargein.testing import ScriptedModel, barge_in, calls, interrupt_everywhere, open_call
 from bargein.tools import Answer, ToolContext, finish, shield, tool
 
 ACCOUNTS = ("Checking", "Savings")
 
 LIMIT_S = 30.0
 """For tools in threads, which no virtual clock knows of."""
-
-
-class Script:
-    """A model that plays its answers in order, and keeps what it was asked."""
-
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.asked = []
-
-    async def stream(self, messages, *, tools=()):
-        self.asked.append(list(messages))
-        for piece in self.answers.pop(0):
-            yield piece
-        yield Usage()
-
-
-def calls(*names):
-    return [ToolCallRequest(id=f"call_{name}", name=name, arguments={}, raw="") for name in names]
-
-
-def says(text):
-    return [TextDelta(text)]
 
 
 def balance(answers, *, policy="cancel", timeout_s=30.0, choices=ACCOUNTS, limit_s=None):
@@ -68,8 +47,8 @@ def balance(answers, *, policy="cancel", timeout_s=30.0, choices=ACCOUNTS, limit
 
 def agent(*tools, model=None):
     """An agent that calls each tool in its first answer, and then says a word."""
-    model = model or Script(
-        calls(*(each.name for each in tools)), says("Five euros."), says("Yes?"), says("Well.")
+    model = model or ScriptedModel(
+        [calls(each.name) for each in tools], "Five euros.", "Yes?", "Well."
     )
 
     async def answer(call):
@@ -100,7 +79,7 @@ def ends(caller):
 @pytest.mark.parametrize("audio", [True, False])
 async def test_the_callers_next_turn_is_the_answer(autojump_clock, audio):
     """The agent asks aloud; what the caller says goes to the tool, and begins no other answer."""
-    answers, model = [], Script(calls("balance"), says("Five euros."))
+    answers, model = [], ScriptedModel([calls("balance")], "Five euros.")
     async with open_call(agent(balance(answers), model=model), audio=audio) as caller:
         question = await asked(caller)
         assert (question.name, question.call) == ("balance", "call_balance")
@@ -116,7 +95,7 @@ async def test_the_callers_next_turn_is_the_answer(autojump_clock, audio):
         assert ends(caller) == ["completed"]
         assert caller.call.snapshot().question is None
         assert caller.heard == "Which account? Five euros."
-        result, note, words = model.asked[-1][-3:]
+        result, note, words = model.requests[-1].messages[-3:]
         assert (result["role"], result["content"]) == ("tool", "Savings")
         assert "\nThe tool balance has asked the user: Which account?\n" in note["content"]
         assert (words["role"], words["content"]) == ("user", "The savings one, please.")
@@ -147,7 +126,7 @@ async def test_an_answer_over_the_question_cuts_it_short(autojump_clock):
 async def test_a_barge_in_before_the_question_is_heard_interrupts(autojump_clock):
     """Words that began before a word of the question was heard are no answer: they cut the turn."""
     answers = []
-    model = Script([*says("Let me have a look at that. "), *calls("balance")], says("Yes?"))
+    model = ScriptedModel(["Let me have a look at that. ", calls("balance")], "Yes?")
     async with open_call(agent(balance(answers), model=model)) as caller:
         caller.publish(UserTranscriptionReceived(content="How much have I?"))
         caller.publish(UserStoppedSpeaking())
@@ -167,7 +146,7 @@ async def test_a_turn_that_began_before_the_question_is_no_answer(autojump_clock
     answers = []
 
     async def answer(call):
-        node = ChatNode(Script(calls("balance"), says("Five."), says("Sure.")),
+        node = ChatNode(ScriptedModel([calls("balance")], "Five.", "Sure."),
                         tools=[balance(answers)])  # fmt: skip
         call.bridge(node).on(UserStoppedSpeaking).stream(node.generate).broadcast()
 
@@ -286,6 +265,59 @@ async def test_the_limit_of_the_tool_goes_on_after_the_answer(autojump_clock):
         assert [result.outcome for result in caller.events(ToolResult)] == ["timed_out"]
 
 
+@pytest.mark.parametrize("policy", ["cancel", "detach"])
+async def test_the_time_of_the_caller_is_none_of_the_turn(autojump_clock, policy):
+    """Who thinks for a minute makes the agent reach neither its cap nor the limit of its chain."""
+    answers = []
+    model = ScriptedModel([calls("balance")], "Five euros.", then="Well.")
+    node = ChatNode(model, tools=[balance(answers, policy=policy, timeout_s=None)],
+                    caps=Caps(wall_s=3.0))  # fmt: skip
+
+    async def answer(call):
+        chain = call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        chain.stream(node.generate).timeout(3.0).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        await asked(caller)
+        await trio.sleep(60)
+        caller.call.handle.pause()
+        await trio.sleep(60)
+        caller.call.handle.resume()
+        await trio.sleep(60)
+        assert caller.call.snapshot().caps["wall_s"] == (0, 3.0)
+        await caller.says("the first")
+        await caller.quiet()
+        assert [answer.choice for answer in answers] == ["Checking"]
+        assert ends(caller) == ["completed"]
+        assert not caller.events(CapWarning)
+
+
+async def test_the_cap_counts_on_after_the_answer(autojump_clock):
+    """What the agent does after the answer has what it had left."""
+
+    @tool
+    async def slow(context: ToolContext) -> str:
+        await trio.sleep(1)
+        await context.ask("Go on?")
+        await trio.sleep(5)
+        return "done"
+
+    model = ScriptedModel([calls("slow")])
+    node = ChatNode(model, tools=[slow], caps=Caps(wall_s=3.0))
+
+    async def answer(call):
+        call.converse(node)
+
+    async with open_call(answer, audio=False) as caller:
+        await asked(caller)
+        await trio.sleep(20)
+        await caller.says("yes", takes_s=0)
+        said_s = trio.current_time()
+        await caller.receives(TurnEnded)
+        assert ends(caller) == ["capped"]
+        assert trio.current_time() - said_s == pytest.approx(2)
+
+
 @pytest.mark.parametrize(
     ("verb", "outcome"),
     [
@@ -354,7 +386,7 @@ async def test_a_hand_over_closes_the_question(autojump_clock):
 
     async def answer(call):
         await agent(balance(answers, policy=finish(5.0)))(call)
-        call.converse(ChatNode(Script(says("Unheard."), says("I am the other one."))), name="other")
+        call.converse(ChatNode(ScriptedModel("Unheard.", "I am the other one.")), name="other")
 
     async with open_call(answer, audio=False) as caller:
         await asked(caller)
@@ -629,7 +661,7 @@ async def test_an_impossible_question_is_an_error(autojump_clock, question, opti
         return "did not ask"
 
     async with open_call(agent(wrong), audio=False) as caller:
-        caller.publish(UserStoppedSpeaking())
+        await caller.says("Go.", takes_s=0)
         await caller.quiet()
         assert len(caught) == 1
         assert caller.events(QuestionAsked) == []
@@ -656,14 +688,8 @@ def moves(caller):
 def test_a_question_bears_an_interrupt_at_every_point(interrupt, policy):
     """Wherever the interrupt falls, each question has one end, and the laws hold."""
 
-    class Answering:
-        """A model that has the tool called once, and else is there."""
-
-        async def stream(self, messages, *, tools=()):
-            wants = messages[-1]["role"] == "user" and "How much" in messages[-1]["content"]
-            for piece in calls("balance") if wants else says("I am here."):
-                yield piece
-            yield Usage()
+    def answering(request):
+        return calls("balance") if "How much" in request.last_text else "I am here."
 
     async def scenario(caller):
         await caller.says("How much have I?", takes_s=0.2)
@@ -678,6 +704,8 @@ def test_a_question_bears_an_interrupt_at_every_point(interrupt, policy):
         assert caller.call.router.withholds is None
 
     async def answer(call):
-        call.converse(ChatNode(Answering(), tools=[balance([], policy=policy, timeout_s=5)]))
+        call.converse(
+            ChatNode(ScriptedModel(then=answering), tools=[balance([], policy=policy, timeout_s=5)])
+        )
 
     interrupt_everywhere(answer, scenario, interrupt=interrupt, check=check, limit=60)
