@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cache
-from math import exp
+from math import exp, sqrt
 from typing import TYPE_CHECKING, Protocol
 
 from ._echo_path import EchoPath
@@ -65,6 +65,12 @@ echo's windows have it, and hardly any of a caller's, not even of one who has th
 
 _TOO_LOUD_DB = 6.0
 """Over so many dB the one goes over into the other."""
+
+ALIKE_PREDICTED = 0.24
+"""The same for the predicted echo; what is louder than the echo of this call can be is never one.
+Of the voiced windows of 14 people who read weakly into a microphone without an echo, 3.5 % have it,
+instead of 3.4 % without a prediction; one half of the agent's windows in a reverberant room have
+0.4."""
 
 SURE = 0.11
 """By this much more than `ALIKE` it counts for `LINGERS` windows: in the closure of a "t" and in
@@ -137,6 +143,9 @@ class EchoDetector:
         self._path.add(ours, theirs, hops)
         too_loud = min(max(self._path.excess_db() / _TOO_LOUD_DB, 0.0), 1.0)
         more = self._likeness() - ALIKE - too_loud * (ALIKE_TOO_LOUD - ALIKE)
+        if too_loud < 1:
+            reverberant = self._likeness_to(self._predicted)
+            more = max(more, reverberant - ALIKE_PREDICTED - too_loud * (1 - ALIKE_PREDICTED))
         self._recent.append(more)
         more = max(more, *(each if each >= SURE else -1.0 for each in self._recent))
         return 1 / (1 + exp(-_STEEPNESS * more))
@@ -163,20 +172,27 @@ class EchoDetector:
         return np.asarray(power, np.float32), joined[-hop:]
 
     def _likeness(self) -> float:
-        """Return how alike they are: at the best delay, or to the predicted echo."""
+        """Return their correlation at the delay at which they are most alike."""
         import numpy as np
 
-        theirs = (self._theirs**2).sum(1)
-        mine = max(theirs.sum(), ACTIVE * theirs.max())
         columns = len(self._ours)
         products = np.zeros(COMPARED * (columns + 1), np.float32)
         products[:-COMPARED] = (self._theirs @ self._ours.T).ravel()
         # Each row a place further to the left: what belongs to one delay stands in one column.
         dots = products.reshape(COMPARED, -1)[:, :LAGS].sum(0)
         power = np.convolve((self._ours**2).sum(1), np.ones(COMPARED), "valid")
-        likeness = dots / np.sqrt(power * mine + 1e-6)
-        dot, power = (self._theirs * self._predicted).sum(), (self._predicted**2).sum()
-        return float(max(likeness.max(), dot / np.sqrt(power * mine + 1e-6)))
+        likeness = dots / np.sqrt(power * self._structure() + 1e-6)
+        return float(likeness.max())
+
+    def _likeness_to(self, columns: NDArray[np.float32]) -> float:
+        """Return the correlation of the microphone with other columns of the same time."""
+        power = float((columns**2).sum())
+        return float((self._theirs * columns).sum() / sqrt(power * self._structure() + 1e-6))
+
+    def _structure(self) -> float:
+        """Return how much structure the microphone has."""
+        theirs = (self._theirs**2).sum(1)
+        return float(max(theirs.sum(), ACTIVE * theirs.max()))
 
 
 def _add(columns: NDArray[np.float32], power: NDArray[np.float32]) -> None:
