@@ -19,9 +19,6 @@ KEEPS_OPEN_DB = 4.0
 """By so much more may the voice of a turn that goes on be weaker: the last syllables of a sentence
 are 10 to 15 dB below its first."""
 
-SYLLABLE_WINDOWS = 4
-"""Windows of which the loudest counts, so that the closures of a word are a part of it."""
-
 LOST_WINDOWS = 320
 """After so many weak windows that sound like speech, 10 s, and none of the caller's, the level is
 forgotten: the caller has moved away from the microphone, or holds another telephone."""
@@ -41,7 +38,6 @@ class CallerLevel:
         """
         self._below_db = below_db
         self._level: float | None = None
-        self._recent: deque[int] = deque(maxlen=SYLLABLE_WINDOWS)
         self._turn: deque[int] = deque(maxlen=LONGEST_TURN)
         self._weak = 0
 
@@ -49,14 +45,17 @@ class CallerLevel:
         """Whether a window is too weak to be the caller's.
 
         Args:
-            peak: Its highest sample.
+            peak: The highest sample of it and of the windows before it that make a syllable.
             in_voice: Whether a voice goes on, which may fade.
         """
-        self._recent.append(peak)
         if self._level is None or self._below_db is None:
             return False
         below_db = self._below_db + (KEEPS_OPEN_DB if in_voice else 0.0)
-        return max(self._recent) < self._level * 10 ** (-below_db / 20)
+        return peak < self._level * 10 ** (-below_db / 20)
+
+    def loud(self) -> float | None:
+        """Return how high the loud windows of this turn are; None before it has enough of them."""
+        return _share(self._turn) if len(self._turn) >= LEAST_WINDOWS else None
 
     def hear_weak(self) -> None:
         """Take note of a window that would be speech if it were louder."""
@@ -75,9 +74,9 @@ class CallerLevel:
 
     def turn_ended(self) -> None:
         """Learn from a turn that had words: half of it is new, so that callers may move."""
-        if len(self._turn) < LEAST_WINDOWS:
+        loud = self.loud()
+        if loud is None:
             return
-        loud = _share(self._turn)
         # The mean of two levels in dB.
         self._level = loud if self._level is None else (self._level * loud) ** 0.5
 

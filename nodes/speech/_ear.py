@@ -8,7 +8,8 @@ Rules:
    that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
    by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
 4. What the loudspeaker plays and the microphone gives back is no voice of the caller's, and neither
-   is what is much weaker than the caller was in their last turns (`CallerLevel`).
+   is what is much weaker than the caller was in their last turns (`CallerLevel`), or no louder than
+   the babble that never stops (`BackgroundLevel`).
 5. Each start is followed by exactly one stop, and by words or by why there are none, also when the
    microphone falls silent in mid-word, and the recogniser fails or hangs.
 
@@ -41,6 +42,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes.containment import CONTAINED
 
+from ._background_level import BackgroundLevel
 from ._caller_level import CallerLevel
 from ._classifier_schedule import Looks
 from ._protocols import (
@@ -87,6 +89,9 @@ something may have begun that Silero VAD takes for none of speech, as it does wi
 SYLLABLE_S = 0.2
 """How long a syllable is about; what is `FALLEN` times lower than its peak is a closure."""
 
+CLOSURE_S = 0.128
+"""A window is as loud as the loudest of this time, so that the closures of a word belong to it."""
+
 FALLEN = 3.0
 
 FLOOR_OVER_S = 1.0
@@ -108,6 +113,11 @@ class ListeningSettings:
     """What is so many dB below the caller is somebody else's voice, once a turn has told how loud
     the caller is: it neither holds nor interrupts the agent, and begins no turn.  The voice of a
     turn that goes on may be 4 dB weaker.  None: all voices count."""
+    above_background_db: float | None = 8.0
+    """A window has to be so much louder than the quietest moments of the last 7 s to be a voice, if
+    those moments are loud enough to be one: the babble of a café never stops, a caller pauses.
+    Eight people who talk at once are louder in one window of five; with 12 dB, so is one of five of
+    a caller who is 10 dB louder than they.  None: what never stops may be a voice."""
     onset_windows: int = 2
     """Voiced windows in a row, 32 ms each, that begin a voice."""
     stop_windows: int = 2
@@ -188,6 +198,8 @@ class Ear:
         self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
+        self._background = BackgroundLevel(settings.above_background_db, self._window_s)
+        self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
         self._waiting = bytearray()
         self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
@@ -252,10 +264,12 @@ class Ear:
         if self._recording is not None:
             self._recording.add(window)
         peak = _peak(window)
-        weak = self._level.is_somebody_else(peak, self._on)
+        self._syllable.append(peak)
+        loudest = max(self._syllable)
+        weak = self._level.is_somebody_else(loudest, self._on)
         if weak and probability >= self._settings.speech_above and echo < ECHO_ABOVE:
             self._level.hear_weak()
-        if peak < self._quietest or weak:
+        if self._is_background(loudest, echo) or peak < self._quietest or weak:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
         is_new = not self._on and echo < ECHO_ABOVE
@@ -272,6 +286,12 @@ class Ear:
             self._hear_voice()
         elif probability < self._settings.silence_below or self._silent or not self._on:
             self._hear_silence()
+
+    def _is_background(self, loudest: int, echo: float) -> bool:
+        if echo >= ECHO_ABOVE:
+            return False
+        self._background.add(loudest)
+        return self._background.covers(loudest, self._level.loud())
 
     def _is_sudden(self, peak: int) -> bool:
         peaks = [*self._peaks]

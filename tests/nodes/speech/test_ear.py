@@ -582,7 +582,9 @@ async def test_a_caller_who_moves_away_is_heard_again(autojump_clock):
     """After ten seconds of speech too weak to count, the level is forgotten."""
     async with listening(Engines()) as caller:
         await says_a_turn(caller)
-        await send(caller, WEAK, 9.6)
+        for _ in range(6):
+            await send(caller, WEAK, 1.6)
+            await send(caller, SILENCE, 0.32)
         assert len(times(caller, VoiceStarted)) == 1
         await send(caller, WEAK, 0.96)
         assert len(times(caller, VoiceStarted)) == 2
@@ -603,6 +605,47 @@ async def test_the_level_can_be_turned_off(autojump_clock):
         await says_a_turn(caller)
         await send(caller, WEAKER, 0.64)
         assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_turn_ends_in_babble_that_does_not(autojump_clock):
+    """Babble 10 dB below the caller keeps no voice open, once two seconds have shown it."""
+    async with listening(Engines()) as caller:
+        await send(caller, SOFTER, 1.6)
+        await send(caller, VOICE, 0.96)
+        assert not times(caller, VoiceStopped)
+        await send(caller, SOFTER, 0.96)
+        assert len(times(caller, VoiceStopped)) == 1
+        assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
+
+
+async def test_a_caller_is_heard_in_babble(autojump_clock):
+    """Babble that was nobody's turn begins no voice any more, and who is 10 dB louder does."""
+    async with listening(Engines()) as caller:
+        await send(caller, SOFTER, 6.4)
+        await send(caller, SILENCE, 0.32)
+        caller.publish(VoiceSettled())
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, SOFTER, 1.6)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_who_speaks_without_a_pause_is_no_background(autojump_clock):
+    """A voice that goes on for long is close to its own loud moments."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 16)
+        assert len(times(caller, VoiceStarted)) == 1
+        assert not times(caller, VoiceStopped)
+
+
+async def test_the_background_can_be_turned_off(autojump_clock):
+    """Without it what never stops may be a voice."""
+    async with listening(Engines(), above_background_db=None) as caller:
+        await send(caller, SOFTER, 1.6)
+        await send(caller, VOICE, 0.96)
+        await send(caller, SOFTER, 3.2)
+        assert not times(caller, VoiceStopped)
 
 
 async def test_an_echo_is_no_voice(autojump_clock):

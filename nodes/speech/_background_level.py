@@ -1,0 +1,67 @@
+"""Learns how loud the sound is that never stops: babble in a café, a radio, a machine.
+
+A voice detector takes the babble of a café for speech, so a caller's turn would never end in it.
+But people pause: in a few seconds of one voice there are moments of silence, in babble there are
+none.  What stays close to the quietest moments of the last seconds is therefore the background.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+
+REMEMBERED_S = 7.0
+"""How long a moment counts: within 5 s, some of 24 people who read or order leave no pause."""
+
+KNOWN_AFTER_S = 2.0
+"""How long the background must have been heard to count: who speaks from the start is none."""
+
+QUIET = 0.1
+"""The background is as loud as this share of the last seconds does not exceed."""
+
+FADES_DB = 5.0
+"""A voice that goes on is only taken for the background where it is so much weaker than its loud
+moments: people who speak without a pause stay close to their own quietest moments."""
+
+
+class BackgroundLevel:
+    """How loud the background of one call is."""
+
+    def __init__(self, above_db: float | None, window_s: float) -> None:
+        """Begin without a background.
+
+        Args:
+            above_db: How much louder than its quietest moments the background can be; None: there
+                is no background.
+            window_s: Length of a window.
+        """
+        self._above_db = above_db
+        self._recent: deque[int] = deque()
+        self._ordered: list[int] = []
+        self._most = round(REMEMBERED_S / window_s)
+        self._least = round(KNOWN_AFTER_S / window_s)
+
+    def add(self, peak: int) -> None:
+        """Take in the newest window.
+
+        Args:
+            peak: The highest sample of it and of the few windows before it.
+        """
+        self._recent.append(peak)
+        insort(self._ordered, peak)
+        if len(self._recent) > self._most:
+            del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
+
+    def covers(self, peak: int, loud: float | None) -> bool:
+        """Whether a sound is no louder than the background.
+
+        Args:
+            peak: The highest sample of a window and of the few before it.
+            loud: How high the loud moments of a voice that goes on are; None if none goes on.
+        """
+        if self._above_db is None or len(self._ordered) < self._least:
+            return False
+        quietest = self._ordered[int(QUIET * len(self._ordered))]
+        if peak >= quietest * 10 ** (self._above_db / 20):
+            return False
+        return loud is None or peak < loud * 10 ** (-FADES_DB / 20)
