@@ -25,7 +25,8 @@ import drawer_scripts
 import trio
 from websockets.http11 import Response
 
-from bargein.bridge.server._http import Gate
+from bargein import App
+from bargein.server import open_server
 from bargein.websocket import (
     ConnectionClosedError,
     HttpRequest,
@@ -341,9 +342,32 @@ async def converse(path: str, websocket: WebSocket) -> None:
             call.receive(await websocket.receive())
 
 
-async def handle(folder: Path, stream: trio.SocketStream) -> None:
+async def policy() -> list[tuple[str, str]]:
+    """The headers under which the real server gives its page, to who asks for it at localhost."""
+    request = "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with (
+        open_server(App(print), port=0) as server,
+        await trio.open_tcp_stream("127.0.0.1", server.port) as stream,
+    ):
+        await stream.send_all(request.encode())
+        head = b"".join([piece async for piece in stream]).decode()
+    fields = [line.split(": ", 1) for line in head.strip().splitlines()[1:]]
+    own = ("content-length", "content-type", "connection", "date")
+    return [(name, value) for name, value in fields if name.lower() not in own]
+
+
+def secure(headers: list[tuple[str, str]], request: HttpRequest, response: Response) -> None:
+    """Give a response these headers, for the host that was asked."""
+    for name, value in headers:
+        if name in response.headers:
+            del response.headers[name]
+        response.headers[name] = value.replace("//localhost", f"//{request.headers['Host']}")
+
+
+async def handle(folder: Path, headers: list[tuple[str, str]], stream: trio.SocketStream) -> None:
     """Answers one request under the policy of the real server, or runs one call."""
-    opened = await accept(stream, functools.partial(answer, folder), finish=Gate.secure)
+    finish = functools.partial(secure, headers)
+    opened = await accept(stream, functools.partial(answer, folder), finish=finish)
     if opened is not None:
         request, connection = opened
         try:
@@ -356,9 +380,10 @@ async def handle(folder: Path, stream: trio.SocketStream) -> None:
 async def main(folder: Path) -> None:
     """Serves the page in `folder` on a free port of the loopback interface and prints that port."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    headers = await policy()
     sys.stdout.write(f"{listeners[0].socket.getsockname()[1]}\n")
     sys.stdout.flush()
-    await trio.serve_listeners(functools.partial(handle, folder), listeners)
+    await trio.serve_listeners(functools.partial(handle, folder, headers), listeners)
 
 
 if __name__ == "__main__":

@@ -20,18 +20,21 @@ MS_PER_CHAR = 60
 
 
 class _MemorySocket:
-    family = socket.AF_UNIX
+    """Stands for the socket of a listener; `public` gives it an address that others can reach."""
 
-    def getsockname(self) -> str:
-        return "memory"
+    def __init__(self, *, public: bool) -> None:
+        self.family = socket.AF_INET if public else socket.AF_UNIX
+
+    def getsockname(self) -> Any:
+        return ("203.0.113.7", 80) if self.family == socket.AF_INET else "memory"
 
 
 class MemoryListener(trio.abc.Listener[trio.testing.MemorySendStream]):
     """Accepts connections that `dial` makes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, public: bool = False) -> None:
         self._send, self._receive = trio.open_memory_channel[Any](100)
-        self.socket = _MemorySocket()
+        self.socket = _MemorySocket(public=public)
         self.lines: list[tuple[Any, Any]] = []
 
     async def accept(self) -> Any:
@@ -71,6 +74,12 @@ class ToneSpeech:
         voice = call.bridge(name="voice", is_agent=False)
         voice.on(AgentResponse).map(say).broadcast()
         voice.on(AgentTextComplete).map(finish).broadcast()
+
+
+@pytest.fixture
+def listen() -> type[MemoryListener]:
+    """A listener in memory, which tests dial."""
+    return MemoryListener
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """The limits of a server."""
 
 import pytest
-import trio
 
-from bargein.bridge.server._limits import RateLimit
 from bargein.server import Limits
 
 
@@ -18,16 +16,6 @@ def test_a_bound_must_be_positive(name, value):
 def test_none_disables_silence():
     """None is no bound."""
     assert Limits(silence_s=None).silence_s is None
-
-
-async def test_a_rate_allows_a_burst_and_then_its_pace(autojump_clock):
-    """A full bucket gives its burst at once, then one token per period, never above the burst."""
-    rate = RateLimit(per_s=2, burst=3)
-    assert [rate.take() for _ in range(5)] == [True, True, True, False, False]
-    await trio.sleep(0.5)
-    assert [rate.take() for _ in range(2)] == [True, False]
-    await trio.sleep(100)
-    assert [rate.take() for _ in range(4)] == [True, True, True, False]
 
 
 def test_a_gap_may_be_switched_off_and_never_negative():

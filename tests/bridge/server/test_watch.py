@@ -1,20 +1,13 @@
 """What a client sees of its call: over whole calls, and by the watcher alone when it is slow."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
 import pytest
 import trio
 import trio.testing
-from structlog.testing import capture_logs
 
-from bargein import App, Call
-from bargein.bridge.server._native_transport import NativeTransport
-from bargein.bridge.server._outbox import Outbox
+from bargein import Call
 from bargein.client import Caller, Seen, Watching
 from bargein.events import (
     AgentResponse,
-    DTMFInput,
     LogMetric,
     ToolCall,
     TurnDecided,
@@ -22,19 +15,10 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.protocol import Watch
-from bargein.server import Limits, Metrics
+from bargein.server import Limits
 
 QUEUE_LIMIT = 1024
 LAST_LIMIT = 64
-
-
-@dataclass
-class Order:
-    """Routed, but no Event."""
-
-    type: ClassVar[str] = "watch.order"
-    extras: Any
 
 
 AGENT = "storyteller"
@@ -236,121 +220,3 @@ async def test_decisions_about_turns_and_numbers_are_seen(serving, autojump_cloc
         assert decided.source == "ears"
         [metric] = seen(caller, "call.metric")
         assert metric.data == {"name": "listening.stt_s", "value": 0.2, "unit": "s"}
-
-
-# --- slow clients -------------------------------------------------------------------------------
-
-
-class Clogged:
-    """A connection that takes a message only when it is let to."""
-
-    def __init__(self) -> None:
-        self.sent: list[str | bytes] = []
-        self.may_send = trio.Event()
-
-    async def send(self, data: str | bytes) -> None:
-        await self.may_send.wait()
-        self.sent.append(data)
-
-
-@pytest.fixture
-async def watched(autojump_clock, carry):
-    """A call over a connection that takes nothing yet, with its transport and a watcher."""
-    line = Clogged()
-    outbox = Outbox()
-    transport = NativeTransport(outbox, Metrics(), audio=False, watch="words")
-
-    async def answer(call: Call) -> None:
-        """Says nothing."""
-
-    async with trio.open_nursery() as nursery, App(answer).open_call(transport) as call:
-        nursery.start_soon(carry, outbox, line.send)
-        await trio.testing.wait_all_tasks_blocked()
-        transport.receive(Watch(on=True), call)
-        yield call, transport, outbox, line
-        line.may_send.set()
-        outbox.close()
-
-
-async def test_a_slow_client_loses_the_oldest(watched):
-    """What a client does not take waits up to a bound; then the oldest is lost, and counted."""
-    call, _, outbox, line = watched
-    for n in range(QUEUE_LIMIT + 50):
-        call.publish(LogMetric(name="n", value=n))
-    assert outbox.waiting < QUEUE_LIMIT + 60  # the events' own messages; none for `seen`
-    line.may_send.set()
-    await trio.testing.wait_all_tasks_blocked()
-    told = [d for d in line.sent if isinstance(d, str) and '"seen"' in d]
-    first = Seen.model_validate_json(told[0])
-    assert len(told) == QUEUE_LIMIT
-    assert first.lost == 50
-    assert first.data["value"] == 50
-    assert all(Seen.model_validate_json(one).lost is None for one in told[1:])
-
-
-async def test_a_slow_client_is_told_what_came_before_a_cut(watched):
-    """It is a record: what was said before the cut is told before it, and nothing after it is."""
-    call, _, _, line = watched
-
-    async def tell(message):
-        for n in range(3):
-            yield AgentResponse(content=f"Chapter {n}. ")
-        await trio.sleep_forever()
-
-    chain = call.bridge(name="teller").on(UserStoppedSpeaking)
-    chain.interrupt_on(UserStartedSpeaking).stream(tell).broadcast()
-    call.publish(UserStoppedSpeaking())
-    await trio.testing.wait_all_tasks_blocked()
-    call.publish(UserStartedSpeaking())
-    line.may_send.set()
-    await trio.testing.wait_all_tasks_blocked()
-    told = [Seen.model_validate_json(d) for d in line.sent if isinstance(d, str) and '"seen"' in d]
-    told = [one for one in told if one.name in ("agent.response", "route.cut")]
-    assert [one.name for one in told] == [*3 * ["agent.response"], "route.cut"]
-    assert told == sorted(told, key=lambda one: one.at_s)
-
-
-async def test_what_is_seen_waits_for_everything_else(watched):
-    """A message of the call that comes later goes before all that is only seen."""
-    call, _, _, line = watched
-    for n in range(20):
-        call.publish(DTMFInput(button="1"), source=f"s{n}")
-    call.publish(UserTranscriptionReceived(content="now"))
-    line.may_send.set()
-    await trio.testing.wait_all_tasks_blocked()
-    kinds = ["seen" if '"seen"' in d else "other" for d in line.sent if isinstance(d, str)]
-    assert kinds == sorted(kinds)  # "other" < "seen"
-
-
-async def test_the_end_takes_only_the_newest_with_it(watched):
-    """When the call is over, a client that has not kept up gets the newest events and the end."""
-    call, transport, _, line = watched
-    for n in range(500):
-        call.publish(LogMetric(name="n", value=n))
-    transport.finish("ended")
-    line.may_send.set()
-    await trio.testing.wait_all_tasks_blocked()
-    told = [Seen.model_validate_json(d) for d in line.sent if '"seen"' in d]
-    assert len(told) == LAST_LIMIT
-    assert [one.data["value"] for one in told] == list(range(500 - LAST_LIMIT, 500))
-    assert told[0].lost == 500 - LAST_LIMIT
-    assert '"ended"' in line.sent[-1]
-
-
-async def test_an_event_that_breaks_is_told_without_its_fields(watched):
-    """An event of a user's class that cannot be read is seen by its name, and harms nobody."""
-    call, _, _, line = watched
-
-    class Mean(dict):
-        """Raises when it is looked into."""
-
-        def items(self):
-            raise OSError("no")
-
-    call.publish(Order(extras=Mean()))
-    line.may_send.set()
-    with capture_logs() as logs:
-        await trio.testing.wait_all_tasks_blocked()
-    [told] = [Seen.model_validate_json(d) for d in line.sent if '"watch.order"' in d]
-    assert (told.data, told.hidden) == ({}, ("all",))
-    assert [entry["event"] for entry in logs] == ["event_not_shown"]
