@@ -126,7 +126,7 @@ async def test_what_an_agent_says_carries_its_utterance(serving, autojump_clock)
 
     async def two_texts(message):
         yield AgentResponse(content="one ")
-        await trio.sleep(0.1)
+        await trio.sleep(1)  # words that follow each other at once are one message
         yield AgentResponse(content="two")
 
     async def answer(call):
@@ -136,7 +136,7 @@ async def test_what_an_agent_says_carries_its_utterance(serving, autojump_clock)
 
     async with serving(answer) as place, place.call(mode="text") as caller:
         caller.write("hi")
-        await trio.sleep(2)
+        await trio.sleep(3)
     told = [each.message for each in caller.received]
     said = [m for m in told if isinstance(m, Spoken) or getattr(m, "role", "") == "agent"]
     assert [(m.type, m.utterance, m.text) for m in said] == [
