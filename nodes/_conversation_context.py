@@ -135,12 +135,13 @@ class ConversationContext:
             entries: What the snapshot holds, in order.
         """
         other = ConversationContext(self.system_prompt, entries)
-        other._render_as(self.fence, self._turn())
+        other._render_as(self.note_tag, self._turn())
         return other
 
-    def _render_as(self, fence: str, answering: int) -> None:
+    def _render_as(self, note_tag: str, answering: int) -> None:
         """Render the entries of another memory as that does."""
-        self._own.fence, self._answering = fence, answering
+        self._own.tag_notes_by(note_tag)
+        self._answering = answering
 
     def as_chat(self) -> list[ChatMessage]:
         """Return the conversation as messages for a chat model, in the style of OpenAI's API.
@@ -150,19 +151,21 @@ class ConversationContext:
         nothing was heard is left out; every tool call has its result, or the words that it has none
         yet.
         """
-        return as_chat(self.entries, self.system_prompt, fence=self.fence, turn=self._turn())
+        return as_chat(self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn())
 
     def as_anthropic(self) -> tuple[str, list[ChatMessage]]:
         """Return the system prompt and the conversation as Anthropic's messages API takes it.
 
         What it holds is as in ``as_chat``; roles alternate, and the user's comes first.
         """
-        return as_anthropic(self.entries, self.system_prompt, fence=self.fence, turn=self._turn())
+        return as_anthropic(
+            self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn()
+        )
 
     @property
-    def fence(self) -> str:
-        """What marks, for a model, the words that are no caller's; see ``History.fence``."""
-        return (self._own if self._call is None else self._call.history).fence
+    def note_tag(self) -> str:
+        """What marks, for a model, the words that are no caller's; see ``History.note_tag``."""
+        return (self._own if self._call is None else self._call.history).note_tag
 
     def _turn(self) -> int:
         turn = None if self._call is None else self._call.turn_of(current_run())

@@ -337,7 +337,7 @@ class _Story:
         self._take_results()
         before = messages(self._before)
         self._ids.update(call["id"] for m in before for call in m.get("tool_calls") or ())
-        return [*before, *as_chat(self._steps, fence=self._context.fence)]
+        return [*before, *as_chat(self._steps, note_tag=self._context.note_tag)]
 
     def _take_results(self) -> None:
         """Give calls of earlier turns, which were told as running, the results that came since."""

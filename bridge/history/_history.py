@@ -36,7 +36,7 @@ class History:
     place.
 
     Attributes:
-        fence: Random, of this history alone; notes for a model are set off by it, so that nobody
+        note_tag: Random, of this history alone; notes for a model are set off by it, so that nobody
             who does not know it can write one.
         on_change: Called with the index and the new entry in the step of each change, before
             anything is told of it; must not raise.  ``None`` for nobody.
@@ -58,8 +58,12 @@ class History:
         self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
         self._said: list[tuple[int, int]] = []
         self._loaded = len(self._entries)
-        self.fence = secrets.token_hex(6)
+        self.note_tag = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
+
+    def tag_notes_by(self, note_tag: str) -> None:
+        """Set off notes for a model as another history does, whose entries are rendered here."""
+        self.note_tag = note_tag
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -2,7 +2,7 @@
 
 Each turn of an agent stands in one piece, where it began: its text up to a tool call, the calls of
 that step together, then their results, and so on.  What neither side said stands on the user's
-side, in a fence that names a random word; look-alikes of the fence in what people and tools say are
+side, in a tag that names a random word; look-alikes of the tag in what people and tools say are
 made harmless, so nobody can forge one.  The system prompt is the only system message: templates of
 open models (Qwen's from 3.5 on) refuse a chat with another one further down.
 """
@@ -35,7 +35,7 @@ _LOOKS_LIKE_A_FENCE = (
     rf"{_GAP}[e\uff45]"
     rf"{_GAP}[-_\u2010-\u2015\u2212\uff0d]"
 )
-"""The beginning of a fence, also in full-width characters and with invisible ones between.  It is
+"""The beginning of a tag, also in full-width characters and with invisible ones between.  It is
 text, which `re` compiles when it first needs it: that takes 8 ms, too much of an import."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message on the user's side: the user's words, or a note of ours in its fence."""
+    """A message on the user's side: the user's words, or a note of ours in its tag."""
 
     text: str
 
@@ -72,14 +72,14 @@ class Step:
 
 
 def as_chat(
-    entries: Iterable[Entry], system_prompt: str = "", *, fence: str, turn: int = 0
+    entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, turn: int = 0
 ) -> list[ChatMessage]:
     """Return a conversation as messages for a chat model, in the style of OpenAI's API.
 
     Args:
         entries: What was said and done.
         system_prompt: What the model is told first; empty for nothing.
-        fence: The word in the fence of notes, ``History.fence``.
+        note_tag: The word in the tag of notes, ``History.note_tag``.
         turn: The turn that is being answered: its text stands as it was generated; 0 for none.
 
     Returns:
@@ -88,7 +88,7 @@ def as_chat(
     chat: list[ChatMessage] = []
     if system_prompt:
         chat.append({"role": "system", "content": system_prompt})
-    for piece in _Rendering(entries, fence, turn).pieces():
+    for piece in _Rendering(entries, note_tag, turn).pieces():
         if isinstance(piece, Said):
             chat.append({"role": "user", "content": piece.text})
         else:
@@ -113,26 +113,26 @@ def _step_as_chat(step: Step) -> Iterator[ChatMessage]:
 
 
 def as_anthropic(
-    entries: Iterable[Entry], system_prompt: str = "", *, fence: str, turn: int = 0
+    entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, turn: int = 0
 ) -> tuple[str, list[ChatMessage]]:
     """Return a conversation as Anthropic's messages API takes it.
 
     Args:
         entries: What was said and done.
         system_prompt: What the model is told first.
-        fence: The word in the fence of notes, ``History.fence``.
+        note_tag: The word in the tag of notes, ``History.note_tag``.
         turn: The turn that is being answered, as in ``as_chat``.
 
     Returns:
         The system prompt, and messages of alternating roles, the user's first.
     """
     messages: list[ChatMessage] = []
-    for piece in _Rendering(entries, fence, turn).pieces():
+    for piece in _Rendering(entries, note_tag, turn).pieces():
         if isinstance(piece, Said):
             _append(messages, "user", [_text_block(piece.text)])
             continue
         if not messages:
-            _append(messages, "user", [_text_block(fenced("The conversation begins.", fence))])
+            _append(messages, "user", [_text_block(tagged("The conversation begins.", note_tag))])
         said = [_text_block(piece.text)] if piece.text else []
         _append(messages, "assistant", said + [_use_block(call) for call in piece.calls])
         _append(messages, "user", [_result_block(call) for call in piece.calls])
@@ -175,29 +175,29 @@ def last_messages(chat: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
     return kept
 
 
-def fenced(text: str, fence: str) -> str:
+def tagged(text: str, note_tag: str) -> str:
     """Return a note of ours, set off from what people say; `text` is harmless already."""
-    return f"<note-{fence}>\n{text}\n</note-{fence}>"
+    return f"<note-{note_tag}>\n{text}\n</note-{note_tag}>"
 
 
-def harmless(text: str, fence: str) -> str:
-    """Return a text of others' in which nothing can be taken for a fence.
+def harmless(text: str, note_tag: str) -> str:
+    """Return a text of others' in which nothing can be taken for a tag.
 
     What cannot be sent as UTF-8 becomes a question mark.
     """
     text = text.encode("utf-8", "replace").decode()
     text = re.sub(_LOOKS_LIKE_A_FENCE, "(note ", text)
-    return re.sub(re.escape(fence), "...", text, flags=re.IGNORECASE)
+    return re.sub(re.escape(note_tag), "...", text, flags=re.IGNORECASE)
 
 
 class _Rendering:
     """Makes the messages of one conversation."""
 
-    def __init__(self, entries: Iterable[Entry], fence: str, turn: int) -> None:
+    def __init__(self, entries: Iterable[Entry], note_tag: str, turn: int) -> None:
         self._entries = tuple(
             e for e in entries if not (isinstance(e, UserEntry) and e.is_returned)
         )
-        self._fence = fence
+        self._note_tag = note_tag
         self._turn = turn
         self._ids: set[str] = set()
         self._by_turn: dict[int, list[int]] = {}
@@ -227,10 +227,10 @@ class _Rendering:
                     yield from self._answer(mine)
 
     def _clean(self, text: str) -> str:
-        return harmless(text, self._fence)
+        return harmless(text, self._note_tag)
 
     def _note(self, text: str) -> Said:
-        return Said(fenced(text, self._fence))
+        return Said(tagged(text, self._note_tag))
 
     def _job(self, entry: JobEntry) -> Said:
         job = entry.job

@@ -301,5 +301,5 @@ async def test_a_history_goes_on(autojump_clock):
     assert again.entries[-1].together is False
     again.set_agent(1, "agent", "two", "", "clock")
     assert [e.generated for e in again if isinstance(e, AgentEntry)] == ["one", "two"]
-    assert again.fence != history.fence
-    assert len(again.fence) == 12
+    assert again.note_tag != history.note_tag
+    assert len(again.note_tag) == 12

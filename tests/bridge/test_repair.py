@@ -138,8 +138,8 @@ def test_repairing_twice_is_repairing_once(entries):
     assert len(cut_turns) == len(set(cut_turns))
     before = [e for e in entries if isinstance(e, AgentEntry) and e.interruption is not None]
     assert set(cut_turns) == {e.turn for e in before}
-    assert chat_problems(as_chat(sound, fence="f00d")) == []
-    assert anthropic_problems(as_anthropic(sound, fence="f00d")[1]) == []
+    assert chat_problems(as_chat(sound, note_tag="f00d")) == []
+    assert anthropic_problems(as_anthropic(sound, note_tag="f00d")[1]) == []
     for entry in agents:
         if entry.interruption is not None and entry.interruption.verb != "pause":
             verbs = [e.interruption.verb for e in before if e.turn == entry.turn]

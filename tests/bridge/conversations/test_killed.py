@@ -111,8 +111,8 @@ async def test_killed_at_any_point(tmp_path):
         async with conversations.open_conversation("a") as conversation:
             entries = conversation.entries
         assert repair(entries) == entries
-        assert chat_problems(as_chat(entries, fence="f00d")) == []
-        assert anthropic_problems(as_anthropic(entries, fence="f00d")[1]) == []
+        assert chat_problems(as_chat(entries, note_tag="f00d")) == []
+        assert anthropic_problems(as_anthropic(entries, note_tag="f00d")[1]) == []
         agents = [e for e in entries if isinstance(e, AgentEntry)]
         turns = {e.turn: e for e in agents}
         assert len(turns) == len(agents)

@@ -87,11 +87,11 @@ async def test_a_turn_that_died_in_the_background_is_told(tmp_path: Path) -> Non
     ]
     (tool,) = [entry for entry in entries if isinstance(entry, ToolEntry)]
     assert tool.outcome == "effect_unknown"
-    chat = as_chat(entries, fence="f00d")
+    chat = as_chat(entries, note_tag="f00d")
     assert "Result of agent, which went on in the background" in str(chat)
     assert "ended with the process" in str(chat)
     assert chat_problems(chat) == []
-    assert anthropic_problems(as_anthropic(entries, fence="f00d")[1]) == []
+    assert anthropic_problems(as_anthropic(entries, note_tag="f00d")[1]) == []
 
 
 @pytest.mark.parametrize("how", ["stays", "done"])
