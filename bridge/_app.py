@@ -158,6 +158,14 @@ class App:
         self.admit = _checked_admit(admit)
         self.operator = operator
 
+    def let_callers_name(self, conversation: str) -> None:
+        """Let callers of a server go on with one conversation, and with no other.
+
+        Args:
+            conversation: Its name.
+        """
+        self.callers_name_conversations = lambda request: request.conversation == conversation
+
     @property
     def hears(self) -> bool:
         """Whether its agents hear callers: it has speech, and that has ears."""

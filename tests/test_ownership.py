@@ -8,29 +8,81 @@ from pathlib import Path
 
 from bargein import bridge, nodes
 
-OWNED = {
-    "body", "bridge", "call", "context", "copy", "interrupts", "meter", "receipt", "turn",
-    "utterance",
-}  # fmt: skip
-"""What a variable is called that holds an object of this class; ``self._turn`` counts, too."""
+OF_TRIO = {"deadline", "shield", "total_tokens"}
+"""What trio lets its users write: of scopes, and of a limiter."""
 
-PURE = "user_turns"
-"""The pure core of turn taking: one state, written by the functions of that room alone."""
+ASKED_BACK = {"prepare", "spare", "told_of"}
+"""Fields for a function that an object asks its owner; so are all that begin with ``on_``."""
+
+KEPT_BY_ITS_OWNER = {"segment", "last", "segments[-1]", "metrics"}
+"""Plain records: the pieces of an utterance, which only that has, and the server's counters."""
+
+MAKERS = {"cls", "copy", "__new__"}
+"""Besides classes, what makes an object that nobody else has yet."""
 
 
 def written() -> Iterator[str]:
-    """Yield each assignment to a field of an object that is not the writer's own."""
+    """Yield each assignment to a field of an object that another file defines."""
     for package in (bridge, nodes):
         root = Path(package.__file__ or "").parent
         for path in sorted(root.rglob("*.py")):
-            if PURE in path.parts or "examples" in path.parts:
+            if "examples" in path.parts or "_child" in path.name:
                 continue
             tree = ast.parse(path.read_text("utf-8"))
-            owned = OWNED - {name.lower()[1:] for name in _private_classes(tree)}
-            for node in ast.walk(tree):
+            own = set(_own_fields(tree))
+            for target in _writes(tree):
+                if target.attr not in own and not _is_free(target):
+                    yield f"{path.relative_to(root)}:{target.lineno} {ast.unparse(target)}"
+
+
+def _is_free(target: ast.Attribute) -> bool:
+    """Whether a field is one that others may write."""
+    if target.attr in OF_TRIO | ASKED_BACK or target.attr.startswith(("on_", "__")):
+        return True
+    return ast.unparse(target.value).removeprefix("self.").lstrip("_") in KEPT_BY_ITS_OWNER
+
+
+def _writes(tree: ast.Module) -> Iterator[ast.Attribute]:
+    """Yield the fields that functions write, but for those of what they have made themselves."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            made = {"self", *_made_in(function)}
+            for node in ast.walk(function):
                 for target in _targets(node):
-                    if isinstance(target, ast.Attribute) and _name(target.value) in owned:
-                        yield f"{path.relative_to(root)}:{node.lineno} {ast.unparse(target)}"
+                    if isinstance(target, ast.Attribute) and _name(target.value) not in made:
+                        yield target
+
+
+def _own_fields(tree: ast.Module) -> Iterator[str]:
+    """Yield the fields that the classes of a file have."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+                    yield inner.target.id
+        for target in _targets(node):
+            if isinstance(target, ast.Attribute) and _name(target.value) == "self":
+                yield target.attr
+
+
+def _made_in(function: ast.AST) -> Iterator[str]:
+    """Yield the names of what a function makes by calling a class."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = [(target, node.value)]
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs = list(zip(target.elts, node.value.elts, strict=True))
+                yield from (_name(left) for left, right in pairs if _makes(right))
+
+
+def _makes(value: ast.expr) -> bool:
+    match value:
+        case ast.IfExp(body=body, orelse=orelse):
+            return _makes(body) and _makes(orelse)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in MAKERS or name.lstrip("_")[:1].isupper()
+    return False
 
 
 def _targets(node: ast.AST) -> Iterator[ast.expr]:
@@ -42,19 +94,10 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
             yield target
 
 
-def _private_classes(tree: ast.Module) -> Iterator[str]:
-    """Yield the classes that a file keeps to itself: what is written stays in sight."""
-    classes = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
-    return (name for name in classes if name.startswith("_"))
-
-
 def _name(owner: ast.expr) -> str:
-    match owner:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.lstrip("_")
-    return ""
+    return owner.id if isinstance(owner, ast.Name) else ""
 
 
 def test_nobody_writes_the_fields_of_another():
-    """No code assigns to a field of a turn, an utterance, a receipt, a call, or of their like."""
+    """No code assigns to a field of an object whose class stands in another file."""
     assert list(written()) == []

@@ -248,7 +248,7 @@ def _run(
             f"--conversation: {app!r} keeps no conversations; give it App(..., conversations=...)"
         )
     if conversation is not None and not app.callers_name_conversations:
-        app.callers_name_conversations = lambda request: request.conversation == conversation
+        app.let_callers_name(conversation)
     if app.speech is not None:
         _say("Loading ears and voice ...")
     try:

@@ -201,7 +201,7 @@ class Console:
             if text.strip():
                 self.show(Line(f"not sent: {text}", "warn", "! "))
         self._finish()
-        self._signals.is_final = True
+        self._signals.make_final()
 
     def _finish(self) -> None:
         """Leave what was said on the terminal, and the terminal as it was."""

@@ -166,7 +166,7 @@ class PlainConsole:
             nursery.start_soon(self._read, conversation, reading)
             await conversation.run()
             reading.cancel()
-            self._signals.is_final = True
+            self._signals.make_final()
             self._settle(call, conversation)
         self.end()
         if session.conversation:

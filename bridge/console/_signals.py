@@ -38,6 +38,10 @@ class Signals:
         self._unheard = 0
         self._token: trio.lowlevel.TrioToken | None = None
 
+    def make_final(self) -> None:
+        """Let the next Ctrl+C end the process at once: nothing is left to interrupt."""
+        self.is_final = True
+
     @contextmanager
     def heard(self) -> Iterator[None]:
         """Take signals; the handlers there were come back when the block is left."""

@@ -133,8 +133,7 @@ class SqliteConversations:
             await trio.to_thread.run_sync(self._attach_now, conversation)
 
     def _attach_now(self, conversation: SqliteConversation) -> None:
-        if conversation.lock is None:
-            conversation.lock = self._lock(conversation.id)
+        conversation.lock_by(self._lock)
         if not self._database.is_open:
             self._database.open()
         rows, added = self._database.load(conversation.id)

@@ -123,6 +123,15 @@ class SqliteConversation:
             self._tell(error)
             self._woken.set()
 
+    def lock_by(self, take_lock: Callable[[str], ConversationLock]) -> None:
+        """Lock it for this process, unless it is locked already.
+
+        Args:
+            take_lock: Locks the conversation of an id.
+        """
+        if self.lock is None:
+            self.lock = take_lock(self.id)
+
     def take_in(self, rows: Sequence[ReadEntry], last: int) -> None:
         """Take in what is in the file.
 

@@ -215,6 +215,10 @@ class NativeTransport:
             self.tell(Ended(reason=reason))
             self.ended = reason
 
+    def end_without_call(self, reason: str) -> None:
+        """Record why no call came about; the client was told already, and nothing follows."""
+        self.ended = reason
+
     def play(self, utterance: int, pcm: bytes) -> None:
         """Queue audio, unless its utterance was cleared before.
 

@@ -217,7 +217,7 @@ class Session:
         self._metrics.rejected[refused.code] += 1
         self._ending = refused.code
         self._transport.tell(ErrorMessage(code=refused.code, message=str(refused)))
-        self._transport.ended = refused.code  # there was no call that could end
+        self._transport.end_without_call(refused.code)
         if self._line is not None:
             self._line.give_up(REFUSED, refused.code)
 

@@ -56,6 +56,15 @@ class ChatModelError(BargeinError):
         self.detail = detail[:_DETAIL_CHARACTERS]
         self.retry_after_s = retry_after_s
 
+    def allow_retry(self, *, retryable: bool, after_s: float | None) -> None:
+        """Record whether asking again may help, as the answer's status and headers say.
+
+        Args:
+            retryable: Whether the same question may succeed when asked again.
+            after_s: Seconds the server asks to wait; None when it does not say.
+        """
+        self.retryable, self.retry_after_s = retryable, after_s
+
     @property
     def safe_text(self) -> str:
         """What went wrong and what to check, without what the server said: that may quote people.

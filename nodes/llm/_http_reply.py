@@ -180,6 +180,8 @@ class Reply:
             told = None
         reported = told.get("error", told) if isinstance(told, dict) else ""
         error = self._assembler.error(reported or response.reason_phrase, response.status_code)
-        error.retryable = retryable_status(response.status_code)
-        error.retry_after_s = retry_after_s(response.headers)
+        error.allow_retry(
+            retryable=retryable_status(response.status_code),
+            after_s=retry_after_s(response.headers),
+        )
         return error

@@ -14,8 +14,7 @@ from ._types import Doubt
 def look_at_doubt(book: Book, doubt: Doubt) -> None:
     """Decide as much about a sound as can be decided now."""
     if not book.view.is_idle:
-        doubt.agent_was_busy = True
-        doubt.saying = book.view.saying or doubt.saying
+        doubt.note_agent(book.view.saying)
     _bound_voice(book, doubt)
     _mute(book, doubt)
     sound = _sound(book, doubt)
@@ -88,13 +87,13 @@ def _mute(book: Book, doubt: Doubt) -> None:
     is_now = doubt.voice.is_on or not doubt.voice.was_heard
     if rule and is_now and doubt.blocked not in (rule, OVERRUN):
         book.decide("barge_in", "muted", rule, {"state": book.view.state})
-        doubt.blocked = rule
+        doubt.block(rule)
         book.release(doubt)
     elif doubt.blocked == OVERRUN:
         if book.view.is_idle and doubt.transcript.text:
-            doubt.blocked = ""
+            doubt.block("")
     elif not rule and (book.view.is_idle or doubt.voice.is_on or doubt.blocked == "interruptible"):
-        doubt.blocked = ""
+        doubt.block("")
 
 
 OVERRUN = "longest_turn_s"
@@ -206,8 +205,7 @@ def _go_on(book: Book, doubt: Doubt, sound: Sound, verdict: Verdict) -> None:
 
 def _let_go(book: Book, doubt: Doubt, verdict: Verdict) -> None:
     """Let the agent go on for now; what is still to come may make it an interruption."""
-    if doubt.let_go != verdict.decision:
-        doubt.let_go = verdict.decision
+    if doubt.let_agent_go_on(verdict.decision):
         book.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
     book.release(doubt)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from bargein.bridge.events import (
     TurnLikelyOver,
     UserStoppedSpeaking,
@@ -14,7 +12,7 @@ from ._barge_in_decision import OVERRUN
 from ._endpointing import ModelEndpointing, Pause
 from ._sound import CLOSE_S
 from ._turn_taking_state import Book
-from ._types import Doubt, UserTurn, Values, Voice
+from ._types import UserTurn, Values, Voice
 
 
 def look_at_turn(book: Book, turn: UserTurn) -> None:
@@ -23,7 +21,7 @@ def look_at_turn(book: Book, turn: UserTurn) -> None:
     if _is_too_long(book, turn) or _is_over(book, turn):
         return
     if turn.text and turn.text != turn.told:
-        turn.told = turn.text
+        turn.mark_told()
         book.publish(
             UserTranscriptionReceived(
                 content=turn.text, final=False, confidence=turn.transcript.confidence
@@ -31,7 +29,7 @@ def look_at_turn(book: Book, turn: UserTurn) -> None:
         )
     is_told = turn.text == turn.told_likely or book.settings.phrases.is_unfinished(turn.text)
     if not turn.voice.is_on and turn.transcript.is_known and not is_told:
-        turn.told_likely = turn.text
+        turn.mark_likely_over()
         book.publish(TurnLikelyOver(content=turn.text))
 
 
@@ -56,8 +54,7 @@ def _is_too_long(book: Book, turn: UserTurn) -> bool:
     if turn.voice.is_on:
         # What goes on must not cut the answer that room was made for.
         voice = Voice(book.now_s, True, book.now_s, book.now_s, True, True)
-        book.doubt = Doubt(voice, blocked=OVERRUN)
-        book.last_silence_s = -math.inf
+        book.overrun(voice, OVERRUN)
     return True
 
 
@@ -125,9 +122,4 @@ def _end(book: Book, turn: UserTurn, decision: str, rule: str, values: Values) -
         failure = turn.transcript.failure
         book.decide("end", failure.reason, rule, values)
         book.publish(failure.model_copy(update={"interrupted": turn.interrupted}))
-    book.turn = None
-    # Who says again what nobody understood does not go on with a turn.
-    book.last_silence_s = turn.voice.since_s if text else -math.inf
-    segments = turn.transcript.segments
-    book.unfinal = {n: part.content for n, part in segments.items() if not part.final}
-    book.settle(turn.voice, text)
+    book.end_turn(turn, text)

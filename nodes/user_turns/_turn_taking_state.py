@@ -10,12 +10,13 @@ from typing import Literal, TypeVar
 
 import structlog
 
-from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled
+from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
 from bargein.routes import Event
 from bargein.routes.containment import CONTAINED
 
 from ._agent_view import AgentView
 from ._settings import TurnSettings
+from ._transcript import is_old_news, rest_of
 from ._types import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice
 
 log = structlog.get_logger()
@@ -70,8 +71,20 @@ class Book:
     acts: list[Act] = field(default_factory=list)
     """What is to be done in this step, in order."""
 
+    def begin_step(self, now_s: float, view: AgentView, settings: TurnSettings) -> None:
+        """Begin a step at a time, with the agent and the settings of that time."""
+        self.now_s, self.view, self.settings, self.acts = now_s, view, settings, []
+        if not view.is_idle:
+            self.silent_at_s = math.inf
+        elif math.isinf(self.silent_at_s):
+            self.silent_at_s = now_s
+
+    def forget_times(self) -> None:
+        """Forget the times that mattered, before they are found anew."""
+        self.look_at_s = math.inf
+
     def look_at(self, at_s: float) -> None:
-        """Take note of a time that matters."""
+        """Have this looked at again at a time, at the latest."""
         self.look_at_s = min(self.look_at_s, at_s)
 
     def publish(self, event: Event) -> None:
@@ -91,16 +104,65 @@ class Book:
         self.acts.append(Publish(event, words))
 
     def hold(self, doubt: Doubt) -> None:
-        """Let the agent's speech stand still, if it does not yet."""
-        if doubt.held_at_s is None:
-            doubt.held_at_s = self.now_s
+        """Hold the agent's speech, if it is not held yet."""
+        if doubt.hold_agent(self.now_s):
             self.acts.append(Hold())
 
     def release(self, doubt: Doubt) -> None:
-        """Let the agent's speech go on, if it stands still."""
-        if doubt.held_at_s is not None:
-            doubt.held_at_s = None
+        """Release the agent's speech, if it is held."""
+        if doubt.release_agent():
             self.acts.append(Release())
+
+    # --- the sound ------------------------------------------------------------------------------
+
+    def open_doubt(self, voice: Voice) -> Doubt:
+        """Begin to follow a sound that is no turn yet."""
+        self.doubt = Doubt(voice)
+        return self.doubt
+
+    def overrun(self, voice: Voice, rule: str) -> None:
+        """Follow a voice that goes on after its turn was ended by force; a rule blocks it."""
+        self.doubt = Doubt(voice, blocked=rule)
+        self.last_silence_s = -math.inf
+
+    def start_voice(self) -> float:
+        """Record the start of a voice; return when a stop came that had none, long ago if none."""
+        stray_s, self.stray_stop_s = self.stray_stop_s, -math.inf
+        self.unfinal, self.owes_stop = {}, False
+        return stray_s
+
+    def stop_voice(self) -> None:
+        """Record the stop of a voice that nothing follows: it was owed, or has no start yet."""
+        if not self.owes_stop:
+            self.stray_stop_s = self.now_s
+        self.owes_stop = False
+
+    def note_stray_stop(self) -> None:
+        """Record a stop that came without its start."""
+        self.stray_stop_s = self.now_s
+
+    def new_words(self, words: VoiceWords, *, is_late: bool) -> str:
+        """Return what of some words was not told already, before they were final.
+
+        Args:
+            words: The words.
+            is_late: Whether the sound that they are of is decided.
+        """
+        content = words.content.strip()
+        told = self.unfinal.get(words.segment, "")
+        if told:
+            if words.final:
+                del self.unfinal[words.segment]
+            return rest_of(content, told)
+        # An interim transcript that comes after its turn brings nothing new.
+        is_old = is_late and not words.final and is_old_news(content, self.last_text)
+        return "" if is_old else content
+
+    # --- the turn -------------------------------------------------------------------------------
+
+    def add_pause(self, pause_s: float) -> None:
+        """Record a silence of this caller that was no end."""
+        self.pauses_s.append(pause_s)
 
     def begin_turn(self, doubt: Doubt) -> None:
         """Make a doubt a turn: from now on the agent is cut."""
@@ -109,8 +171,7 @@ class Book:
         goes_on = 0 < pause_s <= longest_s
         if goes_on:
             self.pauses_s.append(pause_s)
-        before, self.kept = " ".join(self.kept), []
-        self.kept_until_idle = False
+        before = self.take_kept()
         self.doubt = None
         self.turn = UserTurn(
             self.now_s,
@@ -125,12 +186,27 @@ class Book:
         self.publish(UserStartedSpeaking())
         self.release(doubt)
 
+    def end_turn(self, turn: UserTurn, text: str) -> None:
+        """End a turn whose words were told; empty where nobody understood any."""
+        self.turn = None
+        # Who says again what nobody understood does not go on with a turn.
+        self.last_silence_s = turn.voice.since_s if text else -math.inf
+        segments = turn.transcript.segments
+        self.unfinal = {n: part.content for n, part in segments.items() if not part.final}
+        self.settle(turn.voice, text)
+
     def keep(self, doubt: Doubt, rule: str, *, until_idle: bool) -> None:
         """Keep the words of a doubt until they may be a turn."""
         self.kept.append(doubt.transcript.text)
         self.kept_rule = rule
         self.kept_until_idle = self.kept_until_idle or until_idle
         self.drop(doubt)
+
+    def take_kept(self) -> str:
+        """Return the words that were kept, and keep them no more."""
+        text, self.kept = " ".join(self.kept), []
+        self.kept_until_idle = False
+        return text
 
     def drop(self, doubt: Doubt) -> None:
         """End a doubt that is no turn."""
@@ -139,7 +215,7 @@ class Book:
         self.doubt = None
 
     def settle(self, voice: Voice, text: str) -> None:
-        """Take note that what was heard is decided."""
+        """Record that what was heard is decided."""
         self.owes_stop = voice.is_on or voice.owes_stop
         self.ended_at_s = self.now_s
         self.last_text = text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bargein.routes import Event
 
-from ._sound import Hint
+from ._sound import CLOSE_S, Hint
 from ._transcript import Transcript
 
 Values = Mapping[str, str | int | float | bool]
@@ -70,18 +70,42 @@ class Voice:
     owes_stop: bool = False
     """Whether it counts as stopped, but its stop was not told."""
 
+    def notice(self, now_s: float) -> None:
+        """Record a sign of it: voice, words, or a hint."""
+        self.sign_s = now_s
+
+    def notice_words(self, now_s: float) -> None:
+        """Record words of it; where no voice was heard they are all that tells when it stopped."""
+        self.sign_s = now_s
+        if not self.was_heard:
+            self.since_s = now_s
+
+    def begin_stretch(self, now_s: float) -> None:
+        """Begin a new stretch of voice, after a long break."""
+        self.began_s = now_s
+
+    def start_late(self, now_s: float) -> None:
+        """Record a start that comes after its stop."""
+        self.was_heard = self.was_started = True
+        self.stop(now_s)
+
+    def stop_without_start(self, now_s: float) -> None:
+        """Record a stop whose start was not told yet."""
+        self.stop(now_s)
+        self.was_heard = True
+
     def stop(self, now_s: float) -> None:
-        """Take note that it stopped."""
+        """Record that it stopped."""
         self.is_on = self.owes_stop = False
         self.since_s = self.sign_s = now_s
 
     def lose(self, now_s: float) -> None:
-        """Let it count as stopped, though nobody told so."""
+        """Count it as stopped, though nobody said so."""
         self.stop(now_s)
         self.owes_stop = True
 
     def start(self, now_s: float) -> None:
-        """Take note that it goes on."""
+        """Record that it goes on."""
         self.is_on = self.was_heard = self.was_started = True
         self.owes_stop = False
         self.since_s = self.sign_s = now_s
@@ -117,6 +141,63 @@ class Doubt:
     let_go: str = ""
     """Why the agent's speech goes on again though it is not decided; empty if it does not."""
 
+    def note_agent(self, saying: str) -> None:
+        """Record that the agent is busy, and what it says; nothing new where that is empty."""
+        self.agent_was_busy = True
+        self.saying = saying or self.saying
+
+    def block(self, rule: str) -> None:
+        """Let a rule keep it from interrupting; an empty one lets it interrupt again."""
+        self.blocked = rule
+
+    def rate(self, score: float) -> None:
+        """Record how complete it sounds."""
+        self.score = score
+
+    def take_hint(self, hint: Hint, now_s: float) -> None:
+        """Record what it seems to be by its sound."""
+        self.hint, self.hinted_s = hint, now_s
+        self.voice.notice(now_s)
+        if hint.kind == "speech" and self.let_go == "acknowledgement":
+            self.let_go = ""  # what it seemed to be was another sound, or a mistake
+
+    def go_on(self, now_s: float, new_after_s: float) -> None:
+        """Follow its voice after a break; after a long one it is a new sound to be decided.
+
+        Args:
+            now_s: When the voice began again.
+            new_after_s: From how long a break on the sound is a new one.
+        """
+        self.score = None
+        if self.voice.was_started:
+            self.transcript.sound_began()
+        if self.voice.silent_s(now_s) >= new_after_s - CLOSE_S:
+            self.voice.begin_stretch(now_s)
+            self.blocked = ""
+            if self.hint is None or self.hint.kind != "acknowledgement":
+                self.hint, self.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
+        elif self.let_go == "silence":
+            self.let_go = ""  # it was none
+        self.voice.start(now_s)
+
+    def hold_agent(self, now_s: float) -> bool:
+        """Record that the agent's speech is held for it; return whether it was not yet."""
+        is_new = self.held_at_s is None
+        self.held_at_s = now_s if is_new else self.held_at_s
+        return is_new
+
+    def release_agent(self) -> bool:
+        """Record that the agent's speech is held for it no more; return whether it was."""
+        was_held = self.held_at_s is not None
+        self.held_at_s = None
+        return was_held
+
+    def let_agent_go_on(self, why: str) -> bool:
+        """Record why the agent's speech goes on for now; return whether that is new."""
+        is_new = self.let_go != why
+        self.let_go = why
+        return is_new
+
 
 @dataclass(slots=True)
 class UserTurn:
@@ -136,6 +217,33 @@ class UserTurn:
     """The words that were told last."""
     told_likely: str = ""
     """The words with which it was told that it is likely over; empty if it was not."""
+
+    def rate(self, score: float) -> None:
+        """Record how complete it sounds."""
+        self.score = score
+
+    def go_on(self, now_s: float) -> float | None:
+        """Follow its voice after a pause.
+
+        Returns:
+            How long the pause was; None where no voice had begun before.
+        """
+        pause_s = None
+        if self.voice.was_started:
+            pause_s = now_s - self.voice.since_s
+            self.pauses_s.append(pause_s)
+            self.transcript.sound_began()
+        self.told_likely, self.score = "", None
+        self.voice.start(now_s)
+        return pause_s
+
+    def mark_told(self) -> None:
+        """Record that its words so far were told."""
+        self.told = self.text
+
+    def mark_likely_over(self) -> None:
+        """Record that it was told to be likely over, with its words so far."""
+        self.told_likely = self.text
 
     @property
     def text(self) -> str:
