@@ -288,6 +288,7 @@ async def open_call(
     conversation: str | None = None,
     expect_errors: ExpectErrors = False,
     seed: int | None = None,
+    own_speech: bool = False,
 ) -> AsyncIterator[Caller]:
     """Run an ``answer`` function in a call without network; leaving the block ends the call.
 
@@ -298,7 +299,7 @@ async def open_call(
     minute takes milliseconds, and all times are exact.
 
     Args:
-        answer: The function, or an app; the app's own speech stack is not used.
+        answer: The function, or an app.
         chars_per_s: Speaking rate of both sides, in characters a second; above 0.
         audio: False for a caller that only reads: then text is heard when it is sent.
         holds: False for a player that cannot stand still, as a telephone's: what is held is said
@@ -316,6 +317,8 @@ async def open_call(
             Under a mock clock two runs with the same seed take the same steps, as long as the test
             and its agent are the same; what threads, processes, sockets and a real clock do is not
             repeated.
+        own_speech: True for the app's own speech stack, whose ears get the ``UserAudio`` that the
+            test publishes; by default a simulated voice speaks, and nothing listens.
 
     Yields:
         The caller.
@@ -331,7 +334,10 @@ async def open_call(
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
     line = new_line(audio=audio, holds=holds, telephone=telephone, expect_errors=expect_errors)
-    async with seeded(seed), open_call_over(line, answer, chars_per_s, conversation) as it:
+    async with (
+        seeded(seed),
+        open_call_over(line, answer, chars_per_s, conversation, own_speech=own_speech) as it,
+    ):
         yield it
 
 
@@ -345,12 +351,19 @@ def new_line(
 
 @asynccontextmanager
 async def open_call_over(
-    line: _Line, answer: Answer | App, chars_per_s: float, conversation: str | None = None
+    line: _Line,
+    answer: Answer | App,
+    chars_per_s: float,
+    conversation: str | None = None,
+    *,
+    own_speech: bool = False,
 ) -> AsyncIterator[Caller]:
     """Open a call as ``open_call()`` does, over a line that somebody has made."""
-    voice = SimulatedVoice(chars_per_s) if line.audio else None
     app = copy(answer) if isinstance(answer, App) else App(answer)
-    app.speech = voice
+    if own_speech:
+        line.sample_rate_hz = 24_000
+    else:
+        app.speech = SimulatedVoice(chars_per_s) if line.audio else None
     failure: BaseException | None = None
     try:
         async with app.open_call(

@@ -3,6 +3,7 @@
 from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
+from ._ear import Ear as Ear
 from ._ear import ListeningSettings as ListeningSettings
 from ._ear import SilenceOnly as SilenceOnly
 from ._echo_detector import EchoDetector as EchoDetector
@@ -13,6 +14,7 @@ from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
 from ._local_speech import LocalSpeech as LocalSpeech
+from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
 from ._protocols import SoundOfVoice as SoundOfVoice
@@ -25,6 +27,7 @@ from ._resample import Resampler as Resampler
 from ._resample import resample as resample
 from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._tts_espeak import EspeakVoice as EspeakVoice
+from ._tts_node import Mouth as Mouth
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel
 from ._vad import SileroVAD as SileroVAD
@@ -34,12 +37,15 @@ from ._worker import WorkerSettings as WorkerSettings
 __all__ = [
     "BackchannelDetector",
     "ClauseSplitter",
+    "Ear",
     "EchoDetector",
     "EchoProbability",
     "EndOfTurn",
     "EspeakVoice",
+    "HeardAgent",
     "ListeningSettings",
     "LocalSpeech",
+    "Mouth",
     "PiperVoice",
     "Resampler",
     "SilenceOnly",

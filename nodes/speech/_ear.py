@@ -163,7 +163,11 @@ class _Recording:
 
 
 class Ear:
-    """Follows the microphone of one call."""
+    """Follows the microphone of one call: when a voice begins and stops, and what it said.
+
+    ``LocalSpeech`` gives each call one.  Use it in a speech stack of your own, such as one that
+    hears and does not speak.
+    """
 
     def __init__(
         self,

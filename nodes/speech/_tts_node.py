@@ -55,7 +55,11 @@ class Clause:
 
 
 class Mouth:
-    """The voice of one call."""
+    """Speaks in one call: text becomes clauses, and each clause audio, ahead of what is heard.
+
+    ``LocalSpeech`` gives each call one.  Use it in a speech stack of your own, such as one that
+    speaks and does not hear.
+    """
 
     def __init__(self, bridge: Bridge, voice: TextToSpeech) -> None:
         """Declare the routes of speaking.

@@ -14,7 +14,6 @@ import trio
 import trio.testing
 
 from bargein import App, Bridge, Call, ChatNode
-from bargein.bridge.testing._caller import new_line
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -150,11 +149,8 @@ async def test_a_speech_engine(autojump_clock: None, bad: str, kind: type[BaseEx
         said = agent.on(UserStoppedSpeaking)
         said.map(lambda m: AgentResponse(content="A bad word. ")).broadcast()
 
-    line = new_line(audio=True, holds=True, expect_errors=True)
-    line.sample_rate_hz = 24_000
     app = App(answer, speech=speech_of(engines))
-    async with app.open_call(line, call_id="test") as call:
-        caller = Caller(call, line, 15.0)
+    async with open_call(app, own_speech=True, expect_errors=True) as caller:
         for frame, seconds in ((VOICE, 0.64), (SILENCE, 2.0)):
             for _ in range(round(seconds / FRAME_S)):
                 caller.publish(UserAudio(pcm=frame))

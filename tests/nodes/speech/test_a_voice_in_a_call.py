@@ -6,7 +6,6 @@ import pytest
 import trio
 
 from bargein import App
-from bargein.bridge.testing._caller import new_line
 from bargein.events import (
     AgentAudio,
     AgentError,
@@ -17,15 +16,14 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.nodes.speech._tts_node import Mouth
-from bargein.speech import SpeechPiece
-from bargein.testing import Caller
+from bargein.speech import Mouth, SpeechPiece
+from bargein.testing import open_call
 
 
 class SlowVoice:
     """A voice that takes 0.1 s to make a text, and 0.1 s of sound for each of its words."""
 
-    sample_rate_hz = 1000
+    sample_rate_hz = 24_000
 
     def __init__(self, pieces=1, fails_on="never"):
         self.said = []
@@ -42,7 +40,7 @@ class SlowVoice:
         if self.fails_on in text:
             raise RuntimeError("no such sound")
         for _ in range(self.pieces):
-            yield SpeechPiece(bytes(200 * len(text.split()) // self.pieces))
+            yield SpeechPiece(bytes(4800 * len(text.split()) // self.pieces))
 
 
 class Speech:
@@ -71,9 +69,9 @@ async def speaking(voice, words):
         on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         on_stop.stream(generate).broadcast()
 
-    line = new_line(audio=True, holds=True, expect_errors=True)
-    async with App(answer, speech=Speech(voice)).open_call(line, call_id="test") as call:
-        yield Caller(call, line, 15.0)
+    app = App(answer, speech=Speech(voice))
+    async with open_call(app, own_speech=True, expect_errors=True) as caller:
+        yield caller
 
 
 async def test_the_first_clause_is_said_while_the_rest_is_thought(autojump_clock):

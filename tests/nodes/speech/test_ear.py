@@ -22,8 +22,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.speech._ear import Ear
-from bargein.speech import ListeningSettings, SilenceOnly, Transcript
+from bargein.speech import Ear, ListeningSettings, SilenceOnly, Transcript
 from bargein.testing import open_call
 
 FRAME_S = 0.032

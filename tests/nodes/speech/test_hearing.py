@@ -15,10 +15,10 @@ import trio
 import trio.testing
 
 from bargein.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
-from bargein.nodes.speech._ear import Ear
 from bargein.rehearsal import cough
 from bargein.speech import (
     BackchannelDetector,
+    Ear,
     EspeakVoice,
     ListeningSettings,
     SilenceOnly,

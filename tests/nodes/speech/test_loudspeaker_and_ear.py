@@ -17,11 +17,11 @@ from bargein.events import (
     UserAudio,
     VoiceStarted,
 )
-from bargein.nodes.speech._ear import Ear
-from bargein.nodes.speech._playback_reference import HeardAgent
 from bargein.speech import (
+    Ear,
     EchoDetector,
     EspeakVoice,
+    HeardAgent,
     ListeningSettings,
     SilenceOnly,
     SileroModel,

@@ -5,80 +5,98 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import onnxruntime
 import pytest
 import trio
 
-from bargein.nodes.speech import SpeechEngineError, _threads
-from bargein.nodes.speech._threads import EngineThreads
+from bargein.speech import SmartTurn, SpeechEngineError
+
+SPEECH = bytes(32_000)
+
+
+class Stuck:
+    """A runtime whose next runs hang, as many as are wanted, until it is released."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.hung = threading.Event()
+        self.release = threading.Event()
+        self._run = onnxruntime.InferenceSession.run
+        monkeypatch.setattr(onnxruntime.InferenceSession, "run", lambda *a: self.run(*a))
+
+    def run(self, *arguments: object) -> object:
+        if self.count:
+            self.count -= 1
+            self.hung.set()
+            self.release.wait()
+        return self._run(*arguments)
 
 
 @pytest.fixture
-def stuck() -> Iterator[threading.Event]:
-    """What a hanging thread waits for; set at the end."""
-    event = threading.Event()
-    yield event
-    event.set()
+def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
+    """A runtime that can hang; released at the end."""
+    runtime = Stuck(monkeypatch)
+    yield runtime
+    runtime.release.set()
 
 
-async def test_one_at_a_time_and_errors_are_raised() -> None:
-    """The second function runs when the first has ended; what one raises, its caller gets."""
-    threads = EngineThreads("tester")
+async def test_one_at_a_time_and_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call of a model runs when the first has ended; its error is the caller's."""
     running, most = 0, 0
+    run = onnxruntime.InferenceSession.run
 
-    def work() -> None:
+    def count(*arguments: object) -> object:
         nonlocal running, most
         running += 1
         most = max(most, running)
         threading.Event().wait(0.02)
         running -= 1
+        return run(*arguments)
 
-    def fail() -> None:
+    def fail(*arguments: object) -> None:
         raise LookupError("mine")
 
-    async with trio.open_nursery() as nursery:
-        for _ in range(5):
-            nursery.start_soon(threads.run, work)
-    assert most == 1
-    with pytest.raises(LookupError, match="mine"):
-        await threads.run(fail)
-    assert await threads.run(lambda: 7) == 7
+    async with SmartTurn().open() as model:
+        monkeypatch.setattr(onnxruntime.InferenceSession, "run", count)
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(model.probability, SPEECH)
+        assert most == 1
+        monkeypatch.setattr(onnxruntime.InferenceSession, "run", fail)
+        with pytest.raises(LookupError, match="mine"):
+            await model.probability(SPEECH)
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-async def test_a_thread_that_hangs_holds_up_nobody(
-    stuck: threading.Event, is_cancelled: bool
-) -> None:
-    """A second caller is served within 2 s, whether the first still waits or has given up."""
-    limiter = trio.CapacityLimiter(1)
-    threads = EngineThreads("tester", limiter)
-    async with trio.open_nursery() as nursery:
+async def test_a_thread_that_hangs_holds_up_nobody(stuck: Stuck, is_cancelled: bool) -> None:
+    """A second caller is served in time, whether the first still waits or has given up."""
+    async with SmartTurn().open() as model, trio.open_nursery() as nursery:
         first = trio.CancelScope()
 
         async def hang() -> None:
             with first:
-                await threads.run(stuck.wait)
+                await model.probability(SPEECH)
 
+        stuck.count = 1
         nursery.start_soon(hang)
-        await trio.testing.wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(stuck.hung.wait)
         if is_cancelled:
             first.cancel()
-        with trio.fail_after(2):
-            assert await threads.run(lambda: "heard") == "heard"
-        assert limiter.total_tokens == 2
-        stuck.set()
-        with trio.fail_after(5):
-            while limiter.total_tokens > 1:  # noqa: ASYNC110 - a thread's end is no event of ours
-                await trio.sleep(0.01)
-    assert limiter.borrowed_tokens == 0
+        with trio.fail_after(10):
+            assert 0 <= await model.probability(SPEECH) <= 1
+        stuck.release.set()
 
 
-async def test_a_caller_does_not_wait_for_ever(
-    stuck: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever's thread hangs is told, and so is everybody once too many are lost."""
-    monkeypatch.setattr(_threads, "GIVE_UP_S", 0.2)
-    monkeypatch.setattr(_threads, "LATE_S", 0.05)
-    threads = EngineThreads("tester")
-    for _ in range(7):
-        with pytest.raises(SpeechEngineError, match=r"tester does not answer within 0\.2 s"):
-            await threads.run(stuck.wait)
+@pytest.mark.proof
+async def test_a_caller_does_not_wait_for_ever(stuck: Stuck) -> None:
+    """Whoever's thread hangs is told after 20 s, and so is everybody once too many are lost."""
+    async with SmartTurn().open() as model:
+        stuck.count = 7
+        async with trio.open_nursery() as nursery:
+            for _ in range(7):
+                nursery.start_soon(told, model)
+
+
+async def told(model: SmartTurn) -> None:
+    with pytest.raises(SpeechEngineError, match="SmartTurn does not answer within 20 s"):
+        await model.probability(SPEECH)
