@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import final
 
 from ._language_packs import LanguagePack
@@ -116,14 +117,15 @@ class Phrases:
         self._without_noun = _Known(f"{one} {other}" for one in articles for other in adjectives)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(
         cls,
-        packs: Iterable[LanguagePack],
-        acknowledgements: Iterable[str] = (),
-        interruptions: Iterable[str] = (),
-        unfinished: Iterable[str] = (),
+        packs: tuple[LanguagePack, ...],
+        acknowledgements: tuple[str, ...] = (),
+        interruptions: tuple[str, ...] = (),
+        unfinished: tuple[str, ...] = (),
     ) -> Phrases:
-        """Return the phrases of packs, and further ones.
+        """Return the phrases of packs, and further ones; it takes milliseconds the first time.
 
         Args:
             packs: Language packs.
@@ -131,7 +133,6 @@ class Phrases:
             interruptions: Further interruption phrases.
             unfinished: Further words with which no sentence ends.
         """
-        packs = tuple(packs)
         return cls(
             [*acknowledgements, *(p for pack in packs for p in pack.acknowledgements)],
             [*interruptions, *(p for pack in packs for p in pack.interruptions)],

@@ -153,7 +153,7 @@ class TurnSettings:
         check_phrases(_named("interruption_phrases"), self.interruption_phrases)
         check_phrases(_named("unfinished_phrases"), self.unfinished_phrases)
         _check_mute(self.mute)
-        packs = [_pack(language) for language in _languages(self.languages)]
+        packs = tuple(_pack(language) for language in _languages(self.languages))
         phrases = Phrases.of(
             packs, self.acknowledgements, self.interruption_phrases, self.unfinished_phrases
         )

@@ -42,6 +42,14 @@ def test_some_settings_change_and_others_stay():
     assert settings.but({}) is settings
 
 
+def test_the_same_phrases_are_made_once():
+    """Settings of each call, and of each state of a call, share the phrases of their languages."""
+    settings = TurnSettings()
+    assert TurnSettings().phrases is settings.phrases
+    assert settings.but({"min_words": 2}).phrases is settings.phrases
+    assert settings.but({"acknowledgements": ("roger",)}).phrases is not settings.phrases
+
+
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
