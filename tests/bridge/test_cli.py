@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,21 @@ def bargein(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
     return forking.run("bargein", arguments, cwd=cwd, env={**env, "PYTHONPATH": path})
 
 
+Told = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def told(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Told:
+    """Run a command that cannot begin, in this process: return its code and its complaint."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.chdir(folder)
+        code = main(arguments)
+        return code, capsys.readouterr().err
+
+    return run
+
+
 def taken_port() -> tuple[socket.socket, int]:
     """Return a listening socket and its port."""
     taken = socket.create_server(("127.0.0.1", 0))
@@ -84,24 +100,23 @@ def test_a_port_in_use_is_told(folder):
     assert "Traceback" not in result.stderr
 
 
-def test_talk_tells_where_the_port_is_taken(folder):
+def test_talk_tells_where_the_port_is_taken(told):
     """`talk` has the same clear message."""
     taken, port = taken_port()
     with taken:
-        result = bargein("talk", "agent", "--no-open", "--port", str(port), cwd=folder)
-    assert result.returncode == 1
-    assert "another program has this port" in result.stderr
+        code, complaint = told("talk", "agent", "--no-open", "--port", str(port))
+    assert code == 1
+    assert "another program has this port" in complaint
 
 
-def test_a_taken_port_is_told_before_anything_is_loaded(folder):
+def test_a_taken_port_is_told_before_anything_is_loaded(folder, told):
     """The agent's module, which may load models, is not even imported."""
     (folder / "slow.py").write_text("raise SystemExit('the module was loaded')")
     taken, port = taken_port()
     with taken:
-        result = bargein("serve", "slow.py", "--port", str(port), cwd=folder)
-    assert result.returncode == 1
-    assert "another program has this port" in result.stderr
-    assert "loaded" not in result.stdout + result.stderr
+        code, complaint = told("serve", "slow.py", "--port", str(port))
+    assert code == 1
+    assert "another program has this port" in complaint
 
 
 def test_an_address_of_another_machine_is_told(folder):
@@ -109,15 +124,14 @@ def test_an_address_of_another_machine_is_told(folder):
     result = bargein("serve", "agent", "--host", "192.0.2.1", "--port", "0", cwd=folder)
     assert result.returncode == 1
     assert "'192.0.2.1' is no address of this machine" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_talk_in_a_conversation_needs_a_store(folder):
+def test_talk_in_a_conversation_needs_a_store(told):
     """A conversation that nobody keeps cannot be gone on with."""
-    result = bargein(
-        "talk", "agent", "--no-open", "--port", "0", "--conversation", "ada", cwd=folder
-    )
-    assert result.returncode == 1
-    assert "App(..., conversations=...)" in result.stderr
+    code, complaint = told("talk", "agent", "--no-open", "--port", "0", "--conversation", "ada")
+    assert code == 1
+    assert "App(..., conversations=...)" in complaint
 
 
 def test_talk_opens_the_one_conversation_that_it_names(folder):
@@ -157,11 +171,11 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
 
 
 @pytest.mark.parametrize("seconds", ["-1", "soon", "nan"])
-def test_the_time_to_come_back_is_a_number(folder, seconds):
+def test_the_time_to_come_back_is_a_number(told, seconds):
     """--resume takes 0 and more."""
-    result = bargein("serve", "agent", "--resume", seconds, cwd=folder)
-    assert result.returncode == 2
-    assert repr(seconds) in result.stderr
+    code, complaint = told("serve", "agent", "--resume", seconds)
+    assert code == 2
+    assert repr(seconds) in complaint
 
 
 def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
@@ -236,14 +250,6 @@ def test_wrong_usage_is_code_2(folder, capsys, monkeypatch, arguments, says):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert says in out + err
-
-
-def test_an_unknown_host_is_told(folder):
-    """An address that is not this machine's gets a message that names it."""
-    result = bargein("serve", "agent", "--host", "192.0.2.1", "--port", "0", cwd=folder)
-    assert result.returncode == 1
-    assert "'192.0.2.1' is no address of this machine" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["talk", "--help"]])
@@ -361,12 +367,11 @@ def test_what_a_caller_may_watch(folder, monkeypatch, arguments, level):
     assert [limits.watch for limits in given] == [level]
 
 
-def test_a_public_server_without_a_guard_is_refused(folder):
+def test_a_public_server_without_a_guard_is_refused(told):
     """`serve` says what would keep strangers out, and does not start."""
-    result = bargein("serve", "agent", "--host", "0.0.0.0", "--port", "0", cwd=folder)
-    assert result.returncode == 2
-    assert "--insecure" in result.stderr
-    assert "Traceback" not in result.stderr
+    code, complaint = told("serve", "agent", "--host", "0.0.0.0", "--port", "0")
+    assert code == 2
+    assert "--insecure" in complaint
 
 
 def test_token_prints_a_token(monkeypatch, capsys):
