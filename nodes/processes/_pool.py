@@ -149,10 +149,11 @@ class Pool:
                 if self._failure is not None:
                     raise self._failure
                 self._complete()
-                now_s = trio.current_time()
-                times = [worker.late_at_s for worker in self._workers]
-                with trio.move_on_at(min((at for at in times if at > now_s), default=math.inf)):
+                in_time = [worker.late_at_s for worker in self._workers if worker.is_on_duty]
+                with trio.move_on_at(min(in_time, default=math.inf)) as waited:
                     await self._changed.park()
+                if waited.cancelled_caught:
+                    _log.warning("worker_late", engine=self._settings.name, pids=self.pids)
         raise PoolClosedError(f"{self._settings.name} is not open")
 
     async def _give_back(self, worker: Worker) -> None:
@@ -195,16 +196,13 @@ class Pool:
         size = self._settings.size
         if self._nursery is None or self._on_duty >= size or len(self._workers) >= 2 * size:
             return
-        if self._workers:
-            _log.warning("worker_late", engine=self._settings.name, pids=self.pids)
         worker = Worker(self._settings)
         self._workers.append(worker)
         self._nursery.start_soon(self._own, worker, self._nursery)
 
     @property
     def _on_duty(self) -> int:
-        now_s = trio.current_time()
-        return sum(not w.unwanted.is_set() and w.late_at_s > now_s for w in self._workers)
+        return sum(worker.is_on_duty for worker in self._workers)
 
     async def _own(self, worker: Worker, nursery: trio.Nursery) -> None:
         """Have a worker from its start to its end, and another then, if it was needed."""

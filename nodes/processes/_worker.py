@@ -71,6 +71,11 @@ class Worker:
         """When the next piece of its job is overdue, or was; infinite without a job."""
         return self._heard_s + self._settings.late_s if self.is_busy else math.inf
 
+    @property
+    def is_on_duty(self) -> bool:
+        """Whether it does jobs in time, or soon will."""
+        return not self.unwanted.is_set() and trio.current_time() < self.late_at_s
+
     # --- its process --------------------------------------------------------------------------
 
     async def run(self, nursery: trio.Nursery, on_ready: Callable[[Worker], None]) -> None:

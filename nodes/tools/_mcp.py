@@ -28,7 +28,7 @@ from ._mcp_content import (
 )
 from ._mcp_errors import McpExtraError, McpToolError
 from ._mcp_session import Link, McpSession
-from ._mcp_stdio import ServerProcess
+from ._mcp_stdio import open_server
 from ._policy import PlainPolicy, Policy
 from ._tool import Permission, Tool
 
@@ -240,7 +240,7 @@ class McpServer:
         from mcp.client.stdio import get_default_environment
 
         env = get_default_environment() | self._env
-        return ServerProcess(self.name, link.lost).open(command, env, self._cwd)
+        return open_server(self.name, command, env, self._cwd, link.lost)
 
     @asynccontextmanager
     async def _http(self) -> AsyncIterator[TransportStreams]:

@@ -34,105 +34,63 @@ _LONGEST_LINE = 64 << 20
 _STDERR_LINES = 3
 
 
-class ServerProcess:
-    """One server process, its pipes, and what is known of its end."""
+@asynccontextmanager
+async def open_server(
+    name: str,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str | PathLike[str] | None,
+    on_end: Callable[[str, str], None],
+) -> AsyncIterator[TransportStreams]:
+    """Start a server, and give the SDK's session its two streams; no process is left afterwards.
 
-    def __init__(self, name: str, on_end: Callable[[str, str], None]) -> None:
-        """Keep who is told.
+    Args:
+        name: The server's name, for the log.
+        command: The program and its arguments.
+        env: Its whole environment.
+        cwd: Its working directory; ``None`` is this process's.
+        on_end: Called once no message can come any more: with why, and with what it wrote last to
+            its standard error.
 
-        Args:
-            name: The server's name, for the log.
-            on_end: Called once, when no message can come any more: with why, and with what it
-                wrote last to its standard error.
-        """
-        self._name = name
-        self._on_end = on_end
-        self._ended = False
+    Raises:
+        OSError: The program cannot be started.
+    """
+    from mcp.shared._context_streams import create_context_streams
+    from mcp.shared.message import SessionMessage
 
-    @asynccontextmanager
-    async def open(
-        self, command: Sequence[str], env: Mapping[str, str], cwd: str | PathLike[str] | None
-    ) -> AsyncIterator[TransportStreams]:
-        """Start it, and give the SDK's session its two streams; no process is left afterwards.
-
-        Args:
-            command: The program and its arguments.
-            env: Its whole environment.
-            cwd: Its working directory; ``None`` is this process's.
-
-        Raises:
-            OSError: The program cannot be started.
-        """
-        from mcp.shared._context_streams import create_context_streams
-        from mcp.shared.message import SessionMessage
-
-        async with trio.open_nursery() as nursery:
-            process = await start_process(self._name, command, nursery, env=env, cwd=cwd)
-            arrived, incoming = create_context_streams[SessionMessage | Exception](0)
-            outgoing, to_send = create_context_streams[SessionMessage](0)
-            nursery.start_soon(process.close_output_after_end, _LAST_OUTPUT_S)
-            nursery.start_soon(self._read, process, arrived)
-            nursery.start_soon(self._write, process, to_send)
-            try:
-                yield incoming, outgoing
-            finally:
-                self._ended = True  # whatever ends now was meant to
-                incoming.close()  # its output is read on and dropped, so that it can end
-                outgoing.close()
-                with trio.move_on_after(_POLITE_S + _LADDER.bound_s, shield=True):
-                    await process.end(_LADDER, polite_s=_POLITE_S)
-                nursery.cancel_scope.cancel(reason="MCP server ended")
-
-    async def _read(self, process: Process, messages: Any) -> None:
-        """Pass on what the server writes, until it writes no more."""
-        problem = "closed its output"
-        async with messages:
-            try:
-                await self._read_lines(process, messages)
-            except ProcessLostError as error:
-                problem = error.problem
-            with trio.move_on_after(_LAST_OUTPUT_S):
-                await process.process.wait()
-            if process.process.returncode is not None:
-                problem = f"exited with code {process.process.returncode}"
-            self._tell(problem, process)
-
-    async def _read_lines(self, process: Process, messages: Any) -> None:
-        listening = True
-        while (line := await _next_line(process)) is not None:
-            message = self._parse(line) if listening else None
-            if message is None:
-                continue
-            try:
-                await messages.send(message)
-            except Exception:  # noqa: BLE001 (anyio's, when the session is gone)
-                listening = False
-
-    def _parse(self, line: bytes) -> Any:
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-
-        if not line.strip():
-            return None
+    async with trio.open_nursery() as nursery:
+        process = await start_process(name, command, nursery, env=env, cwd=cwd)
+        arrived, incoming = create_context_streams[SessionMessage | Exception](0)
+        outgoing, to_send = create_context_streams[SessionMessage](0)
+        nursery.start_soon(process.close_output_after_end, _LAST_OUTPUT_S)
+        nursery.start_soon(_read, process, arrived, on_end)
+        nursery.start_soon(_write, process, to_send)
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError:
-            # A stray print() of the server is no reason to lose it.
-            _log.warning("mcp_server_wrote_no_message", server=self._name, pii_line=line[:200])
-            return None
+            yield incoming, outgoing
+        finally:
+            incoming.close()  # its output is read on and dropped, so that it can end
+            outgoing.close()
+            with trio.move_on_after(_POLITE_S + _LADDER.bound_s, shield=True):
+                await process.end(_LADDER, polite_s=_POLITE_S)
+            nursery.cancel_scope.cancel(reason="MCP server ended")
 
-    async def _write(self, process: Process, messages: Any) -> None:
-        """Send the session's messages; when that fails, so do the session's further ones."""
-        async with messages:
-            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                async for item in messages:
-                    line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.stdin.send_all(line.encode() + b"\n")
 
-    def _tell(self, problem: str, process: Process) -> None:
-        if not self._ended:
-            self._ended = True
-            self._on_end(problem, " | ".join(process.stderr_lines(_STDERR_LINES)))
+async def _read(process: Process, messages: Any, on_end: Callable[[str, str], None]) -> None:
+    """Pass on what the server writes, until it writes no more."""
+    problem = "closed its output"
+    async with messages:
+        try:
+            while (line := await _next_line(process)) is not None:
+                if (message := _parse(line, process.name)) is not None:
+                    with suppress(Exception):  # anyio's, when the session is gone
+                        await messages.send(message)
+        except ProcessLostError as error:
+            problem = error.problem
+        with trio.move_on_after(_LAST_OUTPUT_S):
+            await process.process.wait()
+        if process.process.returncode is not None:
+            problem = f"exited with code {process.process.returncode}"
+        on_end(problem, " | ".join(process.stderr_lines(_STDERR_LINES)))
 
 
 async def _next_line(process: Process) -> bytes | None:
@@ -146,3 +104,26 @@ async def _next_line(process: Process) -> bytes | None:
     line = bytes(process.buffer[:end])
     del process.buffer[: end + 1]
     return line
+
+
+def _parse(line: bytes, server: str) -> Any:
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    if not line.strip():
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        # A stray print() of the server is no reason to lose it.
+        _log.warning("mcp_server_wrote_no_message", server=server, pii_line=line[:200])
+        return None
+
+
+async def _write(process: Process, messages: Any) -> None:
+    """Send the session's messages; when that fails, so do the session's further ones."""
+    async with messages:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            async for item in messages:
+                line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await process.stdin.send_all(line.encode() + b"\n")
