@@ -72,6 +72,8 @@ class TurnScored(Event):
 
     type: Literal["turn.scored"] = "turn.scored"
     complete: float = Field(ge=0, le=1)
+    over: bool = False
+    """Whether an ear with turns of its own has decided that the turn is over."""
 
 
 class TurnLikelyOver(Event):

@@ -25,6 +25,20 @@ from ._protocols import Transcript as Transcript
 from ._protocols import VoiceActivity as VoiceActivity
 from ._resample import Resampler as Resampler
 from ._resample import resample as resample
+from ._streaming_protocols import EarFact as EarFact
+from ._streaming_protocols import EarRestarted as EarRestarted
+from ._streaming_protocols import EarStream as EarStream
+from ._streaming_protocols import PerhapsOver as PerhapsOver
+from ._streaming_protocols import StreamingSTT as StreamingSTT
+from ._streaming_protocols import StreamingTTS as StreamingTTS
+from ._streaming_protocols import TextSaid as TextSaid
+from ._streaming_protocols import TurnOver as TurnOver
+from ._streaming_protocols import VoiceBegan as VoiceBegan
+from ._streaming_protocols import VoiceContext as VoiceContext
+from ._streaming_protocols import VoiceStyle as VoiceStyle
+from ._streaming_protocols import WentOn as WentOn
+from ._streaming_protocols import WordsHeard as WordsHeard
+from ._streaming_speech import StreamingSpeech as StreamingSpeech
 from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._tts_espeak import EspeakVoice as EspeakVoice
 from ._tts_node import Mouth as Mouth
@@ -38,6 +52,9 @@ __all__ = [
     "BackchannelDetector",
     "ClauseSplitter",
     "Ear",
+    "EarFact",
+    "EarRestarted",
+    "EarStream",
     "EchoDetector",
     "EchoProbability",
     "EndOfTurn",
@@ -46,6 +63,7 @@ __all__ = [
     "ListeningSettings",
     "LocalSpeech",
     "Mouth",
+    "PerhapsOver",
     "PiperVoice",
     "Resampler",
     "SilenceOnly",
@@ -53,6 +71,7 @@ __all__ = [
     "SileroVAD",
     "SmartTurn",
     "SoundOfVoice",
+    "StreamingSpeech",
     "SpeechEngineError",
     "SpeechError",
     "SpeechExtraError",
@@ -60,10 +79,19 @@ __all__ = [
     "SpeechPiece",
     "SpeechToText",
     "SpeechWorkerError",
+    "StreamingSTT",
+    "StreamingTTS",
+    "TextSaid",
     "TextToSpeech",
     "Transcript",
+    "TurnOver",
     "VoiceActivity",
+    "VoiceBegan",
+    "VoiceContext",
+    "VoiceStyle",
+    "WentOn",
     "WhisperTiny",
+    "WordsHeard",
     "WorkerPool",
     "WorkerSettings",
     "clauses",

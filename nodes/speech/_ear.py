@@ -173,8 +173,8 @@ class Ear:
         self,
         bridge: Bridge,
         vad: VoiceActivity,
-        stt: SpeechToText,
-        end_of_turn: EndOfTurn,
+        stt: SpeechToText | None,
+        end_of_turn: EndOfTurn | None,
         settings: ListeningSettings,
         *,
         sounds: Sequence[SoundOfVoice] = (),
@@ -185,8 +185,8 @@ class Ear:
         Args:
             bridge: Where; no agent's.
             vad: This call's own detector.
-            stt: The recogniser, shared by all calls.
-            end_of_turn: The end-of-turn model, shared by all calls.
+            stt: The recogniser, shared by all calls; None: somebody else tells the words.
+            end_of_turn: The end-of-turn model, shared by all calls; None: none is asked.
             settings: When a voice begins and stops.
             sounds: Detectors of what a voice is by its sound, shared by all calls.
             echo: This call's own detector of the agent's echo; None means that nothing is taken
@@ -348,7 +348,7 @@ class Ear:
 
     def _pause(self) -> None:
         assert self._recording is not None
-        self._paused = self._owes_words = True
+        self._paused, self._owes_words = True, self._stt is not None
         self._publish(SpeechPaused(self._recording.all_parts()))
 
     def _settle(self, _: Message) -> None:
@@ -386,15 +386,17 @@ class Ear:
         """Publish the words, and how complete they sound; cancelled if the caller goes on."""
         parts = message.event.parts
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._score, parts[-1])
-            nursery.start_soon(self._transcribe, parts)
+            if self._end_of_turn is not None:
+                nursery.start_soon(self._score, self._end_of_turn, parts[-1])
+            if self._stt is not None:
+                nursery.start_soon(self._transcribe, self._stt, parts)
 
-    async def _score(self, pcm: bytes) -> None:
+    async def _score(self, end_of_turn: EndOfTurn, pcm: bytes) -> None:
         """Ask the model; one that fails must not cost the caller's words."""
         began_s = trio.current_time()
         try:
             with CONTAINED:
-                complete = await self._end_of_turn.probability(pcm)
+                complete = await end_of_turn.probability(pcm)
         except Exception as error:
             self._bridge.report_error(error)
             log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
@@ -403,11 +405,11 @@ class Ear:
         self._tell("listening.turn_complete", complete, "")
         self._publish(TurnScored(complete=complete))
 
-    async def _transcribe(self, parts: tuple[bytes, ...]) -> None:
+    async def _transcribe(self, stt: SpeechToText, parts: tuple[bytes, ...]) -> None:
         began_s = trio.current_time()
         try:
             with trio.fail_after(RECOGNISER_LOST_S), CONTAINED:
-                heard = [await self._stt.transcribe(part) for part in parts]
+                heard = [await stt.transcribe(part) for part in parts]
             words = _words_of([part for part in heard if part.text.strip()])
         except Exception as error:
             # The caller is waiting, and has to be told.

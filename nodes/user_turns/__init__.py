@@ -7,10 +7,13 @@ from ._agent_view import AgentView
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import (
     DynamicEndpointing,
+    EarEndpointing,
+    EarliestEndpointing,
     Endpointing,
     FixedEndpointing,
     ModelEndpointing,
     Pause,
+    SurestEndpointing,
 )
 from ._language_packs import LanguagePack
 from ._overlays import ChangeTurns, Overlay, when
@@ -24,6 +27,8 @@ __all__ = [
     "BargeIn",
     "ChangeTurns",
     "DynamicEndpointing",
+    "EarEndpointing",
+    "EarliestEndpointing",
     "Endpointing",
     "FixedEndpointing",
     "Hint",
@@ -35,6 +40,7 @@ __all__ = [
     "Sound",
     "StartOnVoice",
     "StartOnWords",
+    "SurestEndpointing",
     "TurnSettings",
     "TurnStart",
     "TurnTaking",

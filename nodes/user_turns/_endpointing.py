@@ -20,6 +20,8 @@ class Pause:
 
     score: float | None = None
     """How complete the turn sounds to an end-of-turn model, 0 to 1; None if none has told."""
+    is_over: bool = False
+    """Whether an ear with turns of its own has decided that the turn is over."""
     text: str = ""
     """What was said so far; may be empty, and may still change."""
     turn_s: float = 0.0
@@ -70,6 +72,82 @@ class FixedEndpointing:
             pause: Not looked at.
         """
         return self.silence_s
+
+
+@dataclass(frozen=True, slots=True)
+class EarEndpointing:
+    """The ear decides, as those of vendors do that tell turns themselves."""
+
+    longest_s: float = 6.0
+    """The silence in seconds that ends a turn though the ear has not said so: above the vendors'
+    own timeouts (5 and 5.6 s)."""
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        check_seconds("EarEndpointing(longest_s=)", self.longest_s)
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return 0 once the ear has said that the turn is over.
+
+        Args:
+            pause: What is known of it.
+        """
+        return 0.0 if pause.is_over else self.longest_s
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class EarliestEndpointing:
+    """Whichever of several strategies ends the turn first."""
+
+    strategies: tuple[Endpointing, ...]
+
+    def __init__(self, *strategies: Endpointing) -> None:
+        """Keep the strategies.
+
+        Raises:
+            ValueError: There are none.
+        """
+        object.__setattr__(self, "strategies", _several(type(self).__name__, strategies))
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return the shortest wait of all.
+
+        Args:
+            pause: What is known of it.
+        """
+        return min(strategy.wait_s(pause) for strategy in self.strategies)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SurestEndpointing:
+    """Only when several strategies agree is the turn over."""
+
+    strategies: tuple[Endpointing, ...]
+
+    def __init__(self, *strategies: Endpointing) -> None:
+        """Keep the strategies.
+
+        Raises:
+            ValueError: There are none.
+        """
+        object.__setattr__(self, "strategies", _several(type(self).__name__, strategies))
+
+    def wait_s(self, pause: Pause) -> float:
+        """Return the longest wait of all.
+
+        Args:
+            pause: What is known of it.
+        """
+        return max(strategy.wait_s(pause) for strategy in self.strategies)
+
+
+def _several(owner: str, strategies: tuple[Endpointing, ...]) -> tuple[Endpointing, ...]:
+    if not strategies:
+        raise ValueError(f"{owner}() takes endpointing strategies, and was given none")
+    for strategy in strategies:
+        if isinstance(strategy, type) or not isinstance(strategy, Endpointing):
+            raise TypeError(f"{owner}() takes objects with wait_s(pause), not {strategy!r}")
+    return strategies
 
 
 @dataclass(frozen=True, slots=True)

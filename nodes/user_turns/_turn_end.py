@@ -65,6 +65,7 @@ def _is_over(book: Book, turn: UserTurn) -> bool:
     silent_s = turn.voice.silent_s(book.now_s)
     pause = Pause(
         score=turn.score,
+        is_over=turn.is_over,
         text=turn.text,
         turn_s=book.now_s - turn.began_s,
         earlier_s=tuple(book.pauses_s),

@@ -91,7 +91,7 @@ class TurnCore:
                 self._hint(fact)
             case TurnScored():
                 if self._part is not None:
-                    self._part.rate(fact.complete)
+                    self._part.rate(fact.complete, is_over=fact.over)
         self._look()
         return book.acts
 

@@ -179,6 +179,7 @@ class Book:
             doubt.transcript,
             before,
             doubt.score,
+            doubt.is_over,
             interrupted=not self.view.is_idle,
         )
         if goes_on:

@@ -130,6 +130,8 @@ class Doubt:
     """When that came."""
     score: float | None = None
     """How complete it sounds to an end-of-turn model; None if none has told."""
+    is_over: bool = False
+    """Whether an ear with turns of its own has decided that it is over."""
     blocked: str = ""
     """The rule that keeps it from interrupting; empty if none does."""
     agent_was_busy: bool = False
@@ -150,9 +152,9 @@ class Doubt:
         """Let a rule keep it from interrupting; an empty one lets it interrupt again."""
         self.blocked = rule
 
-    def rate(self, score: float) -> None:
-        """Record how complete it sounds."""
-        self.score = score
+    def rate(self, score: float, *, is_over: bool) -> None:
+        """Record how complete it sounds, and whether an ear has decided that it is over."""
+        self.score, self.is_over = score, self.is_over or is_over
 
     def take_hint(self, hint: Hint, now_s: float) -> None:
         """Record what it seems to be by its sound."""
@@ -168,7 +170,7 @@ class Doubt:
             now_s: When the voice began again.
             new_after_s: From how long a break on the sound is a new one.
         """
-        self.score = None
+        self.score, self.is_over = None, False
         if self.voice.was_started:
             self.transcript.sound_began()
         if self.voice.silent_s(now_s) >= new_after_s - CLOSE_S:
@@ -209,6 +211,7 @@ class UserTurn:
     before: str = ""
     """What was said before it, and kept until now."""
     score: float | None = None
+    is_over: bool = False
     interrupted: bool = False
     """Whether the agent was cut for it."""
     pauses_s: list[float] = field(default_factory=list)
@@ -218,9 +221,9 @@ class UserTurn:
     told_likely: str = ""
     """The words with which it was told that it is likely over; empty if it was not."""
 
-    def rate(self, score: float) -> None:
-        """Record how complete it sounds."""
-        self.score = score
+    def rate(self, score: float, *, is_over: bool) -> None:
+        """Record how complete it sounds, and whether an ear has decided that it is over."""
+        self.score, self.is_over = score, self.is_over or is_over
 
     def go_on(self, now_s: float) -> float | None:
         """Follow its voice after a pause.
@@ -233,7 +236,7 @@ class UserTurn:
             pause_s = now_s - self.voice.since_s
             self.pauses_s.append(pause_s)
             self.transcript.sound_began()
-        self.told_likely, self.score = "", None
+        self.told_likely, self.score, self.is_over = "", None, False
         self.voice.start(now_s)
         return pause_s
 

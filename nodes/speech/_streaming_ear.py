@@ -1,0 +1,215 @@
+"""Hears one caller with an ear that streams: frames in, facts about the caller's turn out.
+
+Rules:
+1. Frames wait for the ear at most `WAITING_S`; what is older is lost, and told.
+2. What turn taking has dealt with is not told again: an ear that ends its turn later than we do
+   repeats the words of all of it.
+3. Where a detector of ours tells when a voice begins and stops, the ear tells words and turns only.
+4. An ear that is lost for good is one ``ListeningFailed`` and an error; the call goes on, deaf.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from bargein.bridge.events import (
+    ListeningFailed,
+    LogMetric,
+    TurnScored,
+    UserAudio,
+    UserStoppedSpeaking,
+    VoiceSettled,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+
+from ._streaming_protocols import (
+    EarFact,
+    EarRestarted,
+    EarStream,
+    PerhapsOver,
+    StreamingSTT,
+    TurnOver,
+    VoiceBegan,
+    WentOn,
+    WordsHeard,
+)
+
+if TYPE_CHECKING:
+    from bargein.bridge import Bridge, Message
+
+log = structlog.get_logger()
+
+WAITING_S = 5.0
+"""For how long a frame may wait for an ear that takes none: a vendor that is so far behind is of no
+use to a caller."""
+
+FRAME_S = 0.02
+"""How long a caller's frame is, as the server cuts them."""
+
+LIKELY = 0.5
+"""How likely a turn is over that is perhaps over, for an ear that gives no probability."""
+
+
+class StreamOpened:
+    """A call's ear is to be opened."""
+
+
+class StreamingEar:
+    """Follows the microphone of one call with an ear that streams."""
+
+    def __init__(self, bridge: Bridge, ear: StreamingSTT, *, tells_voice: bool) -> None:
+        """Declare the routes of hearing; the ear is opened at once.
+
+        Args:
+            bridge: Where; no agent's.
+            ear: The ear, shared by all calls; its audio is 16 kHz.
+            tells_voice: Whether the ear's facts tell when a voice begins and stops; False where a
+                detector of ours does.
+
+        Raises:
+            ValueError: The ear takes audio of another rate.
+        """
+        if ear.sample_rate_hz != 16_000:
+            raise ValueError(f"{ear!r} takes audio of {ear.sample_rate_hz!r} Hz; it must be 16000")
+        self._bridge = bridge
+        self._ear = ear
+        self._tells_voice = tells_voice
+        frames = math.ceil(WAITING_S / FRAME_S)
+        self._send, self._frames = trio.open_memory_channel[bytes](frames)
+        self._lost_frames = 0
+        self._is_voiced = False
+        self._words: dict[int, WordsHeard] = {}  # by segment, of the ear's turn
+        self._settled: dict[int, int] = {}  # how many words of each segment are dealt with
+        self._sign_s: float | None = None
+        bridge.on(UserAudio, source="caller").map(self._take_frame)
+        bridge.on(StreamOpened).map(self._listen)
+        bridge.on(UserStoppedSpeaking).map(self._measure_decision)
+        bridge.on(VoiceSettled).map(self._settle)
+        bridge.publish_detached(StreamOpened())
+
+    def _take_frame(self, message: Message) -> None:
+        try:
+            self._send.send_nowait(message.event.pcm)
+        except trio.WouldBlock:
+            if not self._lost_frames:
+                log.warning("ear_is_behind", call_id=self._bridge.call.call_id)
+            self._lost_frames += 1
+        except trio.BrokenResourceError:
+            return  # the ear is lost for good, and that was told
+
+    async def _listen(self, _: Message) -> None:
+        """Hear until the call is over, or the ear is lost for good."""
+        try:
+            async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
+                nursery.start_soon(self._carry, stream)
+                while True:
+                    self._follow(await stream.receive())
+        except Exception as error:
+            self._frames.close()
+            self._publish(ListeningFailed(error=type(_first(error)).__name__))
+            raise
+
+    async def _carry(self, stream: EarStream) -> None:
+        async for pcm in self._frames:
+            await stream.send(pcm)
+
+    # --- facts ----------------------------------------------------------------------------------
+
+    def _follow(self, fact: EarFact) -> None:
+        match fact:
+            case VoiceBegan():
+                self._forget()
+                self._start_voice()
+            case WordsHeard():
+                self._words[fact.segment] = fact
+                self._tell_words(fact, final=fact.final)
+            case PerhapsOver():
+                self._settle_words()
+                self._stop_voice()
+                probability = LIKELY if fact.probability is None else fact.probability
+                self._publish(TurnScored(complete=probability))
+            case WentOn():
+                self._publish(TurnScored(complete=0.0))
+                if not self._settled:
+                    self._start_voice()
+            case TurnOver():
+                self._end(fact)
+            case EarRestarted():
+                self._void_words()
+
+    def _end(self, over: TurnOver) -> None:
+        if over.text is not None:
+            self._words = {0: WordsHeard(over.text, confidence=over.confidence)}
+        self._settle_words()
+        self._stop_voice()
+        self._publish(TurnScored(complete=1.0, over=True))
+        self._forget()
+
+    def _settle(self, _: Message) -> None:
+        self._settled = {n: len(words.text.split()) for n, words in self._words.items()}
+
+    def _forget(self) -> None:
+        self._words.clear()
+        self._settled.clear()
+
+    def _settle_words(self) -> None:
+        """Tell that no better words will come before the caller goes on."""
+        for words in self._words.values():
+            if not words.final:
+                self._tell_words(words, final=True)
+
+    def _void_words(self) -> None:
+        """Take back what was told of a turn that the ear hears again."""
+        for segment in self._words:
+            self._publish(VoiceWords(content="", segment=segment))
+        self._forget()
+
+    def _tell_words(self, words: WordsHeard, *, final: bool) -> None:
+        settled = self._settled.get(words.segment, 0)
+        text = " ".join(words.text.split()[settled:]) if settled else words.text
+        if self._settled and not text:
+            return
+        self._sign_s = trio.current_time()
+        if not final:
+            self._start_voice()
+        self._publish(
+            VoiceWords(
+                content=text,
+                final=final,
+                segment=words.segment,
+                confidence=words.confidence,
+            )
+        )
+
+    def _start_voice(self) -> None:
+        if self._tells_voice and not self._is_voiced:
+            self._is_voiced = True
+            self._publish(VoiceStarted())
+
+    def _stop_voice(self) -> None:
+        if self._tells_voice and self._is_voiced:
+            self._is_voiced = False
+            self._publish(VoiceStopped())
+
+    def _measure_decision(self, message: Message) -> None:
+        """Tell how long after the newest words the turn was over."""
+        if self._sign_s is not None:
+            took_s = round(message.at_s - self._sign_s, 4)
+            self._publish(LogMetric(name="listening.decided_s", value=took_s, unit="s"))
+
+    def _publish(self, event: object) -> None:
+        # What the caller does is nobody's output: it must not become stale with a run of ours.
+        self._bridge.publish_detached(event)
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the error that a group is about."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

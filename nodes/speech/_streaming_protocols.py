@@ -1,0 +1,222 @@
+"""What a speech engine is that streams: an ear that gives facts, a voice that takes text in pieces.
+
+Most engines behind a network are of this kind.  All vendors that we know tell the same five facts
+about a caller (`EarFact`), and all but one say text in contexts: what is sent to one context is one
+piece of speech, with one melody.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from bargein.bridge.events import WordTiming
+
+from ._protocols import SpeechPiece
+
+# --- ears -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceBegan:
+    """Somebody began to speak."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordsHeard:
+    """Words of the turn that goes on."""
+
+    text: str
+    """All words of the segment so far; they replace the earlier ones of the same segment."""
+    segment: int = 0
+    """Which part of the turn this is, from 0; a turn is its segments in order.  An ear that gives
+    the whole turn each time needs only one."""
+    final: bool = False
+    """Whether no better words of the segment will come."""
+    confidence: float | None = None
+    """0 to 1, or None where the ear gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerhapsOver:
+    """The caller paused; the words so far are good for an answer that nobody hears yet."""
+
+    probability: float | None = None
+    """0 to 1: how likely it is that the turn is over; None where the ear does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class WentOn:
+    """The caller was not done: what was begun since `PerhapsOver` is worth nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOver:
+    """The ear's own endpointing says that the turn is over."""
+
+    text: str | None = None
+    """All words of the turn; None where the segments that came have them."""
+    confidence: float | None = None
+    """0 to 1, or None where the ear gives none."""
+    language: str = ""
+    """The language that was heard, as in BCP 47; empty where the ear does not tell."""
+    speaker: str = ""
+    """Who spoke, in the ear's words; empty where the ear does not tell."""
+    words: tuple[WordTiming, ...] = ()
+    """When each word was said, counted from the first sample of the stream; empty if not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarRestarted:
+    """The ear lost its line and has another: what it told of the turn that goes on is void."""
+
+
+EarFact = VoiceBegan | WordsHeard | PerhapsOver | WentOn | TurnOver | EarRestarted
+"""What an ear tells."""
+
+
+@runtime_checkable
+class EarStream(Protocol):
+    """One caller's audio on its way through an ear.  One task sends, another one receives."""
+
+    async def send(self, pcm: bytes) -> None:
+        """Let it hear more.
+
+        Args:
+            pcm: PCM16 little-endian mono, at the ear's sample rate, any length.
+
+        Raises:
+            VendorError: The ear is lost for good.
+        """
+        ...
+
+    async def end_turn(self) -> None:
+        """Ask for the end of the turn, as when a key is released: a `TurnOver` follows soon.
+
+        Raises:
+            VendorError: The ear is lost for good.
+        """
+        ...
+
+    async def receive(self) -> EarFact:
+        """Return the next fact.  Cancelling it is safe: no fact is lost.
+
+        Raises:
+            VendorError: The ear is lost for good.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingSTT(Protocol):
+    """An ear that hears audio while it comes.  Shared by all calls."""
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """The rate of the audio that it takes."""
+        ...
+
+    def open_stream(self) -> AbstractAsyncContextManager[EarStream]:
+        """Hear one caller while the block runs.
+
+        Leaving the block ends the stream, in bounded time, also when it is cancelled.
+        """
+        ...
+
+
+# --- voices ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceStyle:
+    """How a text is to be said; an engine leaves out what it cannot do.
+
+    None means as the engine was told when it was made.
+    """
+
+    voice: str | None = None
+    """The vendor's name or number of a voice."""
+    speed: float | None = None
+    """1 is the usual speed, 2 twice as fast."""
+    language: str | None = None
+    """As in BCP 47: "en", "fr-CA"."""
+    emotion: str | None = None
+    """In the vendor's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSaid:
+    """The audio of all text up to a flush has come; the flushes are answered in order."""
+
+
+@runtime_checkable
+class VoiceContext(Protocol):
+    """One utterance on its way through a voice.  One task sends, another one receives."""
+
+    async def send(self, text: str) -> None:
+        """Add text.  Cancelling it is safe: it is sent whole or not at all.
+
+        Args:
+            text: Any piece of the utterance, with its spaces.
+
+        Raises:
+            VendorError: The voice is lost.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Have all that was sent said, without a wait for more.
+
+        Raises:
+            VendorError: The voice is lost.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Tell that no more text will come; what was sent is said.
+
+        Raises:
+            VendorError: The voice is lost.
+        """
+        ...
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece of audio, or that a flush is answered.
+
+        Cancelling it is safe: nothing is lost.
+
+        Returns:
+            None when all was said after `end`.
+
+        Raises:
+            VendorError: The voice is lost, or refuses the text.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingTTS(Protocol):
+    """A voice that takes text in pieces.  Shared by all calls; has many contexts at once."""
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the pieces."""
+        ...
+
+    @property
+    def times(self) -> Literal["words", "none"]:
+        """What it knows of when each word is heard.  Without times, what the caller heard of a text
+        is known to a clause, and estimated within it."""
+        ...
+
+    def open_context(self, style: VoiceStyle) -> AbstractAsyncContextManager[VoiceContext]:
+        """Say one utterance while the block runs.
+
+        Leaving the block before all was received cancels the rest at once: nothing of it is paid
+        for or heard that can still be stopped.  It takes bounded time, also when it is cancelled.
+
+        Args:
+            style: How it is to be said.
+        """
+        ...

@@ -1,0 +1,102 @@
+"""An ear that streams, and a voice: for ``App(answer, speech=StreamingSpeech(ear, voice))``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
+
+from ._ear import Ear, ListeningSettings
+from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
+from ._streaming_ear import StreamingEar
+from ._streaming_protocols import StreamingSTT
+from ._tts_node import Mouth
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+log = structlog.get_logger()
+
+
+class StreamingSpeech:
+    """Hears with an ear that streams, and speaks with a voice.
+
+    Who decides when a turn is over is a setting of its `TurnTaking`: the ear (`EarEndpointing`,
+    the default here), our own rules (`ModelEndpointing`), or both (`EarliestEndpointing`,
+    `SurestEndpointing`).  A detector of ours (`vad`) holds the agent's speech 64 ms after the
+    caller began; without one that waits for the ear, which takes several tenths of a second.
+    """
+
+    def __init__(
+        self,
+        ear: StreamingSTT,
+        voice: TextToSpeech | None = None,
+        *,
+        vad: Callable[[], VoiceActivity] | None = None,
+        end_of_turn: EndOfTurn | None = None,
+        turns: TurnTaking | None = None,
+        settings: ListeningSettings | None = None,
+    ) -> None:
+        """Choose the engines; nothing is opened before `open`.
+
+        Args:
+            ear: Hears the words, and the turns.
+            voice: Says text; None: something else does, or nobody.
+            vad: Makes the detector of each call that tells when a voice begins and stops; None: the
+                ear tells.
+            end_of_turn: A model of ours that is asked at each pause; it wants a `vad`.
+            turns: Decides what interrupts and when a turn ends; None means
+                ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
+            settings: When a voice begins and stops, for the `vad`.
+
+        Raises:
+            TypeError: Something is no ear, or no voice.
+            ValueError: There is an `end_of_turn` without a `vad`.
+        """
+        if isinstance(ear, type) or not callable(getattr(ear, "open_stream", None)):
+            raise TypeError(f"StreamingSpeech(ear=) is an object with open_stream(), not {ear!r}")
+        speaks = voice is None or callable(getattr(voice, "synthesize", None))
+        if isinstance(voice, type) or not speaks:
+            wanted = "an object with synthesize(text), or None"
+            raise TypeError(f"StreamingSpeech(voice=) is {wanted}, not {voice!r}")
+        if end_of_turn is not None and vad is None:
+            raise ValueError("StreamingSpeech(end_of_turn=) is asked at pauses: it wants a vad=")
+        self._ear = ear
+        self._voice = voice
+        self._new_vad = vad
+        self._end_of_turn = end_of_turn
+        self._turns = turns or TurnTaking(TurnSettings(endpointing=EarEndpointing()))
+        self._settings = settings or ListeningSettings()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Open the engines that can be opened ahead."""
+        began_s = trio.current_time()
+        async with AsyncExitStack() as stack:
+            for engine in (self._ear, self._end_of_turn, self._voice):
+                opener = getattr(engine, "open", None)
+                if opener is not None:
+                    await stack.enter_async_context(opener())
+            log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
+            yield
+
+    def attach(self, call: Call) -> None:
+        """Hear and speak in a call.
+
+        Args:
+            call: A call with audio.
+        """
+        ears = call.bridge(name="ears", is_agent=False)
+        if self._new_vad is not None:
+            Ear(ears, self._new_vad(), None, self._end_of_turn, self._settings)
+        StreamingEar(
+            call.bridge(name="words", is_agent=False), self._ear, tells_voice=self._new_vad is None
+        )
+        self._turns.attach(call)
+        if self._voice is not None:
+            Mouth(call.bridge(name="voice", is_agent=False), self._voice)
