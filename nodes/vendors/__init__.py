@@ -1,9 +1,13 @@
-"""What asks a vendor over a network has this in common: sessions, keys, errors and waits."""
+"""What asks a vendor over a network has this in common: sessions, keys, errors, waits, fields."""
 
 from ._backoff import Backoff as Backoff
 from ._backoff import retry_after_s as retry_after_s
 from ._credentials import Credential as Credential
 from ._errors import VendorError as VendorError
+from ._message_fields import least as least
+from ._message_fields import query as query
+from ._message_fields import share as share
+from ._message_fields import timed_words as timed_words
 from ._session import Reopened as Reopened
 from ._session import SessionLimits as SessionLimits
 from ._session import VendorAddress as VendorAddress
@@ -18,6 +22,10 @@ __all__ = [
     "VendorAddress",
     "VendorError",
     "VendorSession",
+    "least",
     "open_session",
+    "query",
     "retry_after_s",
+    "share",
+    "timed_words",
 ]

@@ -153,6 +153,7 @@ class VendorSession:
         self._error: VendorError | None = None
         self._is_closing = False
         self._failures = 0
+        self._is_sound = False  # the vendor sent something, and nothing bad
         self._sent_at_s = 0.0
         self._kept: deque[tuple[int, Data]] = deque()
         self._kept_bytes = 0
@@ -213,6 +214,18 @@ class VendorSession:
         while self._kept and (number is None or self._kept[0][0] <= number):
             self._kept_bytes -= len(self._kept.popleft()[1])
 
+    def reopen(self, why: VendorError) -> None:
+        """Give the line up, and open another one if `why` is `retryable`.
+
+        Args:
+            why: What the vendor has said; raised by ``send`` and ``receive`` if this was the last
+                attempt.
+        """
+        if self._line is not None:
+            self._line.connection.cut("given up")
+            self._is_sound = False
+            self._give_up(why)
+
     async def receive(self) -> Data | Reopened:
         """Return the vendor's next message, or that the line was opened again.
 
@@ -234,7 +247,7 @@ class VendorSession:
             except ConnectionClosedError as closed:
                 self._lose(line, closed)
                 continue
-            self._failures = 0
+            self._is_sound = True
             return data
 
     def _keep(self, data: Data) -> int:
@@ -266,7 +279,8 @@ class VendorSession:
         """Open the line, again and again, until the session is given up."""
         while True:
             error = await self._serve_line()
-            self._failures += 1
+            self._failures = 1 if self._is_sound else self._failures + 1
+            self._is_sound = False
             wait_s = self._backoff.wait_s(error, self._failures)
             if wait_s is None:
                 self._error = error
@@ -360,10 +374,13 @@ class VendorSession:
 
     def _lose(self, line: WebSocket, closed: ConnectionClosedError) -> None:
         if line is self._line:
-            self._line, self._may_send = None, False
-            self._lost_at_s = trio.current_time()
-            self._why_lost = self._closed(closed)
-            self._lost.set()
+            self._give_up(self._closed(closed))
+
+    def _give_up(self, why: VendorError) -> None:
+        self._line, self._may_send = None, False
+        self._lost_at_s = trio.current_time()
+        self._why_lost = why
+        self._lost.set()
 
     def _closed(self, closed: ConnectionClosedError) -> VendorError:
         judged = self._judge(closed)

@@ -1,0 +1,21 @@
+"""Ears of vendors, and what a new one is made of: a codec and an address."""
+
+from ._assemblyai import AssemblyAIEar as AssemblyAIEar
+from ._cartesia import CartesiaEar as CartesiaEar
+from ._deepgram import DeepgramFlux as DeepgramFlux
+from ._deepgram import DeepgramNova as DeepgramNova
+from ._elevenlabs import ElevenLabsEar as ElevenLabsEar
+from ._vendor_ear import EarCodec as EarCodec
+from ._vendor_ear import VendorEar as VendorEar
+from ._vendor_ear import VendorEarStream as VendorEarStream
+
+__all__ = [
+    "AssemblyAIEar",
+    "CartesiaEar",
+    "DeepgramFlux",
+    "DeepgramNova",
+    "EarCodec",
+    "ElevenLabsEar",
+    "VendorEar",
+    "VendorEarStream",
+]

@@ -1,0 +1,183 @@
+"""AssemblyAI's ear (``/v3/ws``), by the vendor's SDK 1.8 and its public documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+import trio
+
+from bargein.bridge.websocket import ConnectionClosedError, Data
+from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    least,
+    query,
+    timed_words,
+)
+
+from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
+
+log = structlog.get_logger()
+
+VENDOR = "AssemblyAI"
+URL = "wss://streaming.assemblyai.com"
+VARIABLE = "ASSEMBLYAI_API_KEY"
+
+FOR_GOOD = range(4000, 4005)
+"""Close codes that no other line mends: wrong rate, key, credit, plan or session (from the SDK)."""
+
+
+class AssemblyAIEar(VendorEar):
+    """Hears with AssemblyAI's streaming model, which decides itself when a turn ends.
+
+    It tells the words of a whole turn with their times, the speaker and the language.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str | None = None,
+        format_turns: bool = False,
+        end_threshold: float | None = None,
+        shortest_silence_s: float | None = None,
+        longest_silence_s: float | None = None,
+        keyterms: Sequence[str] = (),
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask; connects nowhere.
+
+        Args:
+            api_key: The key; None takes it from ASSEMBLYAI_API_KEY.
+            model: The vendor's name of it; None: the vendor's default.
+            format_turns: Whether the final words have punctuation and figures; they come later.
+            end_threshold: How sure it has to be that a turn is over, 0 to 1; None: the vendor's
+                default.
+            shortest_silence_s: After so much silence a turn is over of which it is sure; None: the
+                vendor's default.
+            longest_silence_s: After so much silence it is over in any case; None: the vendor's
+                default.
+            keyterms: Words that callers are likely to use.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        asked = query(
+            sample_rate=SAMPLE_RATE_HZ,
+            encoding="pcm_s16le",
+            speech_model=model,
+            format_turns="true" if format_turns else None,
+            end_of_turn_confidence_threshold=end_threshold,
+            min_turn_silence=_ms(shortest_silence_s),
+            max_turn_silence=_ms(longest_silence_s),
+            keyterms_prompt=json.dumps([*keyterms]) if keyterms else None,
+        )
+        key = Credential(VENDOR, api_key, VARIABLE)
+        address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/v3/ws?{asked}",
+            headers={"Authorization": key.reveal()},
+            keep_alive='{"type": "KeepAlive"}',
+            farewell='{"type": "Terminate"}',
+        )
+        super().__init__(
+            address,
+            lambda: TurnCodec(formatted=format_turns),
+            limits=limits,
+            judge=_judge,
+            dial=dial,
+        )
+
+
+class TurnCodec:
+    """The messages of ``/v3/ws``."""
+
+    piece_s = 0.1  # 0.05 to 1 s, or the vendor ends the session with 3007
+
+    def __init__(self, *, formatted: bool) -> None:
+        """Begin with no turn.
+
+        Args:
+            formatted: Whether the formatted words of a turn are waited for.
+        """
+        self._formatted = formatted
+        self._over = -1  # the newest turn that is
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as it is."""
+        return pcm
+
+    def end_turn(self) -> Data:
+        """Return ``ForceEndpoint``."""
+        return '{"type": "ForceEndpoint"}'
+
+    def restart(self) -> None:
+        """Count turns anew."""
+        self._over = -1
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells; see `EarCodec.facts`."""
+        match message["type"]:
+            case "SpeechStarted":
+                yield VoiceBegan()
+            case "Turn":
+                yield from self._turn(message)
+            case "Error":
+                raise VendorError(
+                    VENDOR,
+                    "it ended the session",
+                    code=str(message.get("error_code") or ""),
+                    detail=str(message.get("error") or ""),
+                )
+            case "Warning":
+                code = str(message.get("warning_code", ""))
+                log.warning("vendor_warning", vendor=VENDOR, code=code)
+
+    def _turn(self, turn: Mapping[str, Any]) -> Iterable[EarFact]:
+        number = int(turn["turn_order"])
+        if number <= self._over:
+            return  # the second end of a turn, which has the same words in another dress
+        words = [word for word in turn.get("words") or () if isinstance(word, dict)]
+        sure = least(word.get("confidence") for word in words)
+        if turn["end_of_turn"] is not True:
+            # `transcript` has the final words alone.
+            text = " ".join(str(word["text"]) for word in words) or str(turn["transcript"])
+            yield WordsHeard(text, confidence=sure)
+            return
+        if self._formatted and turn.get("turn_is_formatted") is not True:
+            return
+        self._over = number
+        yield TurnOver(
+            str(turn["transcript"]),
+            sure,
+            language=str(turn.get("language_code") or ""),
+            speaker=str(turn.get("speaker_label") or ""),
+            words=timed_words(words, "text", per_s=1000),
+        )
+
+
+def _judge(closed: ConnectionClosedError) -> VendorError | None:
+    if closed.code not in FOR_GOOD:
+        return None
+    return VendorError(
+        VENDOR,
+        "it does not let us in",
+        retryable=False,
+        status=closed.code,
+        detail=closed.reason,
+    )
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(1000 * seconds)

@@ -1,0 +1,123 @@
+"""Cartesia's ear with turns of its own (``/stt/turns/websocket``), by the vendor's SDK 4.2."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from bargein.bridge.websocket import Data
+from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    query,
+)
+
+from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
+
+VENDOR = "Cartesia"
+URL = "wss://api.cartesia.ai"
+VARIABLE = "CARTESIA_API_KEY"
+VERSION = "2026-08-14"
+"""The version of the interface that its SDK 4.2 asks for."""
+
+
+class CartesiaEar(VendorEar):
+    """Hears with Cartesia's Ink, which decides itself when a turn begins and ends.
+
+    It tells the words of a whole turn, that it is perhaps over, and that it went on; no times of
+    words, no probabilities.  It has no message that ends a turn: a second of silence does.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str = "ink-2",
+        end_threshold: float | None = None,
+        eager_end_threshold: float | None = None,
+        end_timeout_s: float | None = None,
+        keyterms: Sequence[str] = (),
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask; connects nowhere.
+
+        Args:
+            api_key: The key; None takes it from CARTESIA_API_KEY.
+            model: The vendor's name of it.
+            end_threshold: Below which likelihood of more speech a turn is over, 0.05 to 0.5; None:
+                the vendor's default.
+            eager_end_threshold: Below which it is perhaps over, 0.3 to 0.6; None: the vendor's
+                default.
+            end_timeout_s: After so much silence a turn is over in any case, 0.64 to 11.2; None: the
+                vendor's default.
+            keyterms: Words that callers are likely to use.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        asked = query(
+            model=model,
+            encoding="pcm_s16le",
+            sample_rate=SAMPLE_RATE_HZ,
+            turn_end_threshold=end_threshold,
+            turn_eager_end_threshold=eager_end_threshold,
+            turn_end_timeout_ms=None if end_timeout_s is None else round(1000 * end_timeout_s),
+            keyterm=tuple(keyterms),
+        )
+        key = Credential(VENDOR, api_key, VARIABLE)
+        address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/stt/turns/websocket?{asked}",
+            headers={"Authorization": f"Bearer {key.reveal()}", "Cartesia-Version": VERSION},
+            farewell='{"type": "close"}',
+        )
+        super().__init__(address, InkCodec, limits=limits, dial=dial)
+
+
+class InkCodec:
+    """The messages of ``/stt/turns/websocket``."""
+
+    piece_s = 0.06
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as it is."""
+        return pcm
+
+    def end_turn(self) -> None:
+        """Return None: there is no such message."""
+
+    def restart(self) -> None:
+        """Do nothing: each message tells the whole turn."""
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells; see `EarCodec.facts`."""
+        match message["type"]:
+            case "turn.start":
+                yield VoiceBegan()
+            case "turn.update":
+                yield WordsHeard(str(message["transcript"]))
+            case "turn.eager_end":
+                yield WordsHeard(str(message["transcript"]))
+                yield PerhapsOver()
+            case "turn.resume":
+                yield WentOn()
+            case "turn.end":
+                yield TurnOver(str(message["transcript"]))
+            case "error":
+                raise VendorError(
+                    VENDOR,
+                    "it refused the audio",
+                    code=str(message.get("error_code") or message.get("title") or ""),
+                    detail=str(message.get("message") or message.get("error") or ""),
+                    retryable=False,
+                )

@@ -1,0 +1,270 @@
+"""Deepgram's ears: Flux with its own turns (``/v2/listen``), and Nova (``/v1/listen``).
+
+By the vendor's SDK 7.17 and its public documentation.  Flux tells a whole turn each time; Nova
+tells what is new since its last final words, and the end of speech apart from the end of words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+import trio
+
+from bargein.bridge.websocket import Data
+from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    least,
+    query,
+    share,
+    timed_words,
+)
+
+from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
+
+log = structlog.get_logger()
+
+VENDOR = "Deepgram"
+URL = "wss://api.deepgram.com"
+VARIABLE = "DEEPGRAM_API_KEY"
+
+CLOSE = json.dumps({"type": "CloseStream"})
+
+
+class DeepgramFlux(VendorEar):
+    """Hears with Deepgram's Flux, which decides itself when a turn begins and ends.
+
+    It tells the words of a whole turn, how likely the turn is over, and that it went on.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str = "flux-general-en",
+        eager_threshold: float | None = 0.4,
+        end_threshold: float | None = None,
+        end_timeout_s: float | None = None,
+        keyterms: Sequence[str] = (),
+        language_hints: Sequence[str] = (),
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask; connects nowhere.
+
+        Args:
+            api_key: The key; None takes it from DEEPGRAM_API_KEY.
+            model: The vendor's name of it; ``flux-general-multi`` hears several languages.
+            eager_threshold: How sure it has to be to tell `PerhapsOver`, 0.3 to 0.9; None: it is
+                never told.
+            end_threshold: How sure it has to be that a turn is over, 0.5 to 0.9; None: the
+                vendor's default.
+            end_timeout_s: After so much silence a turn is over however unsure it is; None: the
+                vendor's default.
+            keyterms: Words that callers are likely to use.
+            language_hints: Languages that are likely, for a model of several.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        asked = query(
+            model=model,
+            encoding="linear16",
+            sample_rate=SAMPLE_RATE_HZ,
+            eager_eot_threshold=eager_threshold,
+            eot_threshold=end_threshold,
+            eot_timeout_ms=None if end_timeout_s is None else round(1000 * end_timeout_s),
+            keyterm=keyterms,
+            language_hint=language_hints,
+        )
+        super().__init__(
+            _address(f"{url}/v2/listen?{asked}", api_key), FluxCodec, limits=limits, dial=dial
+        )
+
+
+class FluxCodec:
+    """The messages of ``/v2/listen``."""
+
+    piece_s = 0.08  # as the vendor asks for
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as it is."""
+        return pcm
+
+    def end_turn(self) -> Data:
+        """Return ``ForceEndTurn``."""
+        return json.dumps({"type": "ForceEndTurn"})
+
+    def restart(self) -> None:
+        """Do nothing: each message tells the whole turn."""
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells; see `EarCodec.facts`."""
+        match message["type"]:
+            case "TurnInfo":
+                yield from self._turn(message)
+            case "Error":
+                raise VendorError(
+                    VENDOR,
+                    "it ended the stream",
+                    code=str(message.get("code", "")),
+                    detail=str(message.get("description", "")),
+                )
+            case "Warning" | "ConfigureFailure":
+                log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
+
+    def _turn(self, info: Mapping[str, Any]) -> Iterable[EarFact]:
+        event, text = info["event"], str(info.get("transcript") or "")
+        words = [word for word in info.get("words") or () if isinstance(word, dict)]
+        sure = least(word.get("confidence") for word in words)
+        if event == "StartOfTurn":
+            yield VoiceBegan()
+        elif event == "TurnResumed":
+            yield WentOn()
+        if event == "EndOfTurn":
+            languages = info.get("languages") or [""]
+            yield TurnOver(
+                text, sure, language=str(languages[0]), words=timed_words(words, "word", per_s=1)
+            )
+            return
+        if text:
+            yield WordsHeard(text, confidence=sure)
+        if event == "EagerEndOfTurn":
+            yield PerhapsOver(share(info.get("end_of_turn_confidence")))
+
+
+class DeepgramNova(VendorEar):
+    """Hears with Deepgram's Nova, which ends a turn after a silence.
+
+    With ``TurnSettings(endpointing=ModelEndpointing())`` our own end-of-turn model decides.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str = "nova-3",
+        language: str | None = None,
+        silence_s: float = 0.3,
+        keyterms: Sequence[str] = (),
+        diarize: bool = False,
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask; connects nowhere.
+
+        Args:
+            api_key: The key; None takes it from DEEPGRAM_API_KEY.
+            model: The vendor's name of it.
+            language: As in BCP 47, or "multi"; None: the vendor's default.
+            silence_s: After so much silence a turn is over.
+            keyterms: Words that callers are likely to use.
+            diarize: Whether speakers are told apart.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        asked = query(
+            model=model,
+            encoding="linear16",
+            sample_rate=SAMPLE_RATE_HZ,
+            language=language,
+            interim_results="true",
+            vad_events="true",
+            punctuate="true",
+            smart_format="true",
+            endpointing=round(1000 * silence_s),
+            utterance_end_ms=1000,
+            keyterm=keyterms,
+            diarize="true" if diarize else None,
+        )
+        address = _address(
+            f"{url}/v1/listen?{asked}", api_key, keep_alive=json.dumps({"type": "KeepAlive"})
+        )
+        super().__init__(address, NovaCodec, limits=limits, dial=dial)
+
+
+class NovaCodec:
+    """The messages of ``/v1/listen``."""
+
+    piece_s = 0.06
+
+    def __init__(self) -> None:
+        """Begin with no turn."""
+        self._segment = 0
+        self._parts: list[Mapping[str, Any]] = []
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as it is."""
+        return pcm
+
+    def end_turn(self) -> Data:
+        """Return ``Finalize``."""
+        return json.dumps({"type": "Finalize"})
+
+    def restart(self) -> None:
+        """Forget the segments of the turn."""
+        self._segment = 0
+        self._parts.clear()
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells; see `EarCodec.facts`."""
+        match message["type"]:
+            case "SpeechStarted":
+                yield VoiceBegan()
+            case "Results":
+                yield from self._results(message)
+            case "UtteranceEnd":
+                yield self._over()
+            case "Error":  # the vendor goes on
+                log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
+
+    def _results(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        best = message["channel"]["alternatives"][0]
+        text = str(best.get("transcript") or "")
+        is_final = message.get("is_final") is True
+        if text:
+            sure = share(best.get("confidence"))
+            yield WordsHeard(text, self._segment, final=is_final, confidence=sure)
+            if is_final:
+                self._segment += 1
+                self._parts.append(best)
+        if message.get("speech_final") is True or message.get("from_finalize") is True:
+            yield self._over()
+
+    def _over(self) -> TurnOver:
+        words = [word for part in self._parts for word in part.get("words") or ()]
+        speakers = [str(w["speaker"]) for w in words if w.get("speaker") is not None]
+        languages = [part["languages"][0] for part in self._parts if part.get("languages")]
+        over = TurnOver(
+            language=str(languages[0]) if languages else "",
+            speaker=speakers[0] if speakers else "",
+            words=timed_words(words, "punctuated_word", "word", per_s=1),
+        )
+        self.restart()
+        return over
+
+
+def _address(url: str, api_key: str | None, keep_alive: Data | None = None) -> VendorAddress:
+    key = Credential(VENDOR, api_key, VARIABLE)
+    return VendorAddress(
+        vendor=VENDOR,
+        url=url,
+        headers={"Authorization": f"Token {key.reveal()}"},
+        keep_alive=keep_alive,
+        farewell=CLOSE,
+    )

@@ -1,0 +1,122 @@
+"""ElevenLabs' ear (``/v1/speech-to-text/realtime``), by the vendor's SDK 2.78."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from bargein.bridge.websocket import Data
+from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    query,
+)
+
+from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
+
+VENDOR = "ElevenLabs"
+URL = "wss://api.elevenlabs.io"
+VARIABLE = "ELEVENLABS_API_KEY"
+
+PASSING = {"rate_limited", "queue_overflow", "resource_exhausted", "chunk_size_exceeded", "error"}
+"""Kinds of errors after which another line may work."""
+
+
+class ElevenLabsEar(VendorEar):
+    """Hears with ElevenLabs' Scribe, which ends a turn after a silence.
+
+    It tells words; no probability that a turn is over, and no times.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str = "scribe_v2_realtime",
+        language: str | None = None,
+        silence_s: float | None = None,
+        keyterms: Sequence[str] = (),
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask; connects nowhere.
+
+        Args:
+            api_key: The key; None takes it from ELEVENLABS_API_KEY.
+            model: The vendor's name of it.
+            language: As in ISO 639; None lets it find out.
+            silence_s: After so much silence a turn is over, 0.3 to 3; None: the vendor's default.
+            keyterms: Words that callers are likely to use, at most 50.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        asked = query(
+            model_id=model,
+            audio_format="pcm_16000",
+            commit_strategy="vad",
+            language_code=language,
+            vad_silence_threshold_secs=silence_s,
+            keyterms=tuple(keyterms),
+        )
+        key = Credential(VENDOR, api_key, VARIABLE)
+        address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/v1/speech-to-text/realtime?{asked}",
+            headers={"xi-api-key": key.reveal()},
+        )
+        super().__init__(address, ScribeCodec, limits=limits, dial=dial)
+
+
+class ScribeCodec:
+    """The messages of ``/v1/speech-to-text/realtime``."""
+
+    piece_s = 0.1
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as base64 in JSON: the vendor takes no binary messages."""
+        return self._chunk(pcm, commit=False)
+
+    def end_turn(self) -> Data:
+        """Return a commit without audio."""
+        return self._chunk(b"", commit=True)
+
+    def _chunk(self, pcm: bytes, *, commit: bool) -> str:
+        return json.dumps(
+            {
+                "message_type": "input_audio_chunk",
+                "audio_base_64": base64.b64encode(pcm).decode(),
+                "commit": commit,
+                "sample_rate": SAMPLE_RATE_HZ,
+            }
+        )
+
+    def restart(self) -> None:
+        """Do nothing: each message tells the whole turn."""
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells; see `EarCodec.facts`."""
+        kind = str(message["message_type"])
+        if kind == "partial_transcript":
+            yield WordsHeard(str(message["text"]))
+        elif kind == "committed_transcript":
+            yield TurnOver(str(message["text"]))
+        elif "error" in message:
+            raise VendorError(
+                VENDOR,
+                "it ended the session",
+                code=kind,
+                detail=str(message["error"]),
+                retryable=kind in PASSING,
+            )

@@ -1,0 +1,236 @@
+"""Ears of vendors: one driver for all, and what a codec has to know of one.
+
+Rule 1. A codec does no I/O: it makes the vendor's messages of audio, and facts of its messages.
+Rule 2. Audio is kept from the beginning of a turn, and from `PRE_ROLL_S` before it; a new line
+begins with that, and whoever hears the facts is told that the turn begins anew.
+Rule 3. A message that cannot be read is logged and left out; `MOST_UNREADABLE` in a row end the
+stream.  Nothing that a vendor sends is believed to be whole.
+Rule 4. Every turn that is told begins with `VoiceBegan` and has one `TurnOver`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, final
+
+import structlog
+import trio
+
+from bargein.bridge.websocket import ConnectionClosedError, Data
+from bargein.nodes.speech import (
+    EarFact,
+    EarRestarted,
+    PerhapsOver,
+    TurnOver,
+    VoiceBegan,
+    WentOn,
+    WordsHeard,
+)
+from bargein.nodes.vendors import (
+    Reopened,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    VendorSession,
+    open_session,
+)
+
+log = structlog.get_logger()
+
+SAMPLE_RATE_HZ = 16_000
+BYTES_PER_S = 2 * SAMPLE_RATE_HZ
+
+PRE_ROLL_S = 2.0
+"""How much audio is kept while nobody speaks: ears tell that a voice began up to a second later."""
+
+FORCING_SILENCE_S = 1.0
+"""So much silence ends a turn for a vendor that has no message for that."""
+
+MOST_UNREADABLE = 20
+"""How many messages in a row may be unreadable; a vendor that sends nothing else is no ear."""
+
+
+class EarCodec(Protocol):
+    """The messages of one vendor, for one stream."""
+
+    @property
+    def piece_s(self) -> float:
+        """How much audio a message holds, in seconds."""
+        ...
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the message that brings audio.
+
+        Args:
+            pcm: PCM16 little-endian mono, 16 kHz.
+        """
+        ...
+
+    def end_turn(self) -> Data | None:
+        """Return the message that ends the turn; None where there is none."""
+        ...
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells.
+
+        Args:
+            message: A JSON object; nothing of it is certain.
+
+        Raises:
+            VendorError: The vendor says that the stream is over; `retryable` if another line may
+                go on with it.
+            Exception: `message` is none of its messages: KeyError, TypeError, ValueError.
+        """
+        ...
+
+    def restart(self) -> None:
+        """Forget the turn: the vendor begins anew on another line."""
+        ...
+
+
+class VendorEar:
+    """A `StreamingSTT` behind a WebSocket of a vendor's."""
+
+    def __init__(
+        self,
+        address: VendorAddress,
+        codec: Callable[[], EarCodec],
+        *,
+        limits: SessionLimits | None = None,
+        judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle whom to ask; connects nowhere.
+
+        Args:
+            address: Where, and with which key.
+            codec: Makes the codec of each stream.
+            limits: What a session may take; None for the defaults.
+            judge: Says what a close of the vendor's means; see `open_session`.
+            dial: Opens the stream that carries a line; None dials the address.
+        """
+        self._address = address
+        self._codec = codec
+        self._limits = limits
+        self._judge = judge
+        self._dial = dial
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """16,000."""
+        return SAMPLE_RATE_HZ
+
+    @asynccontextmanager
+    async def open_stream(self) -> AsyncIterator[VendorEarStream]:
+        """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
+        async with open_session(
+            self._address, self._limits, judge=self._judge, dial=self._dial
+        ) as session:
+            yield VendorEarStream(self._address.vendor, session, self._codec())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self._address.url.partition('?')[0]}>"
+
+
+@final
+class VendorEarStream:
+    """One caller's audio on its way through an ear; see `EarStream`."""
+
+    def __init__(self, vendor: str, session: VendorSession, codec: EarCodec) -> None:
+        """Keep the session, which others run."""
+        self._vendor = vendor
+        self._session = session
+        self._codec = codec
+        self._piece_bytes = 2 * round(codec.piece_s * SAMPLE_RATE_HZ)
+        self._gathered = bytearray()
+        self._numbers: deque[int] = deque(maxlen=max(1, round(PRE_ROLL_S / codec.piece_s)))
+        self._facts: deque[EarFact] = deque()
+        self._in_turn = self._perhaps_over = False
+        self._unreadable = 0
+
+    async def send(self, pcm: bytes) -> None:
+        """Let it hear more; see `EarStream.send`."""
+        self._gathered += pcm
+        while len(self._gathered) >= self._piece_bytes:
+            piece = bytes(self._gathered[: self._piece_bytes])
+            del self._gathered[: self._piece_bytes]
+            await self._send(piece)
+
+    async def _send(self, piece: bytes) -> None:
+        number = await self._session.send(self._codec.audio(piece), keep=True)
+        if not self._in_turn and len(self._numbers) == self._numbers.maxlen:
+            self._session.forget(self._numbers[0])
+        self._numbers.append(number)
+
+    async def end_turn(self) -> None:
+        """Ask for the end of the turn; see `EarStream.end_turn`."""
+        if self._gathered:
+            padded = bytes(self._gathered).ljust(self._piece_bytes, b"\0")
+            self._gathered.clear()
+            await self._send(padded)
+        asked = self._codec.end_turn()
+        if asked is not None:
+            await self._session.send(asked)
+        else:
+            await self.send(bytes(round(FORCING_SILENCE_S * BYTES_PER_S)))
+
+    async def receive(self) -> EarFact:
+        """Return the next fact; see `EarStream.receive`."""
+        while not self._facts:
+            data = await self._session.receive()
+            if isinstance(data, Reopened):
+                self._restart()
+            elif isinstance(data, str):
+                self._read(data)
+        return self._facts.popleft()
+
+    def _restart(self) -> None:
+        self._codec.restart()
+        if self._in_turn:
+            self._facts.append(EarRestarted())
+        self._in_turn = self._perhaps_over = False
+
+    def _read(self, text: str) -> None:
+        try:
+            message = json.loads(text)
+            if not isinstance(message, dict):
+                raise TypeError("no object")
+            facts = [*self._codec.facts(message)]
+        except VendorError as error:
+            # The message is no sign of health: what ends line after line ends the stream.
+            self._session.reopen(error)
+            return
+        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+            self._unreadable += 1
+            log.warning(
+                "vendor_message_unreadable", vendor=self._vendor, error=type(error).__name__
+            )
+            if self._unreadable >= MOST_UNREADABLE:
+                problem = f"{MOST_UNREADABLE} messages in a row cannot be read"
+                raise VendorError(self._vendor, problem) from error
+            return
+        self._unreadable = 0
+        for fact in facts:
+            self._follow(fact)
+
+    def _follow(self, fact: EarFact) -> None:
+        """Queue a fact, in the order that facts have; drop what says nothing new."""
+        match fact:
+            case VoiceBegan():
+                if self._in_turn:
+                    return
+            case WordsHeard(text=text) if not text and not self._in_turn:
+                return
+            case TurnOver() if not self._in_turn and not fact.text:
+                return
+            case WentOn():
+                if not self._perhaps_over:
+                    return
+        if not self._in_turn and not isinstance(fact, VoiceBegan):
+            self._facts.append(VoiceBegan())
+        self._in_turn = not isinstance(fact, TurnOver)
+        self._perhaps_over = isinstance(fact, PerhapsOver)
+        self._facts.append(fact)
