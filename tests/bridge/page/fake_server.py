@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import drawer_scripts
+import structlog
 import trio
 from websockets.http11 import Response
 
@@ -387,4 +388,8 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(  # the standard output has the port
+        wrapper_class=structlog.make_filtering_bound_logger(30),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     trio.run(main, Path(sys.argv[1]))
