@@ -26,6 +26,10 @@ from bargein import App, Call
 from bargein.client import Spoken, open_caller
 from bargein.server import Server, open_server
 
+TRIES = 10
+"""How often something is blocked for 0.7 s until it is told: on a busy machine the thread that
+looks may get no time meanwhile."""
+
 AGENT = """
 import os, pathlib, signal, time
 import trio
@@ -42,12 +46,12 @@ def word(function):
 
 @word
 async def naps(secret):
-    time.sleep(0.7)  # the culprit
+    time.sleep(3)  # the culprit
 
 
 @word
 async def dozes(secret):
-    time.sleep(0.7)
+    time.sleep(3)
 
 
 @word
@@ -144,6 +148,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
     serving.process.communicate()
 
 
+@pytest.mark.proof
 async def test_a_node_that_sleeps_is_told_once(serving):
     """One line has stack, place, call and route, and no values; the same place has no second."""
     await serving.says("nothing")
@@ -157,22 +162,24 @@ async def test_a_node_that_sleeps_is_told_once(serving):
     assert told["node"] == "sleeper"
     assert told["route"].startswith("bridge.on(UserTranscriptionReceived)")
     assert told["call_id"]
-    assert 0.25 <= told["blocked_s"] < 0.7
+    assert 0.25 <= told["blocked_s"] < 3  # while it was blocked
     assert "in generate\n    await WORDS[message.event.content](secret)" in told["stack"]
     assert "hidden-value" not in json.dumps(told)
     after = serving.delays()
     assert after['_bucket{le="+Inf"}'] == after["_count"] > before["_count"]
     slow = {of["_count"] - of['_bucket{le="0.5"}'] for of in (before, after)}
     assert max(slow) - min(slow) == 2
-    assert after["_sum"] - before["_sum"] > 1.4
+    assert after["_sum"] - before["_sum"] > 6
 
 
+@pytest.mark.proof
 async def test_another_place_has_its_line(serving):
     """Each place that blocks is told."""
     await serving.says("naps", "dozes")
     assert [told["function"] for told in serving.blocked()] == ["naps", "dozes"]
 
 
+@pytest.mark.proof
 async def test_native_code_that_keeps_the_interpreter_is_told(serving):
     """A thread cannot look while native code computes, and still tells of it.
 
@@ -184,6 +191,7 @@ async def test_native_code_that_keeps_the_interpreter_is_told(serving):
     assert told["function"] == "computes"
 
 
+@pytest.mark.proof
 async def test_what_waits_in_a_thread_is_not_told(serving):
     """A thread may block: the loop goes on turning."""
     await serving.says("waits")
@@ -195,6 +203,7 @@ def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 async def test_a_process_that_was_stopped_is_not_told(serving):
     """A second in which the whole process stands still is nobody's fault."""
@@ -251,9 +260,12 @@ async def test_what_the_app_has_bound_is_told_too():
     with capture_logs() as logs:
         async with watched():
             with bound_contextvars(**bound):
-                await trio.lowlevel.checkpoint()
-                block(0.7)
-                await trio.lowlevel.checkpoint()
+                for _ in range(TRIES):
+                    await trio.lowlevel.checkpoint()
+                    block(0.7)
+                    await trio.lowlevel.checkpoint()
+                    if any("blocked_s" in line for line in logs):
+                        break
     (told,) = [line for line in logs if "blocked_s" in line]
     assert (told["event"], told["customer"]) == ("event_loop_blocked", "7")
     assert __file__ in told["place"]
@@ -278,7 +290,7 @@ def test_a_breakpoint_is_not_told():
         assert blocked(stop) == []
     finally:
         sys.settrace(None)
-    assert len(blocked(lambda: time.sleep(0.7))) == 1
+    assert any(blocked(lambda: time.sleep(0.7)) for _ in range(TRIES))
 
 
 async def test_many_short_steps_have_no_culprit():

@@ -58,9 +58,10 @@ class Stream:
             data = bytearray(2 * size)
             if self.kind == "input":
                 data[:] = self._library.microphone(2 * size)
+            began_s = time.perf_counter()
             self.options["callback"](memoryview(data), size, times, None)
             if self.kind == "output":
-                self._library.heard.append((time.perf_counter(), bytes(data)))
+                self._library.heard.append((began_s, bytes(data)))
 
 
 class SoundDevice:
@@ -73,6 +74,14 @@ class SoundDevice:
         self.closed: list[str] = []
         self.heard: list[tuple[float, bytes]] = []
         self._missing, self._refuses = missing, refuses
+
+    def is_silent_since(self, since_s: float) -> bool:
+        """Whether all blocks are silent but the first that began then, in which the sound fades."""
+        return not any(any(pcm) for _, pcm in self.since(since_s)[1:])
+
+    def since(self, since_s: float) -> list[tuple[float, bytes]]:
+        """Return what was rendered since then, from the first block that began then."""
+        return [(at_s, pcm) for at_s, pcm in self.heard if at_s > since_s]
 
     def microphone(self, size: int) -> bytes:
         return b"\x01\x00" * (size // 2)
@@ -176,8 +185,8 @@ async def test_a_call_by_voice():
         call.handle.cancel()
         cut_s = time.perf_counter()
         await until(lambda: any(isinstance(event, AgentSpeechCut) for event in events))
-        await trio.sleep(0.2)
-        assert not any(any(pcm) for at_s, pcm in library.heard if at_s > cut_s + 0.05)
+        await until(lambda: len(library.since(cut_s)) > 10)
+        assert library.is_silent_since(cut_s)
         [cut] = [event for event in events if isinstance(event, AgentSpeechCut)]
         assert cut.basis in ("reported", "words")
         assert cut.heard
@@ -195,10 +204,8 @@ async def test_a_hold_and_a_release():
         await until(lambda: any(any(pcm) for _, pcm in library.heard))
         call.handle.pause()
         held_s = time.perf_counter()
-        await trio.sleep(0.4)
-        silent = [pcm for at_s, pcm in library.heard if at_s > held_s + 0.05]
-        assert silent
-        assert not any(any(pcm) for pcm in silent)
+        await until(lambda: len(library.since(held_s)) > 20)
+        assert library.is_silent_since(held_s)
         call.handle.resume()
         resumed_s = time.perf_counter()
         await until(lambda: any(any(pcm) for at_s, pcm in library.heard if at_s > resumed_s))
