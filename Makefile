@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Containers often set it, and each of the hundreds of processes of the tests would compile us anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Cancellation, scopes and nurseries; 100 is found by ruff, in a moment.  Left out are those that fight
 # the design: 109 (names of others), 114 (startable functions of ours), 119 and 900 (every generator
 # is closed by `closing`), 124 and 91x (a checkpoint is never guaranteed where nothing waits: that is
