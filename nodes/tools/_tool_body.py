@@ -20,8 +20,6 @@ from ._commit import CommitState
 from ._schema import as_text
 
 if TYPE_CHECKING:
-    from bargein.bridge import Call
-
     from ._tool import Tool
     from ._tool_context import ToolContext
 
@@ -44,7 +42,7 @@ class Body:
 
     def __init__(
         self,
-        call: Call,
+        publish: Callable[[Any, str], object],
         tool: Tool,
         call_id: str,
         source: str,
@@ -54,7 +52,7 @@ class Body:
         on_background: Callable[[], object],
         waits: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        self.call = call
+        self._publish_detached = publish
         self.tool = tool
         self.id = call_id
         self.source = source
@@ -141,7 +139,7 @@ class Body:
 
     def _publish(self, event: Any) -> None:
         if not self.is_closed:
-            self.call.router.publish_detached(event, self.source)
+            self._publish_detached(event, self.source)
 
 
 def _single(error: Exception) -> Exception:

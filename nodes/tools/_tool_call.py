@@ -28,8 +28,7 @@ from ._tool_body import Body
 from ._tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from bargein.bridge import Call
-
+    from ._call_protocols import CallOfTools
     from ._tool import Tool
 
 log = structlog.get_logger()
@@ -61,7 +60,13 @@ class RunningTool:
     """
 
     def __init__(
-        self, call: Call, tool: Tool, request: ToolCall, source: str, run: Run | None
+        self,
+        call: CallOfTools,
+        tool: Tool,
+        request: ToolCall,
+        source: str,
+        run: Run | None,
+        context_of: Callable[[Body], ToolContext],
     ) -> None:
         turn = call.turn_of(run)
         self.id = request.id
@@ -78,6 +83,7 @@ class RunningTool:
         self.final: ToolResult | None = None
         self.on_settled: OnSettled | None = None
         self._call = call
+        self._context_of = context_of
         self._source = source
         self._body: Body | None = None
         self._limits = Limits(tool.timeout_s)
@@ -285,7 +291,7 @@ class RunningTool:
 
     async def _oversee(self, arguments: dict[str, Any]) -> None:
         body = self._body = Body(
-            self._call,
+            self._call.router.publish_detached,
             self.tool,
             self.id,
             self._source,
@@ -295,7 +301,7 @@ class RunningTool:
             self.to_background,
             self._limits.standing,
         )
-        context = ToolContext(body)
+        context = self._context_of(body)
         self._call.nursery.start_soon(
             body.carry_out, context, arguments, self._begin, name=f"tool {self.name}"
         )

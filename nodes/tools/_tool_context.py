@@ -41,15 +41,16 @@ class ToolContext:
     A function gets it by a parameter annotated ``ToolContext``, or by ``current_tool()``.
     """
 
-    __slots__ = ("_body",)
+    __slots__ = ("_body", "_call")
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, call: Call, body: Body) -> None:
+        self._call = call
         self._body = body
 
     @property
     def call(self) -> Call:
         """The conversation."""
-        return self._body.call
+        return self._call
 
     @property
     def id(self) -> str:
@@ -147,10 +148,10 @@ class ToolContext:
         await trio.lowlevel.checkpoint()
         if body.run is None or body.run.is_stale or body.is_closed or not text.strip():
             return False
-        turn = body.call.turn_of(body.run)
+        turn = self._call.turn_of(body.run)
         glue = " " if turn is not None and turn.generated[-1:].strip() else ""
         said = AgentResponse(content=f"{glue}{text.strip()} ")
-        body.call.router.publish(said, body.source, body.run)
+        self._call.router.publish(said, body.source, body.run)
         return True
 
     async def ask(
@@ -185,7 +186,7 @@ class ToolContext:
             return Answer("interrupted")
         people = nullcontext() if body.run is None else body.run.waiting_for_people()
         with body.waits(), people:
-            return await body.call.questions.ask(
+            return await self._call.questions.ask(
                 self.id, self.name, question, choices, timeout_s, body.run, body.source,
                 for_operator=self._is_operators,
             )  # fmt: skip
@@ -205,7 +206,7 @@ class ToolContext:
         """
         if self._body.is_closed:
             return CallActionFailed(action="transfer", reason=TOO_LATE)
-        actions = self._body.call.actions
+        actions = self._call.actions
         return await actions.transfer(target_phone_number, source=self._body.source)
 
     async def send_dtmf(self, button: Button) -> CallActionCompleted | CallActionFailed:
@@ -225,7 +226,7 @@ class ToolContext:
         """
         if self._body.is_closed:
             return CallActionFailed(action="dtmf", reason=TOO_LATE)
-        return await self._body.call.actions.send_dtmf(button, source=self._body.source)
+        return await self._call.actions.send_dtmf(button, source=self._body.source)
 
     def commit(self, deadline_s: float = COMMIT_S) -> CommitSection:
         """Return the tool's commit section, for ``async with``; in a thread, for ``with``.

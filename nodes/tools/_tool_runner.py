@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from ._tool_context import ToolContext
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
+
+    from ._call_protocols import CallOfTools
 
 log = structlog.get_logger()
 
@@ -46,7 +49,8 @@ class ToolRunner:
         Raises:
             ToolDefinitionError: Something is no tool, or a name is given twice.
         """
-        self._call = call
+        self._call: CallOfTools = call
+        self._context_of = partial(ToolContext, call)
         self._source = source
         self._running: list[RunningTool] = []
         self.tools: Mapping[str, Tool] = MappingProxyType(_by_name(tools))
@@ -84,7 +88,7 @@ class ToolRunner:
         arguments, refusal = self._check(tool, request, raw, run)
         if refusal is None and tool.on_duplicate != "run":
             tool, refusal = self._without_duplicate(tool, request)
-        running = RunningTool(self._call, tool, request, self._source, run)
+        running = RunningTool(self._call, tool, request, self._source, run, self._context_of)
         running.on_settled = self.on_settled
         if refusal is not None:
             running.refuse(refusal)

@@ -53,7 +53,8 @@ async def run_in_worker(
 
     worker = _workers.get(context.call)
     if worker is None:
-        worker = _workers[context.call] = CallWorker(context.call)
+        call = context.call
+        worker = _workers[call] = CallWorker(call.call_id, call.nursery, call.ended)
     try:
         return await worker.call(context, function, arguments)
     except WorkerDiedError as error:
@@ -65,14 +66,21 @@ async def run_in_worker(
 class CallWorker:
     """The worker process of a call; started by its first use, ended with the call."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call_id: str, nursery: trio.Nursery, ended: trio.Event) -> None:
+        """Start it in a task.
+
+        Args:
+            call_id: Names the call in logs.
+            nursery: Owns the task.
+            ended: Set once the call is over.
+        """
         from ._processes import PythonWorker
 
-        self._worker = PythonWorker(f"tools of {call.call_id}")
+        self._worker = PythonWorker(f"tools of {call_id}")
         self._opened = trio.Event()
         self._users = 0
         self._left = trio.Event()
-        call.nursery.start_soon(self._keep_open, call.ended, name="worker of tools")
+        nursery.start_soon(self._keep_open, ended, name="worker of tools")
 
     async def call(
         self, context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
