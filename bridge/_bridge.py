@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
@@ -65,7 +67,40 @@ class Bridge(ChainStart):
         """
         return self.call.publish(event, source=self.name)
 
-    # --- for ears and voices --------------------------------------------------------------------
+    # --- for ears, voices and turn takers -------------------------------------------------------
+
+    @property
+    def call_id(self) -> str:
+        """Names the call in logs."""
+        return self.call.call_id
+
+    def call_at(self, at_s: float, fn: Callable[[], None]) -> None:
+        """Call a function at a time; a bridge has one alarm, and the last call sets it.
+
+        Args:
+            at_s: When, in seconds of trio's clock; infinite for never.
+            fn: A plain function; what it raises is logged, and the call goes on.
+        """
+        if math.isinf(at_s):
+            self.call.router.forget(self)
+        else:
+            self.call.router.call_at(self, at_s, fn)
+
+    def hold_speech(self, reason: str) -> None:
+        """Hold the agent's voice at the sample that is being heard; see ``Call.hold_speech()``.
+
+        Args:
+            reason: Who holds it, in a word.
+        """
+        self.call.hold_speech(reason)
+
+    def release_speech(self, reason: str) -> None:
+        """Release a hold, in this step; nothing happens if there is none by this reason.
+
+        Args:
+            reason: As in ``hold_speech()``.
+        """
+        self.call.release_speech(reason)
 
     def publish_detached(self, event: E) -> Message[E]:
         """Publish an event as this bridge's that belongs to no run: no cut makes it stale.

@@ -374,7 +374,7 @@ class Ear:
             if trio.current_time() < lost_at_s:
                 await trio.sleep_until(lost_at_s)
                 continue
-            log.info("microphone_lost", call_id=self._bridge.call.call_id)
+            log.info("microphone_lost", call_id=self._bridge.call_id)
             if self._on:
                 self._stop()
             if self._recording is not None:
@@ -399,7 +399,7 @@ class Ear:
                 complete = await end_of_turn.probability(pcm)
         except Exception as error:
             self._bridge.report_error(error)
-            log.exception("end_of_turn_failed", call_id=self._bridge.call.call_id)
+            log.exception("end_of_turn_failed", call_id=self._bridge.call_id)
             complete = 0.0
         self._tell("listening.end_of_turn_s", trio.current_time() - began_s)
         self._tell("listening.turn_complete", complete, "")

@@ -127,7 +127,7 @@ class _Taker:
 
     def _alarm(self) -> None:
         if self._microphone_is_lost():
-            log.info("microphone_lost", call_id=self._call.call_id)
+            log.info("microphone_lost", call_id=self._bridge.call_id)
             self._take(MicrophoneLost())
         else:
             self._take(Look())
@@ -159,9 +159,9 @@ class _Taker:
     def _do(self, act: Act) -> None:
         match act:
             case Hold():
-                self._call.hold_speech(HOLD_REASON)
+                self._bridge.hold_speech(HOLD_REASON)
             case Release():
-                self._call.release_speech(HOLD_REASON)
+                self._bridge.release_speech(HOLD_REASON)
             case Failed(error=error):
                 self._bridge.report_error(error)
             case Publish(event=event, words=words):
@@ -172,10 +172,7 @@ class _Taker:
 
     def _wait(self) -> None:
         at_s = min(self._core.look_at_s, self._nudges.look_at_s, self._lost_at_s())
-        if math.isinf(at_s):
-            self._call.router.forget(self)
-        else:
-            self._call.router.call_at(self, at_s, self._alarm)
+        self._bridge.call_at(at_s, self._alarm)
 
     # --- the microphone ------------------------------------------------------------------------
 

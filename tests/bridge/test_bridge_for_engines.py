@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import trio
 
@@ -9,6 +11,8 @@ from bargein import Bridge, Call
 from bargein.events import (
     AgentError,
     AgentResponse,
+    AgentSpeechHeld,
+    AgentSpeechReleased,
     LogMetric,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -43,7 +47,7 @@ def engines():
 
 
 @pytest.fixture
-async def caller(engines, autojump_clock):
+async def caller(engines):
     async def answer(call: Call) -> None:
         engines["voice"] = Voice(call.bridge(name="second_voice", is_agent=False))
         agent = call.bridge(name="agent").on(UserStoppedSpeaking)
@@ -53,7 +57,7 @@ async def caller(engines, autojump_clock):
         yield caller
 
 
-async def test_a_voice_knows_what_it_says_and_how_far_it_is_heard(caller, engines):
+async def test_a_voice_knows_what_it_says_and_how_far_it_is_heard(caller, engines, autojump_clock):
     """The number comes with the text, the position grows, and is gone once it was heard."""
     bridge = engines["voice"].bridge
     await caller.says("Hello.")
@@ -66,7 +70,9 @@ async def test_a_voice_knows_what_it_says_and_how_far_it_is_heard(caller, engine
     assert bridge.played_ms(1) is None
 
 
-async def test_a_cut_ends_the_position_and_stales_only_what_belongs_to_the_run(caller, engines):
+async def test_a_cut_ends_the_position_and_stales_only_what_belongs_to_the_run(
+    caller, engines, autojump_clock
+):
     """What is published for a cut run reaches nobody; what is detached reaches everybody."""
     bridge = engines["voice"].bridge
     texts: list = []
@@ -82,7 +88,9 @@ async def test_a_cut_ends_the_position_and_stales_only_what_belongs_to_the_run(c
     assert [event.name for event in caller.events(LogMetric)] == ["a fact"]
 
 
-async def test_an_error_that_an_engine_survives_is_shown_to_developers(caller, engines):
+async def test_an_error_that_an_engine_survives_is_shown_to_developers(
+    caller, engines, autojump_clock
+):
     """The listeners of the call get it; the caller's side is told nothing."""
     shown: list[Exception] = []
     caller.call.on_error.append(shown.append)
@@ -90,3 +98,33 @@ async def test_an_error_that_an_engine_survives_is_shown_to_developers(caller, e
     engines["voice"].bridge.report_error(error)
     assert shown == [error]
     assert not caller.events(AgentError)
+
+
+async def test_a_bridge_has_one_alarm(caller, engines, autojump_clock):
+    """The last call sets it; infinity takes it away."""
+    bridge, rang = engines["voice"].bridge, []
+    now_s = trio.current_time()
+    bridge.call_at(now_s + 1, lambda: rang.append("first"))
+    bridge.call_at(now_s + 2, lambda: rang.append(trio.current_time()))
+    await trio.sleep(3)
+    assert rang == [now_s + 2]
+    bridge.call_at(now_s + 4, lambda: rang.append("late"))
+    bridge.call_at(math.inf, lambda: rang.append("never"))
+    await trio.sleep(3)
+    assert rang == [now_s + 2]
+
+
+async def test_an_engine_holds_and_releases_the_agents_voice(caller, engines, autojump_clock):
+    """The voice stands still for the reason that the engine gives, and goes on at the release."""
+    bridge = engines["voice"].bridge
+    await caller.says("Hello.")
+    await trio.sleep(0.5)
+    bridge.hold_speech("doorbell")
+    held_at_ms = bridge.played_ms(1)
+    await trio.sleep(2)
+    assert bridge.played_ms(1) == held_at_ms
+    bridge.release_speech("doorbell")
+    await caller.quiet()
+    [held], [_] = caller.events(AgentSpeechHeld), caller.events(AgentSpeechReleased)
+    assert held.reason == "doorbell"
+    assert bridge.call_id == caller.call.call_id
