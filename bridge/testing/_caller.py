@@ -106,6 +106,8 @@ class Caller:
     Attributes:
         call: The call.
         said: What the caller has said while the call was open, as it was transcribed.
+        seed: Repeats the order of tasks of this call; ``None`` if Hypothesis or another call
+            decides it.
     """
 
     def __init__(self, call: Call, line: _Line, chars_per_s: float) -> None:
@@ -113,6 +115,7 @@ class Caller:
         self.said: list[str] = []
         self._line = line
         self._chars_per_s = chars_per_s
+        self.seed: int | None = None
         self._began_s = trio.current_time()
 
     @property
@@ -335,9 +338,10 @@ async def open_call(
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
     line = new_line(audio=audio, holds=holds, telephone=telephone, expect_errors=expect_errors)
     async with (
-        seeded(seed),
+        seeded(seed) as drawn,
         open_call_over(line, answer, chars_per_s, conversation, own_speech=own_speech) as it,
     ):
+        it.seed = drawn
         yield it
 
 

@@ -26,7 +26,7 @@ _open = 0
 
 
 @asynccontextmanager
-async def seeded(seed: int | None) -> AsyncIterator[None]:
+async def seeded(seed: int | None) -> AsyncIterator[int | None]:
     """Have tasks that are ready at once run in an order that the seed decides.
 
     The plug-in for pytest tells the seed below a test that fails.
@@ -34,6 +34,9 @@ async def seeded(seed: int | None) -> AsyncIterator[None]:
     Args:
         seed: From 0; ``None`` draws one, or leaves the order to Hypothesis in a test of its, or to
             the call in which this one is opened.
+
+    Yields:
+        The seed; ``None`` if something else decides the order.
 
     Raises:
         ValueError: It is no such number, or another call has decided the order.
@@ -47,7 +50,7 @@ async def seeded(seed: int | None) -> AsyncIterator[None]:
             "give the seed to the call that is opened first"
         )
     if _open or (seed is None and _is_hypothesis_at_work()):
-        yield
+        yield None
         return
     if seed is None:
         seed = _scheduler._r.getrandbits(32)
@@ -58,7 +61,7 @@ async def seeded(seed: int | None) -> AsyncIterator[None]:
         # Whoever is in the first batch takes part in the shuffle: let it be this task alone.
         await trio.testing.wait_all_tasks_blocked()
         with repeatable(seed):
-            yield
+            yield seed
     finally:
         _open -= 1
 

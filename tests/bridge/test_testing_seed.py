@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 import trio
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from trio._core import _run as scheduler
 
 from bargein import ChatNode
-from bargein.bridge.testing._seed import used
 from bargein.testing import ScriptedModel, open_agent, open_call
 
 
@@ -37,14 +37,16 @@ async def rolls(number):
         await trio.sleep(random.random() * (number < 4))
 
 
-async def call_with(seed):
+async def call_with(seed, drawn=None):
     schedule = Schedule()
     async with open_call(answer, seed=seed) as caller:
+        start_s = trio.current_time() - caller.now_s
         trio.lowlevel.add_instrument(schedule)
         await caller.quiet()
         await caller.at(10)
         trio.lowlevel.remove_instrument(schedule)
-    start_s = caller._began_s
+        if drawn is not None:
+            drawn.append(caller.seed)
     return [(round(at_s - start_s, 6), name) for at_s, name in schedule.steps]
 
 
@@ -85,12 +87,12 @@ async def test_a_call_is_repeated_within_a_test(autojump_clock):
 
 def test_a_call_without_a_seed_can_be_repeated():
     """It draws a seed, which has the same schedule when it is given."""
-    used.clear()
-    first = run(call_with, None)
-    [seed] = used
+    seeds = []
+    first = run(partial(call_with, drawn=seeds), None)
+    [seed] = seeds
     assert run(call_with, seed) == first
-    run(call_with, None)
-    assert used[-1] != seed
+    run(partial(call_with, drawn=seeds), None)
+    assert seeds[-1] != seed
 
 
 async def fail(**options):
@@ -114,9 +116,8 @@ async def test_all_is_put_back(autojump_clock):
 
 async def test_calls_inside_of_another_share_its_order(autojump_clock):
     """The call that is opened first decides the order, and a second seed is refused."""
-    used.clear()
-    async with open_call(answer, seed=1), open_call(answer):
-        assert used == [1]
+    async with open_call(answer, seed=1) as first, open_call(answer) as second:
+        assert (first.seed, second.seed) == (1, None)
         with pytest.raises(ValueError, match="seed=2: another call is open"):
             await fail(seed=2)
     await call_with(2)
@@ -133,6 +134,6 @@ async def test_a_seed_is_a_whole_number(seed):
 def test_hypothesis_keeps_its_own_order(example):
     """Inside of its tests a call without a seed leaves the order to Hypothesis."""
     assert example in (True, False)
-    used.clear()
-    run(call_with, None)
-    assert used == []
+    seeds = []
+    run(partial(call_with, drawn=seeds), None)
+    assert seeds == [None]

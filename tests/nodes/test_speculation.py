@@ -1,8 +1,6 @@
 """Answers that are begun before it is certain that the user is done."""
 
-import pytest
 import trio
-import trio.testing
 
 from bargein import ChatNode
 from bargein.events import (
@@ -15,7 +13,6 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.llm import ChatModelError, TextDelta, ToolCallRequest, Usage
-from bargein.nodes._speculation import UNCLAIMED_S, SpeculativeModel
 from bargein.testing import open_call
 from bargein.tools import tool
 
@@ -146,55 +143,51 @@ async def test_a_failed_speculation_costs_nothing(autojump_clock):
     assert [content for _, content in texts(caller)] == ["One latte."]
 
 
-async def test_an_error_after_the_answer_was_taken_over_is_raised(autojump_clock):
+async def test_an_error_after_the_answer_was_taken_over_is_told(autojump_clock):
     """Who asked for the answer is told that the model failed."""
-    model = SpeculativeModel(Slow(error=ChatModelError("no line")))
-    chat = [{"role": "user", "content": "a latte"}]
-    async with trio.open_nursery() as nursery:
-        model.begin(nursery, chat)
-        await trio.sleep(0.1)
-        with pytest.raises(ChatModelError, match="no line"):
-            async for _ in model.stream(chat):
-                pass
+    model = Slow(error=ChatModelError("no line"))
+    node = ChatNode(model, speculate=True)
+    async with open_call(answer_with(node), expect_errors=ChatModelError) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(0.1)
+        await end_turn(caller, "a latte")
+    assert len(model.asked) == 1
+    assert [str(error) for error in caller.errors] == ["language model '': no line"]
 
 
 async def test_a_cut_frees_the_model_that_was_begun(autojump_clock):
-    """Leaving an answer that was taken over closes the model's stream at once."""
-    slow = Slow()
-    model = SpeculativeModel(slow)
-    chat = [{"role": "user", "content": "a latte"}]
-    async with trio.open_nursery() as nursery:
-        model.begin(nursery, chat)
-        await trio.sleep(0.1)
-        with trio.move_on_after(0.1):
-            async for _ in model.stream(chat):
-                pass
-        await trio.testing.wait_all_tasks_blocked()
-        assert slow.freed_at_s == [0.2]
+    """Cutting an answer that was taken over closes the model's stream at once."""
+    model = Slow()
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(0.1)
+        caller.publish(UserTranscriptionReceived(content="a latte"))
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(0.2)
+        caller.publish(UserStartedSpeaking())
+        await caller.at(0.3)
+    assert model.freed_at_s == [0.2]
 
 
 async def test_what_nobody_asks_for_ends_by_itself(autojump_clock):
-    """A model that writes for nobody is freed after a while."""
-    slow = Slow(*[TextDelta("word ")] * 1000)
-    model = SpeculativeModel(slow)
-    async with trio.open_nursery() as nursery:
-        model.begin(nursery, [{"role": "user", "content": "a latte"}])
-    assert trio.current_time() == UNCLAIMED_S
-    assert slow.freed_at_s == [UNCLAIMED_S]
+    """A model that writes for nobody is freed after ten seconds."""
+    model = Slow(*[TextDelta("word ")] * 1000)
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(30)
+    assert model.freed_at_s == [10.0]
 
 
 async def test_the_same_question_again_goes_on(autojump_clock):
     """Two pauses with the same words are one answer."""
-    slow = Slow()
-    model = SpeculativeModel(slow)
-    chat = [{"role": "user", "content": "a latte"}]
-    async with trio.open_nursery() as nursery:
-        model.begin(nursery, chat)
-        await trio.sleep(0.3)
-        model.begin(nursery, list(chat))
-        pieces = [piece async for piece in model.stream(chat)]
-    assert trio.current_time() == FIRST_PIECE_S
-    assert pieces == [TextDelta("One latte."), Usage()]
+    model = Slow()
+    async with open_call(answer_with(ChatNode(model, speculate=True))) as caller:
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await caller.at(0.3)
+        caller.publish(TurnLikelyOver(content="a latte"))
+        await end_turn(caller, "a latte")
+    assert texts(caller) == [(FIRST_PIECE_S, "One latte.")]
+    assert len(model.asked) == 1
 
 
 async def test_an_agent_without_the_floor_does_not_speculate(autojump_clock):

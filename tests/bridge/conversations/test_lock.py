@@ -7,68 +7,52 @@ import sys
 from pathlib import Path
 
 import pytest
+import trio
 
 import bargein
-from bargein.bridge.conversations._lock import ConversationLock
+from bargein.conversations import ConversationBusyError, SqliteConversations
 
 TAKE = """
 import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from bargein.bridge.conversations._lock import ConversationLock
-lock = ConversationLock(Path(sys.argv[2]), "a")
-print("taken", flush=True)
-sys.stdin.read()
+import trio
+from bargein.conversations import SqliteConversations
+
+async def main():
+    async with SqliteConversations(sys.argv[1]).open_conversation("a"):
+        print("taken", flush=True)
+        await trio.sleep_forever()
+
+trio.run(main)
 """
 
 
-def test_it_is_taken_once(tmp_path):
-    """A second one is refused until the first is released; other conversations are free."""
-    path = tmp_path / "calls.db"
-    lock = ConversationLock(path, "a")
-    with pytest.raises(BlockingIOError):
-        ConversationLock(path, "a")
-    other = ConversationLock(path, "b")
-    lock.release()
-    ConversationLock(path, "a").release()
-    other.release()
+async def test_it_is_taken_once(tmp_path):
+    """A second call is refused until the first is over; other conversations are free."""
+    conversations = SqliteConversations(tmp_path / "calls.db")
+    async with conversations.open_conversation("a"), conversations.open_conversation("b"):
+        with pytest.raises(ConversationBusyError):
+            async with conversations.open_conversation("a"):
+                pytest.fail("it is open twice")
+    async with conversations.open_conversation("a"):
+        pass
     assert list((tmp_path / "calls.db-locks").iterdir()) == []
 
 
 def test_a_lock_dies_with_its_process(tmp_path):
     """Another process holds it while it lives, and a kill lets it go."""
-    path = tmp_path / "calls.db"
     root = str(Path(bargein.__file__).parents[1])
     with subprocess.Popen(
-        [sys.executable, "-c", TAKE, root, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", TAKE, str(tmp_path / "calls.db")], cwd=root, stdout=subprocess.PIPE
     ) as child:
         assert child.stdout.readline() == b"taken\n"
-        with pytest.raises(BlockingIOError):
-            ConversationLock(path, "a")
+        with pytest.raises(ConversationBusyError):
+            trio.run(opens, tmp_path / "calls.db")
         child.kill()
         child.wait(60)
-    ConversationLock(path, "a").release()
+    trio.run(opens, tmp_path / "calls.db")
 
 
-def test_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
-    """Whoever locks the file of one who has just released it tries again with a new one."""
-    path = tmp_path / "calls.db"
-    (tmp_path / "calls.db-locks").mkdir()
-    seen = []
-
-    def is_current(self, descriptor: int) -> bool:
-        seen.append(descriptor)
-        if len(seen) == 1:
-            self._path.unlink()  # the one before releases it in this very moment
-        return current(self, descriptor)
-
-    current = ConversationLock._is_current
-    monkeypatch.setattr(ConversationLock, "_is_current", is_current)
-    lock = ConversationLock(path, "a")
-    assert len(seen) == 2
-    monkeypatch.undo()
-    with pytest.raises(BlockingIOError):
-        ConversationLock(path, "a")
-    lock.release()
+async def opens(path: Path) -> None:
+    """Open the conversation, and leave it."""
+    async with SqliteConversations(path).open_conversation("a"):
+        pass

@@ -16,8 +16,6 @@ import structlog
 import trio
 
 from bargein import AgentEntry, History, InterruptionRecord, JobEntry, UserEntry
-from bargein.bridge.conversations import _database as database
-from bargein.bridge.conversations import _sqlite_conversation as sqlite_thread
 from bargein.bridge.history import Entry
 from bargein.conversations import (
     ConversationBusyError,
@@ -354,7 +352,7 @@ async def test_ids_are_texts(tmp_path, wrong):
 async def test_conversations_are_listed_and_deleted(tmp_path, monkeypatch):
     """The list tells what there is, the last changed first; what was deleted is gone."""
     now_s = [100.0]
-    monkeypatch.setattr(database.time, "time", lambda: now_s[0])
+    monkeypatch.setattr("time.time", lambda: now_s[0])
     conversations = SqliteConversations(tmp_path / "calls.db")
     assert await conversations.list() == []
     await conversations.delete("a")
@@ -410,21 +408,23 @@ async def test_a_full_disk_is_told_once_and_tried_again(tmp_path, autojump_clock
         assert words(conversation.entries)[399:] == ["x" * 100, "after", "again"]
 
 
-async def test_what_is_lost_is_logged(tmp_path, autojump_clock, monkeypatch):
-    """A disk that stays full to the end of the call loses what was said since, and says so."""
-    monkeypatch.setattr(sqlite_thread, "MAX_KEPT", 3)
+async def test_what_is_lost_is_logged(tmp_path, autojump_clock):
+    """A disk that stays full to the end of the call loses what was said since, and says so.
+
+    Ten thousand entries are kept until it has room.
+    """
     conversations = SqliteConversations(tmp_path / "calls.db")
     with structlog.testing.capture_logs() as logs, ExitStack() as disk:
         async with conversations.open_conversation("a") as conversation:
             conversation.write(0, UserEntry(0.0, "before"))
             disk.enter_context(full_disk((tmp_path / "calls.db-wal").stat().st_size))
-            for number in range(1, 6):
+            for number in range(1, 10_003):
                 conversation.write(number, UserEntry(0.0, str(number)))
             conversation.write(3, UserEntry(0.0, "changed"))
             await trio.sleep(1)
     told = [(e["event"], e.get("index"), e.get("entries")) for e in logs]
-    assert told[:2] == [("conversation_entry_lost", 4, None), ("conversation_entry_lost", 5, None)]
-    assert told[-1] == ("conversation_entries_lost", None, 3)
+    assert told[:2] == [("conversation_entry_lost", n, None) for n in (10_001, 10_002)]
+    assert told[-1] == ("conversation_entries_lost", None, 10_000)
     async with conversations.open_conversation("a") as conversation:
         assert words(conversation.entries) == ["before"]
 
@@ -452,9 +452,8 @@ async def test_a_conversation_that_another_process_writes_to_waits(tmp_path, aut
     assert "locked" in troubles[0]
 
 
-async def test_a_file_that_cannot_be_opened_is_told_and_tried_again(tmp_path, monkeypatch):
+async def test_a_file_that_cannot_be_opened_is_told_and_tried_again(tmp_path):
     """The call begins without its past; what it says is added behind that once it can be."""
-    monkeypatch.setattr(sqlite_thread, "MAX_RETRY_S", 0.02)
     folder, away = tmp_path / "disk", tmp_path / "away"
     folder.mkdir()
     conversations = SqliteConversations(folder / "calls.db")
@@ -536,83 +535,23 @@ async def test_what_cannot_be_written_keeps_nothing_else_from_it(tmp_path):
     assert [e["event"] for e in logs] == ["conversation_entry_unwritable"]
 
 
-async def test_the_log_is_moved_into_the_database(tmp_path, monkeypatch):
-    """After many writes a conversation does it beside the call; closing leaves no log."""
-    monkeypatch.setattr(database, "CHECKPOINT_ROWS", 50)
+async def test_the_log_is_moved_into_the_database(tmp_path):
+    """After 2,000 writes a conversation does it beside the call; closing leaves no log."""
     conversations = SqliteConversations(tmp_path / "calls.db")
-    began, checkpoint = trio.Event(), database.Database.checkpoint
-
-    def watched(self) -> None:
-        checkpoint(self)
-        trio.from_thread.run_sync(began.set)
-
-    monkeypatch.setattr(database.Database, "checkpoint", watched)
-    before = None
+    wal = tmp_path / "calls.db-wal"
     async with conversations.open_conversation("a") as conversation:
-        before = (tmp_path / "calls.db").stat().st_size
-        for number in range(50):
-            conversation.write(number, UserEntry(0.0, "x" * 2000))
-        await began.wait()
-        assert (tmp_path / "calls.db").stat().st_size > before + 100_000
-    assert not (tmp_path / "calls.db-wal").exists()
-
-
-def test_a_file_that_is_not_open_takes_nothing(tmp_path):
-    """Writing to it is an error, and makes no file."""
-    closed = database.Database(tmp_path / "calls.db")
-    with pytest.raises(sqlite3.OperationalError, match="not open"):
-        closed.write("a", [(0, "x")])
-    closed.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("too_long", [False, True])
-def test_the_log_begins_anew(tmp_path, monkeypatch, too_long):
-    """It does where it was moved whole; where it never rests, it is made to once it is too long."""
-    monkeypatch.setattr(database, "MAX_LOG_PAGES", 100 if too_long else 10_000)
-    opened, statements = database.Database(tmp_path / "calls.db"), []
-    opened.open()
-    wal, connect = tmp_path / "calls.db-wal", opened._connect
-
-    def traced() -> sqlite3.Connection:
-        connection = connect()
-        connection.set_trace_callback(statements.append)
-        return connection
-
-    monkeypatch.setattr(opened, "_connect", traced)
-    for number in range(300):
-        opened.write("a", [(number, "x" * 200)])
-    size = wal.stat().st_size
-    opened.checkpoint()
-    for number in range(300):
-        opened.write("a", [(number, "y" * 200)])
-    assert wal.stat().st_size <= size + 10_000
-    modes = [text for text in statements if "checkpoint" in text]
-    assert [("RESTART" in mode) for mode in modes] == ([False, True] if too_long else [False])
-    opened.close()
-
-
-async def test_a_checkpoint_that_fails_is_logged(tmp_path, monkeypatch):
-    """Nothing is lost by it, and the next one is tried."""
-    monkeypatch.setattr(database, "CHECKPOINT_ROWS", 2)
-    conversations = SqliteConversations(tmp_path / "calls.db")
-    failed: list[trio.Event] = [trio.Event(), trio.Event()]
-
-    def fail(self) -> None:
-        self._rows = 0
-        trio.from_thread.run_sync(next(e for e in failed if not e.is_set()).set)
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr(database.Database, "checkpoint", fail)
-    with structlog.testing.capture_logs() as logs:
-        async with conversations.open_conversation("a") as conversation:
-            for number, event in enumerate(failed):
-                conversation.write(2 * number, UserEntry(0.0, "x"))
-                conversation.write(2 * number + 1, UserEntry(0.0, "x"))
-                await event.wait()
-                await trio.testing.wait_all_tasks_blocked()
-    assert [e["event"] for e in logs] == ["conversation_checkpoint_failed"] * 2
-    assert records(tmp_path / "calls.db") == 4
+        before, written = (tmp_path / "calls.db").stat().st_size, 0
+        sizes = []
+        for _ in range(3):
+            for number in range(written, written + 2000):
+                conversation.write(number, UserEntry(0.0, "x" * 200))
+            written += 2000
+            with trio.fail_after(30):
+                while (tmp_path / "calls.db").stat().st_size < before + 200 * written:  # noqa: ASYNC110
+                    await trio.sleep(0.01)  # the file is written beside the call
+            sizes.append(wal.stat().st_size)
+        assert sizes[-1] < 2 * sizes[0], "it begins anew"
+    assert not wal.exists()
 
 
 async def test_a_closed_conversation_takes_nothing(tmp_path):

@@ -95,6 +95,7 @@ class Place:
         self.server = server
         self.listener = listener
         self.is_down = False
+        self.dialled_s: list[float] = []
         self._frozen: list[Any] = []
         self._pumps: dict[Any, Any] = {}
 
@@ -106,6 +107,7 @@ class Place:
 
     async def dial(self) -> Any:
         """Open a line, unless the network is down."""
+        self.dialled_s.append(trio.current_time())
         if self.is_down:
             await trio.lowlevel.checkpoint()
             raise OSError("the network is down")

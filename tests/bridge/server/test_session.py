@@ -2,6 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 import structlog
@@ -714,3 +715,22 @@ async def test_an_ended_message_is_the_last(serving, autojump_clock):
         assert isinstance(caller.received[-1].message, Ended)
         assert caller.reason == "hangup"
     assert place.server.metrics.calls["hangup"] == 1
+
+
+async def test_a_caller_tries_at_once_and_then_less_often(serving, autojump_clock):
+    """Pauses between tries begin at a quarter of a second and double up to two, with some luck."""
+    all_pauses = set()
+    for _ in range(5):
+        async with serving(storyteller) as place, place.call(redials=True, mode="text") as caller:
+            place.cut(down=True)
+            place.dialled_s[:] = [trio.current_time()]
+            await trio.sleep(12)
+            place.is_down = False
+            await caller.wait_for(Resumed)
+        first, *rest = [later - one for one, later in pairwise(place.dialled_s)]
+        assert first < 0.01
+        for n, pause_s in enumerate(rest):
+            most_s = min(0.25 * 2**n, 2.0)
+            assert most_s / 2 <= round(pause_s, 6) <= most_s
+        all_pauses.add(tuple(rest))
+    assert len(all_pauses) == 5

@@ -17,7 +17,6 @@ import pytest
 import trio
 
 from bargein.llm import ChatModelError, LocalChat, TextDelta
-from bargein.nodes.llm import _llama_cpp
 
 pytestmark = [
     pytest.mark.proof,
@@ -26,19 +25,25 @@ pytestmark = [
 ]
 
 ENGINE = """
-import hashlib, json, os, signal, time
+import hashlib, os, signal, time
+from types import SimpleNamespace
 
-def load(settings):
-    return Engine()
+def CommonParams():
+    about = ("model", "cpuparams", "cpuparams_batch")
+    return SimpleNamespace(**{name: SimpleNamespace() for name in about})
+
+def get_device_info():
+    return []
 
 def chunk(text):
-    return json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}).encode()
+    return {"choices": [{"index": 0, "delta": {"content": text}}]}
 
-class Engine:
-    about = {}
+class Server:
+    def __init__(self, params):
+        pass
 
-    def run(self, payload, give, is_cancelled):
-        word = json.loads(payload)["messages"][-1]["content"]
+    def handle_chat_completions(self, body, give):
+        word = body["messages"][-1]["content"]
         if word == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
         elif word == "spin":
@@ -47,9 +52,10 @@ class Engine:
         elif word == "read on":  # a long prompt: slow, and never late
             for _ in range(4):
                 time.sleep(0.4)
-                give(json.dumps({"choices": [], "prompt_progress": {"processed": 128}}).encode())
+                give({"choices": [], "prompt_progress": {"processed": 128}})
         give(chunk(str(os.getpid())))
 """
+"""A package `xllamacpp` that does as the question says."""
 
 SILENCE_S = 4.0
 
@@ -57,10 +63,10 @@ SILENCE_S = 4.0
 @asynccontextmanager
 async def opened(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterator[LocalChat]:
     """A local model around the engine above."""
-    engine, model = folder / "engine.py", folder / "model.gguf"
-    engine.write_text(ENGINE)
+    model = folder / "model.gguf"
     model.write_bytes(b"weights")
-    monkeypatch.setattr(_llama_cpp, "_CHILD", engine)
+    (folder / "xllamacpp.py").write_text(ENGINE)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
     chat = LocalChat(model, silence_timeout_s=SILENCE_S)
     with trio.fail_after(60):
         async with chat.open():

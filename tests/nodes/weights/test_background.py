@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -10,26 +10,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bargein.nodes.weights._background import BackgroundCheck, checks
-from bargein.weights import MODELS, Model, ModelFile, ModelStore, Wheel, path_of
+from bargein.weights import MODELS, path_of
 
-WEIGHTS = b"weights " * 1000
-SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
 LIMIT_S = 30.0
 
 Lines = list[MutableMapping[str, Any]]
-
-
-def store_of(folder: Path, *names: str, content: bytes = WEIGHTS) -> ModelStore:
-    """Return a store that has models of one file each, all of the right size."""
-    table = []
-    for name in names:
-        file = ModelFile(f"data/{name}.onnx", SHA256, len(WEIGHTS))
-        wheel = Wheel(name, "1.0", 9000)
-        table.append(Model(name, "testing", "MIT", "Ours.", wheel, (file,), f"{name}.onnx"))
-        (folder / f"{name}-1.0").mkdir(parents=True)
-        (folder / f"{name}-1.0" / f"{name}.onnx").write_bytes(content)
-    return ModelStore(folder, table=table)
 
 
 @pytest.fixture
@@ -39,60 +24,14 @@ def logs() -> Iterator[Lines]:
         yield lines
 
 
-class Counting(ModelStore):
-    """Keeps what was hashed."""
-
-    def verify(self, name: str, *, rest: float = 0.0) -> None:
-        """Hash a model, and keep its name; the thread of it rests."""
-        assert rest > 0
-        hashed.append(name)
-        super().verify(name, rest=rest)
-
-
-hashed: list[str] = []
-
-
-def test_each_model_is_hashed_once(tmp_path: Path, logs: Lines) -> None:
-    """However often it is used; one that is as pinned is told by nothing."""
-    hashed.clear()
-    store = Counting(tmp_path, table=store_of(tmp_path, "one", "two").table)
-    check = BackgroundCheck()
-    for name in ("one", "one", "two", "one"):
-        check.add(store, name)
-        assert check.wait(LIMIT_S)
-    assert hashed == ["one", "two"]
-    assert not logs
-
-
-def test_a_damaged_file_is_an_error_in_the_log(tmp_path: Path, logs: Lines) -> None:
-    """It names the file and how to fetch it again; a model that is as pinned is not told of."""
-    store = store_of(tmp_path, "one", "two", content=bytes(len(WEIGHTS)))
-    (tmp_path / "two-1.0" / "two.onnx").write_bytes(WEIGHTS)
-    check = BackgroundCheck()
-    check.add(store, "one")
-    check.add(store, "two")
-    assert check.wait(LIMIT_S)
-    assert logs == [
-        {
-            "event": "model_damaged",
-            "log_level": "error",
-            "model": "one",
-            "file": str(tmp_path / "one-1.0" / "one.onnx"),
-            "remedy": "Fetch it again: python -m bargein models --fetch one",
-        },
-    ]
-
-
-def test_a_model_that_goes_meanwhile_is_no_error(tmp_path: Path, logs: Lines) -> None:
-    """Whoever loads it is told; the thread only says that it was not checked."""
-    store = store_of(tmp_path, "one")
-    (tmp_path / "one-1.0" / "one.onnx").unlink()
-    check = BackgroundCheck()
-    check.add(store, "one")
-    assert check.wait(LIMIT_S)
-    assert [(line["event"], line["error"]) for line in logs] == [
-        ("model_not_checked", "WeightsMissingError")
-    ]
+def damaged(logs: Lines, *, wanted: int) -> Lines:
+    """Wait until so many files are told of, and return what is told."""
+    until_s = time.monotonic() + LIMIT_S
+    while True:
+        told = [line for line in logs if line["event"] == "model_damaged"]
+        if len(told) >= wanted or time.monotonic() > until_s:
+            return told
+        time.sleep(0.01)
 
 
 def test_whoever_asks_for_a_model_has_it_checked(
@@ -100,16 +39,19 @@ def test_whoever_asks_for_a_model_has_it_checked(
 ) -> None:
     """path_of goes by the size of a file, which is then hashed, and told of once."""
     monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
-    [row] = [model for model in MODELS if model.name == "silero-vad"]
-    folder = tmp_path / f"{row.name}-{row.wheel.version}"
-    folder.mkdir()
-    [file] = row.files
-    (folder / file.name).write_bytes(bytes(file.size))
-    assert path_of("silero-vad") == folder / file.name
-    assert checks.wait(LIMIT_S)
-    assert [line["file"] for line in logs if line["event"] == "model_damaged"] == [
-        str(folder / file.name)
-    ]
+    files = []
+    for name in ("silero-vad", "smart-turn"):
+        [row] = [model for model in MODELS if model.name == name]
+        folder = tmp_path / f"{row.name}-{row.wheel.version}"
+        folder.mkdir()
+        [file] = row.files
+        (folder / file.name).write_bytes(bytes(file.size))
+        files.append(str(folder / file.name))
+    for _ in range(3):
+        assert str(path_of("silero-vad")) == files[0]
+    (told,) = damaged(logs, wanted=1)
+    assert (told["log_level"], told["model"], told["file"]) == ("error", "silero-vad", files[0])
+    assert told["remedy"].endswith("python -m bargein models --fetch silero-vad")
     path_of("silero-vad")
-    assert checks.wait(LIMIT_S)
-    assert [line["event"] for line in logs].count("model_damaged") == 1
+    path_of("smart-turn")  # is hashed after all that was asked for before
+    assert [line["file"] for line in damaged(logs, wanted=2)] == files

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from bargein.llm import AnswerProgress, ChatModelError, TextDelta, ToolCallRequest, Usage
-from bargein.nodes.llm._assembler import Assembler, parse_chunk, retryable_status
+
+from .asking import ASK, chat, collect
 
 
-def feed(assembler: Assembler, **chunk) -> list:
-    """Feed one chunk as it comes over the wire."""
-    return assembler.feed(parse_chunk(json.dumps(chunk).encode(), "m"))
+async def answered(server, *chunks: dict) -> list:
+    """Return the pieces of an answer that a server sends in these chunks, without its usage."""
+
+    async def script(x) -> None:
+        await x.begin()
+        for chunk in chunks:
+            await x.event(chunk)
+        await x.finish()
+
+    server.script = script
+    model = chat(server, attempts=1)
+    async with model.open():
+        *pieces, usage = await collect(model.stream(ASK))
+    assert isinstance(usage, Usage)
+    return pieces
 
 
 def delta(**fields) -> dict:
@@ -20,13 +31,11 @@ def delta(**fields) -> dict:
     return {"choices": [{"index": 0, "delta": fields}]}
 
 
-def calls(*pieces: dict) -> list[ToolCallRequest]:
+async def calls(server, *pieces: dict) -> list[ToolCallRequest]:
     """The tool calls that come of these pieces, each in a chunk of its own."""
-    assembler = Assembler("m")
-    for piece in pieces:
-        told = feed(assembler, **delta(tool_calls=[piece]))
-        assert all(isinstance(piece, AnswerProgress) for piece in told)
-    return [piece for piece in assembler.finish() if isinstance(piece, ToolCallRequest)]
+    told = await answered(server, *(delta(tool_calls=[piece]) for piece in pieces))
+    assert all(isinstance(one, AnswerProgress | ToolCallRequest) for one in told)
+    return [one for one in told if isinstance(one, ToolCallRequest)]
 
 
 @pytest.mark.parametrize(
@@ -39,9 +48,9 @@ def calls(*pieces: dict) -> list[ToolCallRequest]:
         ({"role": "assistant", "unknown": [1]}, ""),
     ],
 )
-def test_text(content, text) -> None:
+async def test_text(server, content, text) -> None:
     """Text is found where servers put it, and nothing is yielded where there is none."""
-    assert feed(Assembler("m"), **delta(**content)) == ([TextDelta(text)] if text else [])
+    assert await answered(server, delta(**content)) == ([TextDelta(text)] if text else [])
 
 
 @pytest.mark.parametrize(
@@ -56,19 +65,32 @@ def test_text(content, text) -> None:
         (delta(tool_calls=[{"index": 0}]), True),
     ],
 )
-def test_begun(chunk, begun) -> None:
-    """An answer has begun once the model wrote a token, be it to itself."""
-    assembler = Assembler("m")
-    feed(assembler, **chunk)
-    assert assembler.begun is begun
+async def test_begun(server, chunk, begun) -> None:
+    """An answer has begun once the model wrote a token, be it to itself: it is not asked again."""
+
+    async def script(x) -> None:
+        await x.begin()
+        if len(server.requests) == 1:
+            await x.event(chunk)
+            await x.stream.aclose()
+        else:
+            await x.finish()
+
+    server.script = script
+    model = chat(server, attempts=2)
+    async with model.open():
+        if begun:
+            with pytest.raises(ChatModelError):
+                await collect(model.stream(ASK))
+        else:
+            await collect(model.stream(ASK))
+    assert len(server.requests) == (1 if begun else 2)
 
 
-def test_second_choice_is_left_out() -> None:
-    """Of several answers only the first is heard."""
-    chunk = {"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}]}
-    assembler = Assembler("m")
-    assert feed(assembler, **chunk) == []
-    assert not assembler.finished
+async def test_second_choice_is_left_out(server) -> None:
+    """Of several answers only the first is heard, to its own end."""
+    second = {"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}]}
+    assert await answered(server, second, delta(content="a")) == [TextDelta("a")]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +114,9 @@ def test_second_choice_is_left_out() -> None:
         ],
     ],
 )
-def test_one_call_in_pieces(pieces) -> None:
+async def test_one_call_in_pieces(server, pieces) -> None:
     """Pieces find their call by index, by id, or by being alone; names are not doubled."""
-    (call,) = calls(*pieces)
+    (call,) = await calls(server, *pieces)
     assert (call.id, call.name, call.arguments) == ("x", "f", {"a": 1})
 
 
@@ -149,30 +171,33 @@ def call_piece(index: int, name: str | None = None, arguments: str = "") -> dict
         ),
     ],
 )
-def test_progress(deltas, told) -> None:
+async def test_progress(server, deltas, told) -> None:
     """Each time the model turns to reasoning, and once for each call, it is told at once."""
-    assembler = Assembler("m")
 
     def words(piece) -> str:
         if isinstance(piece, TextDelta):
             return piece.text
-        assert isinstance(piece, AnswerProgress)
         return f"{piece.phase} {piece.label}".strip()
 
-    assert [[words(p) for p in feed(assembler, **delta(**one))] for one in deltas] == told
+    pieces = await answered(server, *(delta(**one) for one in deltas))
+    shown = [words(piece) for piece in pieces if not isinstance(piece, ToolCallRequest)]
+    assert shown == [word for one in told for word in one]
 
 
-def test_arguments_as_an_object() -> None:
+async def test_arguments_as_an_object(server) -> None:
     """Arguments that come as an object are as good as text."""
-    (call,) = calls({"function": {"name": "f", "arguments": {"a": "é"}}})
+    (call,) = await calls(server, {"function": {"name": "f", "arguments": {"a": "é"}}})
     assert call == ToolCallRequest("call_1", "f", {"a": "é"}, '{"a": "é"}')
 
 
-def test_whole_calls_under_one_index() -> None:
+async def test_whole_calls_under_one_index(server) -> None:
     """Servers that number every call 0 still make two calls of two ids."""
     first = {"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}}
     second = {"index": 0, "id": "y", "function": {"name": "g", "arguments": "{}"}}
-    assert [(call.id, call.name) for call in calls(first, second)] == [("x", "f"), ("y", "g")]
+    assert [(call.id, call.name) for call in await calls(server, first, second)] == [
+        ("x", "f"),
+        ("y", "g"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -187,34 +212,59 @@ def test_whole_calls_under_one_index() -> None:
         ("NaN", None),
     ],
 )
-def test_arguments(raw, arguments) -> None:
+async def test_arguments(server, raw, arguments) -> None:
     """Arguments that are no JSON object are None, and their text is kept."""
-    (call,) = calls({"index": 0, "id": "x", "function": {"name": "f", "arguments": raw}})
+    (call,) = await calls(
+        server, {"index": 0, "id": "x", "function": {"name": "f", "arguments": raw}}
+    )
     assert (call.arguments, call.raw) == (arguments, raw)
 
 
-def test_call_without_a_name_is_none() -> None:
+async def test_call_without_a_name_is_none(server) -> None:
     """A call that names no tool is left out."""
-    assert calls({"index": 0, "id": "x"}) == []
+    assert await calls(server, {"index": 0, "id": "x"}) == []
 
 
-def test_usage() -> None:
+async def test_usage(server) -> None:
     """Usage comes last, with what the server told and None for what it did not."""
-    assembler = Assembler("m")
-    feed(assembler, choices=[{"delta": {}, "finish_reason": "length"}])
     details = {"cached_tokens": 2}
-    feed(assembler, usage={"prompt_tokens": 3, "prompt_tokens_details": details}, choices=None)
-    assert assembler.finish() == [Usage(3, None, 2, "length")]
+
+    async def script(x) -> None:
+        await x.begin()
+        await x.event({"choices": [{"delta": {}, "finish_reason": "length"}]})
+        usage = {"prompt_tokens": 3, "prompt_tokens_details": details}
+        await x.event({"usage": usage, "choices": None})
+        await x.part(b"data: [DONE]\n\n")
+        await x.raw(b"0\r\n\r\n")
+
+    server.script = script
+    model = chat(server)
+    async with model.open():
+        assert await collect(model.stream(ASK)) == [Usage(3, None, 2, "length")]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"null", b"[]", b"{", b'{"choices": [{"delta": 3}]}', b"\xff"]
-)
-def test_no_chunk(data) -> None:
+async def refused(server, send) -> ChatModelError:
+    """Return the error of an answer of which a part is sent so."""
+    server.script = send
+    model = chat(server, attempts=1)
+    async with model.open():
+        with pytest.raises(ChatModelError) as caught:
+            await collect(model.stream(ASK))
+    return caught.value
+
+
+@pytest.mark.parametrize("data", [b"null", b"[]", b"{", b'{"choices": [{"delta": 3}]}', b"\xff"])
+async def test_no_chunk(server, data) -> None:
     """What is no chunk is an error that repeats nothing of it."""
-    with pytest.raises(ChatModelError, match="is not what chat completions send") as caught:
-        parse_chunk(data, "m")
-    assert not caught.value.retryable
+
+    async def send(x) -> None:
+        await x.begin()
+        await x.part(b"data: " + data + b"\n\n")
+        await x.finish()
+
+    error = await refused(server, send)
+    assert "is not what chat completions send" in str(error)
+    assert not error.retryable
 
 
 @pytest.mark.parametrize(
@@ -228,14 +278,26 @@ def test_no_chunk(data) -> None:
         ("x" * 1000, False, None),
     ],
 )
-def test_error(error, retryable, status) -> None:
+async def test_error(server, error, retryable, status) -> None:
     """Reported errors keep their status, tell whether to try again, and quote 300 letters."""
-    with pytest.raises(ChatModelError) as caught:
-        feed(Assembler("m"), error=error)
-    assert (caught.value.retryable, caught.value.status) == (retryable, status)
-    assert 0 < len(caught.value.detail) <= 300
+
+    async def send(x) -> None:
+        await x.begin()
+        await x.event({"error": error})
+        await x.finish()
+
+    caught = await refused(server, send)
+    assert (caught.retryable, caught.status) == (retryable, status)
+    assert 0 < len(caught.detail) <= 300
 
 
-def test_retryable_status() -> None:
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [(400, False), (401, False), (404, False), (407, False), (408, True), (409, True),
+     (410, False), (422, False), (428, False), (429, True), (430, False), (499, False),
+     (500, True), (503, True), (599, True)],
+)  # fmt: skip
+async def test_retryable_status(server, status, retryable) -> None:
     """408, 409, 429 and 5xx may be tried again, and no other."""
-    assert [s for s in range(400, 600) if retryable_status(s)] == [408, 409, 429, *range(500, 600)]
+    error = await refused(server, lambda x: x.refuse(f"{status} No"))
+    assert (error.status, error.retryable) == (status, retryable)
