@@ -1,6 +1,7 @@
 """Control over the work of a call: verbs, states, receipts, and the tools that run."""
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
+from ._answer_phrases import AnswerPhrases
 from ._background_turn import BackgroundTurn
 from ._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
 from ._questions import Answer
@@ -10,6 +11,7 @@ from ._steps import Step, StepList, StepState, StepView
 __all__ = [
     "ActiveClock",
     "Answer",
+    "AnswerPhrases",
     "BackgroundTurn",
     "CapReachedError",
     "Caps",

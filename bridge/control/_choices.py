@@ -10,72 +10,47 @@ Rules, in this order; the first that fits exactly one choice decides:
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
-_ORDINALS = (
-    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
-)  # fmt: skip
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_DIGITS = {word: str(n) for n, word in enumerate(_NUMBERS, start=1)}
-_FILLERS = frozenset(
-    (
-        "a", "actually", "ah", "can", "choice", "er", "have", "i", "id", "ill", "is", "it", "just",
-        "like", "make", "no", "number", "oh", "ok", "okay", "option", "please", "so", "sorry",
-        "take", "thanks", "that", "the", "then", "uh", "um", "want", "well", "with", "would",
-    )
-)  # fmt: skip
-"""Words around an answer that name nothing."""
-
-NEVER_MIND = frozenset(
-    (
-        "abort", "cancel", "cancel it", "cancel that", "cancel this", "drop it", "forget about it",
-        "forget it", "forget that", "leave it", "never mind", "nevermind", "never mind that",
-        "skip it", "skip that", "skip this", "stop", "stop it",
-    )
-)  # fmt: skip
-"""What takes a question back if nothing else is said with it."""
+from ._answer_phrases import ENGLISH, AnswerPhrases, words_of
 
 
-_POLITE = frozenset(
-    (
-        "actually", "ah", "just", "no", "oh", "ok", "okay", "please", "so", "sorry", "thank",
-        "thanks", "then", "uh", "um", "well", "you",
-    )
-)  # fmt: skip
-
-
-def is_never_mind(text: str) -> bool:
+def is_never_mind(text: str, phrases: AnswerPhrases = ENGLISH) -> bool:
     """Whether somebody who was asked something does not want it any more.
 
     Args:
         text: Everything they said; "Oh, never mind, thanks." counts, "never mind the price" not.
+        phrases: Those of the language they speak.
     """
-    words = _words(text)
-    return " ".join(word for word in words if word not in _POLITE) in NEVER_MIND
+    words = words_of(text)
+    meant = [words_of(phrase) for phrase in phrases.never_mind]
+    return words in meant or [word for word in words if word not in phrases.polite] in meant
 
 
-def match_choice(text: str, choices: Sequence[str]) -> str | None:
+def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENGLISH) -> str | None:
     """Return the choice that an answer names.
 
     Args:
         text: What was said, typed or keyed.
         choices: What was offered.
+        phrases: Those of the language it is in.
 
     Returns:
         None if the answer names none of them, or more than one.
     """
-    said = [_DIGITS.get(word, word) for word in _words(text)]
-    offered = {choice: [_DIGITS.get(word, word) for word in _words(choice)] for choice in choices}
-    if (named := _named(said, offered)) or (named := _hinted(said, offered)):
+    digits = _places(phrases.numbers)
+    said = [digits.get(word, word) for word in words_of(text)]
+    offered = {choice: [digits.get(word, word) for word in words_of(choice)] for choice in choices}
+    named = _named(said, offered) or _hinted(said, offered, phrases)
+    if named:
         return named[0] if len(named) == 1 else None
-    place = _place(said, len(choices))
+    place = _place(said, len(choices), phrases)
     return choices[place - 1] if place is not None and 1 <= place <= len(choices) else None
 
 
-def _words(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("\u2019", "")
-    return re.findall(r"[^\W_]+", plain)
+def _places(words: Sequence[str]) -> dict[str, str]:
+    """Return the number, as digits, that each word stands for."""
+    return {word: str(n) for n, one in enumerate(words, start=1) for word in words_of(one)}
 
 
 def _named(said: list[str], offered: dict[str, list[str]]) -> list[str]:
@@ -89,10 +64,10 @@ def _named(said: list[str], offered: dict[str, list[str]]) -> list[str]:
     return list(dict.fromkeys(choice for span in spans if span not in inner for choice in span[2:]))
 
 
-def _hinted(said: list[str], offered: dict[str, list[str]]) -> list[str]:
+def _hinted(said: list[str], offered: dict[str, list[str]], phrases: AnswerPhrases) -> list[str]:
     """Return the choices of which the answer has a word that no other choice has."""
-    heard = set(said) - _FILLERS
-    if _ordinal(said) is not None:
+    heard = set(said).difference(phrases.fillers)
+    if _ordinal(said, phrases) is not None:
         heard.discard("1")  # "the second one"
     return [
         choice
@@ -102,22 +77,19 @@ def _hinted(said: list[str], offered: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def _place(said: list[str], count: int) -> int | None:
+def _place(said: list[str], count: int, phrases: AnswerPhrases) -> int | None:
     """Return the place in the list that an answer names, from 1."""
-    ordinal = _ordinal(said)
+    ordinal = _ordinal(said, phrases)
     if ordinal is not None:
         return count if ordinal == "last" else int(ordinal)
-    numbers = [word for word in said if word not in _FILLERS]
+    numbers = [word for word in said if word not in phrases.fillers]
     is_alone = len(numbers) == 1 and numbers[0].isdecimal()
     return int(numbers[0]) if is_alone else None
 
 
-def _ordinal(said: list[str]) -> str | None:
+def _ordinal(said: list[str], phrases: AnswerPhrases) -> str | None:
     """Return the one ordinal among words, as digits or ``last``; None for none, or several."""
-    found = {
-        "last" if word == "last" else str(_ORDINALS.index(word) + 1)
-        for word in said
-        if word == "last" or word in _ORDINALS
-    }
+    places = _places(phrases.ordinals) | dict.fromkeys(phrases.last, "last")
+    found = {places[word] for word in said if word in places}
     found |= {match[1] for word in said if (match := re.fullmatch(r"(\d{1,3})(st|nd|rd|th)", word))}
     return found.pop() if len(found) == 1 else None

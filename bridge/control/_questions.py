@@ -34,6 +34,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._answer_phrases import ENGLISH, AnswerPhrases
 from ._argument_checks import check_number, check_string
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
@@ -130,6 +131,7 @@ class Questions:
         self._count = 0
         self._user_speaks = False
         self._taken: tuple[int, str | None] = (0, None)
+        self._phrases = ENGLISH
         context.look_when(lambda: self._asked, self.look)
         context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
@@ -141,6 +143,21 @@ class Questions:
     def open(self) -> QuestionAsked | None:
         """The question that waits for the caller; ``None`` if there is none."""
         return None if self._asked is None else self._asked.as_event()
+
+    @property
+    def phrases(self) -> AnswerPhrases:
+        """The words by which answers are understood from now on; English by default.
+
+        Raises:
+            TypeError: What is set is no ``AnswerPhrases``.
+        """
+        return self._phrases
+
+    @phrases.setter
+    def phrases(self, phrases: AnswerPhrases) -> None:
+        if not isinstance(phrases, AnswerPhrases):
+            raise TypeError(f"phrases is an AnswerPhrases, not {phrases!r}")
+        self._phrases = phrases
 
     @property
     def was_heard(self) -> bool:
@@ -365,14 +382,14 @@ class Questions:
             return  # a sound, or keys: the question goes on waiting
         self._speaking.history.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
-        choice = match_choice(text, question.choices)
-        unwanted = choice is None and is_never_mind(text)
+        choice = match_choice(text, question.choices, self._phrases)
+        unwanted = choice is None and is_never_mind(text, self._phrases)
         self._close(question, Answer("withdrawn" if unwanted else "answered", text, choice))
 
     def _take_key(self, question: _Question, button: str) -> None:
         self._fall_silent(question)
         if 0 < len(question.choices) < 10:  # one key names each
-            choice = match_choice(button, question.choices)
+            choice = match_choice(button, question.choices, self._phrases)
             if choice is not None:
                 self._close(question, Answer("answered", button, choice))
             return
@@ -387,7 +404,7 @@ class Questions:
     def _take_keys(self) -> None:
         question = self._asked
         if question is not None and question.keys:
-            choice = match_choice(question.keys, question.choices)
+            choice = match_choice(question.keys, question.choices, self._phrases)
             self._close(question, Answer("answered", question.keys, choice))
 
     # --- time -----------------------------------------------------------------------------------

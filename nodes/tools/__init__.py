@@ -1,6 +1,7 @@
 """Tools that a model can call: what an interrupt means to each is declared, and kept."""
 
 from bargein.bridge.control import Answer as Answer
+from bargein.bridge.control import AnswerPhrases as AnswerPhrases
 
 from ._errors import BadArgumentsError as BadArgumentsError
 from ._errors import CommitOverrunError as CommitOverrunError
@@ -29,6 +30,7 @@ from ._tool_runner import ToolRunner as ToolRunner
 
 __all__ = [
     "Answer",
+    "AnswerPhrases",
     "BadArgumentsError",
     "CommandError",
     "CommandTool",

@@ -25,7 +25,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.testing import ScriptedModel, barge_in, calls, interrupt_everywhere, open_call
-from bargein.tools import Answer, ToolContext, finish, shield, tool
+from bargein.tools import Answer, AnswerPhrases, ToolContext, finish, shield, tool
 
 ACCOUNTS = ("Checking", "Savings")
 
@@ -263,6 +263,53 @@ async def test_the_limit_of_the_tool_goes_on_after_the_answer(autojump_clock):
         await caller.quiet()
         assert ended == [pytest.approx(1)]
         assert [result.outcome for result in caller.events(ToolResult)] == ["timed_out"]
+
+
+SPANISH = AnswerPhrases(
+    never_mind=("Déjalo", "da igual"),
+    polite=("ah", "no", "gracias"),
+    fillers=("la", "el", "quiero"),
+    ordinals=("primera primero", "segunda segundo"),
+    numbers=("uno una", "dos"),
+    last=("última", "último"),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "choice"),
+    [
+        ("Ah no, déjalo, gracias.", "withdrawn", None),
+        ("no gracias", "answered", None),
+        ("Quiero la segunda.", "answered", "Savings"),
+        ("el primero", "answered", "Checking"),
+        ("la última", "answered", "Savings"),
+        ("dos", "answered", "Savings"),
+        ("never mind", "answered", None),
+    ],
+)
+async def test_answers_in_another_language(autojump_clock, said, outcome, choice):
+    """The phrases of the call are those that count, and no others."""
+    answers = []
+    bank = agent(balance(answers))
+
+    async def answer(call):
+        call.questions.phrases = SPANISH
+        await bank(call)
+
+    async with open_call(answer, audio=False) as caller:
+        await asked(caller)
+        await caller.says(said, takes_s=0)
+        await caller.quiet()
+    assert answers == [Answer(outcome, said, choice)]
+
+
+async def test_phrases_that_are_none_are_an_error(autojump_clock):
+    """A text where several are meant, or something else, is refused where it is written."""
+    with pytest.raises(TypeError, match=r"never_mind=\) is a tuple of texts, not 'egal'"):
+        AnswerPhrases(never_mind="egal")
+    async with open_call(agent()) as caller:
+        with pytest.raises(TypeError, match="phrases is an AnswerPhrases, not 'de'"):
+            caller.call.questions.phrases = "de"
 
 
 @pytest.mark.parametrize("policy", ["cancel", "detach"])

@@ -1,0 +1,67 @@
+"""The words by which answers to the questions of tools are understood, in one language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPhrases:
+    """What callers say instead of an answer, and how they name one of several choices.
+
+    Text is compared without letter case and punctuation, as whole words.
+
+    Raises:
+        TypeError: A field is no tuple of texts.
+    """
+
+    never_mind: tuple[str, ...]
+    """Each takes the question back if nothing else is said: "never mind"."""
+    polite: tuple[str, ...] = ()
+    """Words that may stand beside them: "oh", "thanks"."""
+    fillers: tuple[str, ...] = ()
+    """Words around an answer that name no choice: "the", "please"."""
+    ordinals: tuple[str, ...] = ()
+    """The words for first, second, third and so on; several for one place between spaces."""
+    numbers: tuple[str, ...] = ()
+    """The words for one, two, three and so on; several for one number between spaces."""
+    last: tuple[str, ...] = ()
+    """The words for the last of several."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            given = getattr(self, field.name)
+            if not isinstance(given, tuple) or not all(isinstance(one, str) for one in given):
+                raise TypeError(f"AnswerPhrases({field.name}=) is a tuple of texts, not {given!r}")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text as they are compared."""
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("\u2019", "")
+    return re.findall(r"[^\W_]+", plain)
+
+
+ENGLISH = AnswerPhrases(
+    never_mind=(
+        "abort", "cancel", "cancel it", "cancel that", "cancel this", "drop it", "forget about it",
+        "forget it", "forget that", "leave it", "never mind", "nevermind", "never mind that",
+        "skip it", "skip that", "skip this", "stop", "stop it",
+    ),
+    polite=(
+        "actually", "ah", "just", "no", "oh", "ok", "okay", "please", "so", "sorry", "thank",
+        "thanks", "then", "uh", "um", "well", "you",
+    ),
+    fillers=(
+        "a", "actually", "ah", "can", "choice", "er", "have", "i", "id", "ill", "is", "it", "just",
+        "like", "make", "no", "number", "oh", "ok", "okay", "option", "please", "so", "sorry",
+        "take", "thanks", "that", "the", "then", "uh", "um", "want", "well", "with", "would",
+    ),
+    ordinals=(
+        "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+        "tenth",
+    ),
+    numbers=("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    last=("last",),
+)  # fmt: skip
