@@ -128,6 +128,7 @@ class McpServer:
         policies: Mapping[str, Policy | PlainPolicy] | None = None,
         timeouts_s: Mapping[str, float | None] | None = None,
         permissions: Mapping[str, Permission] | None = None,
+        may_ask: bool = False,
         start_s: float = START_S,
     ) -> None:
         """Keep what to connect to; connects nothing.
@@ -147,6 +148,8 @@ class McpServer:
             policies: The policy of single tools.
             timeouts_s: The limit of single tools.
             permissions: The permission of single tools.
+            may_ask: Whether the server may have the agent ask the caller something while one of
+                its tools runs (the protocol's elicitation), in the server's own words.
             start_s: Seconds in which it must be ready, above 0.
 
         Raises:
@@ -169,6 +172,7 @@ class McpServer:
             "timeout_s": timeouts_s or {},
             "permission": permissions or {},
         }
+        self._may_ask = may_ask
         self._start_s = start_s
 
     @asynccontextmanager
@@ -230,6 +234,7 @@ class McpServer:
         return Client(
             self._http() if self.command is None else self._process(self.command, link),
             logging_callback=session.log,
+            elicitation_callback=session.answer if self._may_ask else None,
             log_level="info",
             cache=None,
         )

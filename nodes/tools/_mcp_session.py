@@ -22,10 +22,18 @@ import trio
 
 from ._mcp_content import MOST_OF_RESULT, bounded
 from ._mcp_errors import McpServerError, McpToolError
+from ._mcp_questions import answer_server
+from ._tool_context import current_tool
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp_types import CallToolResult, LoggingMessageNotificationParams
+    from mcp.client.session import ClientRequestContext
+    from mcp_types import (
+        CallToolResult,
+        ElicitRequestParams,
+        ElicitResult,
+        LoggingMessageNotificationParams,
+    )
     from mcp_types import Tool as RemoteTool
 
     from ._tool_context import ToolContext
@@ -267,6 +275,26 @@ class McpSession:
             link.closed.set()
         if link.problem != "was closed" and not self._closing:
             _log.warning("mcp_server_lost", server=self._name, pii_problem=link.problem)
+
+    async def answer(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        """Ask the caller what the server wants to know.
+
+        The newest protocol has it asked by the call itself.  In the older one a question does not
+        say which call it belongs to: it is asked if there is but one.
+        """
+        from mcp_types import ElicitResult
+
+        try:
+            tool: ToolContext | None = current_tool()
+        except RuntimeError:
+            running = tuple(self._requests)
+            tool = running[0].context if len(running) == 1 else None
+        if tool is None:
+            _log.warning("mcp_question_not_asked", server=self._name, reason="whose is it?")
+            return ElicitResult(action="cancel")
+        return await answer_server(params, tool)
 
     async def log(self, params: LoggingMessageNotificationParams) -> None:
         """Pass on what the server logs to the tools that run.

@@ -9,10 +9,14 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Annotated, Literal
 
 import anyio
+from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel
 
 # The notes of a server to its client are deprecated in the newest protocol, and still in use.
 warnings.simplefilter("ignore")
@@ -60,6 +64,21 @@ def write(path: str, text: str) -> None:
 def fail() -> str:
     """Fail."""
     raise ValueError("no such table")
+
+
+class Seat(BaseModel):
+    row: int
+    side: Literal["window", "aisle"]
+
+
+def ask_for_seat() -> Elicit[Seat]:
+    return Elicit("Which seat?", Seat)
+
+
+@server.tool()
+async def book(seat: Annotated[ElicitationResult[Seat], Resolve(ask_for_seat)]) -> str:
+    """Book a seat; asks which."""
+    return f"{seat.action} {getattr(seat, 'data', None)!r}"
 
 
 @server.tool()

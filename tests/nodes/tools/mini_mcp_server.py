@@ -15,6 +15,7 @@ import time
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 NAMES = ["echo", "a.b", "a/b", "x" * 70, "die", "orphan", "stuck", "refuse", "fail", "count", "odd"]
 NAMES += ["stop", "garbage", "pid", "nap", "flood", "give"]
+NAMES += ["ask"]
 NAMES += ["people", "refers", "wordy"]
 PERSON = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}
 SCHEMAS = {
@@ -41,6 +42,17 @@ def count(token: object) -> None:
         print(json.dumps(note), flush=True)
 
 
+def ask(params: str) -> str:
+    """Ask the client something, and return what it answers."""
+    request = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create"}
+    print(json.dumps(request | {"params": json.loads(params)}), flush=True)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "q":
+            return json.dumps(message.get("result") or message.get("error"))
+    return "nobody"
+
+
 def called(name: str, arguments: dict[str, str]) -> dict[str, object]:
     if name == "die":
         os._exit(3)
@@ -60,6 +72,8 @@ def called(name: str, arguments: dict[str, str]) -> dict[str, object]:
         return json.loads(arguments["text"])
     if name == "nap":
         time.sleep(1)
+    if name == "ask":
+        return {"content": [{"type": "text", "text": ask(arguments["text"])}]}
     if name == "pid":
         return {"content": [{"type": "text", "text": str(os.getpid())}]}
     if name == "fail":
