@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from ..playout._fades import Fade, fades_of
+from ..playout._fence import Fence
 
 POSITION_EVERY_S = 0.1
 """Time between two reports of the position, in which a clock drifts by nothing: what happens to the
@@ -68,7 +69,7 @@ class Loudspeaker:
         self._buffer_s = buffer_s
         self._heard: list[Heard] = []
         self._free_at_s = -math.inf
-        self._fence = -1
+        self._fence = Fence()
         self._complete: set[int] = set()
         self._untold: deque[Heard] = deque()
         self._current: Heard | None = None
@@ -86,7 +87,7 @@ class Loudspeaker:
             pcm: PCM16 little-endian mono, any even length.
             now_s: The time.
         """
-        if utterance <= self._fence:
+        if self._fence.drops(utterance):
             self.dropped_bytes += len(pcm)
             return
         if not pcm:
@@ -119,7 +120,7 @@ class Loudspeaker:
             What was played of the utterance that was cut, or of the fence's if none was.
         """
         told_s, now_s = now_s, self._own_s(now_s)
-        self._fence = max(self._fence, fence)
+        self._fence.raise_to(fence)
         cut = self._speaking_below(fence)
         queued = self._queued_bytes(now_s, fence)
         for span in self._heard:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from .._call import PlaybackKind
+from ..playout._fence import Fence
 
 PREBUFFER_S = 0.06
 """Between the first audio of an utterance, or the first after it ran dry, and its sound."""
@@ -63,7 +64,7 @@ class Player:
         self._rate = sample_rate_hz
         self._lock = threading.Lock()
         self._queue: deque[_Utterance] = deque()
-        self._fence = -1
+        self._fence = Fence()
         self._held = False
         self._level = 0  # the last sample of speech that is not over
         self._ramp: array[int] = array("h")  # what is left of a fall
@@ -75,7 +76,7 @@ class Player:
     def add(self, number: int, pcm: bytes, now_s: float) -> None:
         """Take audio behind all that is there; at or below the fence it is dropped."""
         with self._lock:
-            if number <= self._fence or not pcm:
+            if self._fence.drops(number) or not pcm:
                 return
             if not self._queue or self._queue[-1].number != number:
                 for earlier in self._queue:  # audio comes in order
@@ -96,7 +97,7 @@ class Player:
     def clear(self, fence: int, now_s: float) -> None:
         """Drop all audio up to and including an utterance, now and for ever."""
         with self._lock:
-            self._fence = max(self._fence, fence)
+            self._fence.raise_to(fence)
             cut = [utterance for utterance in self._queue if utterance.number <= fence]
             self._queue = deque(u for u in self._queue if u.number > fence)
             self._marks = deque(mark for mark in self._marks if mark.utterance > fence)

@@ -13,6 +13,7 @@
  * It knows no worklet and no clock but the frame it is given, so it can be tested by the sample.
  */
 
+import { Fence } from "./fence.js";
 import { Utterance } from "./utterance.js";
 
 const SOURCE_HZ = 24000;
@@ -26,7 +27,7 @@ export class Playout {
   #rate;
   #report;
   #queue = []; // utterances, lowest number first; the first one is played
-  #fence = -1; // numbers begin at 0
+  #fence = new Fence();
   #highest = -1; // the highest number that was ever queued
   #frame = 0; // the next frame to render
   #latency = 0; // frames from rendering to the loudspeaker
@@ -66,7 +67,7 @@ export class Playout {
 
   /** Drops all audio at or below `fence`, now and in future, and reports "flushed". */
   flush(fence, request) {
-    this.#fence = Math.max(this.#fence, fence);
+    this.#fence.raiseTo(fence);
     this.#release((entry) => entry.report.utterance <= fence);
     const cut = this.#queue.filter((utterance) => utterance.number <= fence);
     this.#queue = this.#queue.filter((utterance) => utterance.number > fence);
@@ -107,7 +108,7 @@ export class Playout {
 
   #isLate(number) {
     const known = this.#queue.some((utterance) => utterance.number === number);
-    return number <= this.#fence || (!known && number <= this.#highest);
+    return this.#fence.drops(number) || (!known && number <= this.#highest);
   }
 
   #open(number) {
@@ -258,7 +259,7 @@ export class Playout {
     this.#runs = this.#runs.filter((run) => run.to === null || run.to > oldest);
     const run = this.#runs.findLast((each) => each.from <= heard);
     if (!run || (run.to !== null && run.to <= heard)) return;
-    if (run.utterance <= this.#fence) return; // "flushed" was its last word
+    if (this.#fence.drops(run.utterance)) return; // "flushed" was its last word
     const played_ms = run.playedMs + ((heard - run.from) / this.#rate) * 1000;
     this.#tell("position", run.utterance, { played_ms });
   }

@@ -32,6 +32,7 @@ from ..events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
+from ..playout._fence import Fence
 from ._backlog import Backlog
 from ._handle_messages import (
     AnswerPermission,
@@ -130,7 +131,7 @@ class NativeTransport:
         self.cleared = 0
         self._outbox = outbox
         self._metrics = metrics
-        self._fence = -1
+        self._fence = Fence()
         self._newest = -1
         self._microphone = bytearray()
         self._muted = False
@@ -226,7 +227,7 @@ class NativeTransport:
             utterance: The number of the utterance; numbers rise.
             pcm: PCM16 little-endian mono 24 kHz, any length.
         """
-        if utterance <= self._fence or self.ended is not None:
+        if self._fence.drops(utterance) or self.ended is not None:
             self._metrics.frames_dropped += 1
             return
         self._newest = max(self._newest, utterance)
@@ -243,7 +244,7 @@ class NativeTransport:
             utterance: The fence.
             reason: Why, in a word.
         """
-        self._fence = max(self._fence, utterance)
+        self._fence.raise_to(utterance)
         self._newest = max(self._newest, utterance)
         self._metrics.frames_dropped += self._outbox.drop_audio(utterance)
         self._metrics.barge_ins += 1
