@@ -51,16 +51,9 @@ from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
 from ..websocket import ConnectionClosedError, WebSocket
 from ._loudspeaker import Heard, Loudspeaker, Report
+from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
-from ._records import Arrival as Arrival
-from ._records import CallOverError as CallOverError
-from ._records import M
-from ._records import Received as Received
-from ._records import Spoke as Spoke
-
-FRAME_S = 0.02
-FRAME_BYTES = 640
-"""20 ms of PCM16 mono at 16 kHz."""
+from ._records import Arrival, CallOverError, M, Received, Spoke
 
 PING_EVERY_S = 10.0
 """So that a caller without a microphone is not taken for a silent one."""
@@ -81,7 +74,6 @@ class Caller:
         line: The sending side, which outlives its connections.
         received: All messages but audio, in order.
         arrivals: All audio that came, in order, played or not.
-        spoke: What was said with ``speak``.
         ended: Set once the call is over.
         reason: Why it is over; None before.
     """
@@ -99,7 +91,6 @@ class Caller:
         self.hello = hello
         self.received: list[Received[Any]] = [Received(trio.current_time(), 0, hello)]
         self.arrivals: list[Arrival] = []
-        self.spoke: list[Spoke] = []
         self.ended = trio.Event()
         self.reason: str | None = None
         self._ending: str | None = None
@@ -107,12 +98,11 @@ class Caller:
         self.line = line
         self._stopped_at: Report | None = None
         self._can_speak = has_audio and microphone is None
-        self._next_frame = microphone or self._spoken_frame
+        self._spoken = SpokenAudio()
+        self._next_frame = microphone or self._spoken.next_frame
         self._speaker = Loudspeaker(buffer_s=buffer_s)
         self._news = trio.Event()
         self._played = trio.Event()
-        self._to_say = bytearray()
-        self._all_said = trio.Event()
         self._requests = 0
 
     # --- doing ----------------------------------------------------------------------------------
@@ -135,18 +125,8 @@ class Caller:
             raise RuntimeError(
                 "speak() has no microphone here: open_caller(url, mode='audio', microphone=None)"
             )
-        if self._to_say:
-            raise RuntimeError("this caller is speaking already; wait for speak() to return")
-        if not pcm:
-            await trio.lowlevel.checkpoint()
-            return
-        self._all_said = trio.Event()
-        self._to_say += pcm
-        try:
-            await self._all_said.wait()
-        finally:
-            self._to_say.clear()
-        if self.reason is not None:
+        await self._spoken.say(pcm)
+        if pcm and self.reason is not None:
             raise CallOverError(self.reason, "the end of what was said")
 
     def write(self, text: str) -> None:
@@ -302,6 +282,11 @@ class Caller:
     # --- perceiving -----------------------------------------------------------------------------
 
     @property
+    def spoke(self) -> list[Spoke]:
+        """What was said with ``speak``."""
+        return self._spoken.spoke
+
+    @property
     def heard(self) -> list[Heard]:
         """What was heard until now: spans of samples and when they left the loudspeaker."""
         return self._speaker.heard(trio.current_time())
@@ -444,23 +429,6 @@ class Caller:
             await trio.sleep(PING_EVERY_S)
             self.ping()
 
-    def _spoken_frame(self) -> bytes:
-        """Return the next frame of what ``speak`` was given, or silence."""
-        frame = bytes(self._to_say[:FRAME_BYTES])
-        if not frame:
-            return bytes(FRAME_BYTES)
-        now = trio.current_time()
-        last = self.spoke[-1] if self.spoke else None
-        # 2 ms: the timer's lateness within one utterance is no break.
-        if last is None or now - last.at_s > len(last.pcm) / 32_000 + 0.002:
-            last = Spoke(now, bytearray())
-            self.spoke.append(last)
-        last.pcm += frame
-        del self._to_say[:FRAME_BYTES]
-        if not self._to_say:
-            self._all_said.set()
-        return frame.ljust(FRAME_BYTES, b"\0")
-
     def _take(self, message: ServerMessage) -> None:
         now = trio.current_time()
         self.line.note(message)
@@ -509,4 +477,4 @@ class Caller:
         self.ended.set()
         self._news.set()
         self._played.set()
-        self._all_said.set()
+        self._spoken.stop()

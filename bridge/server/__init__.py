@@ -3,9 +3,9 @@
 from ._access import UnguardedError as UnguardedError
 from ._limits import Limits as Limits
 from ._metrics import Metrics as Metrics
+from ._run_server import run as run
 from ._serve import Server as Server
 from ._serve import open_server as open_server
-from ._serve import run as run
 from ._serve import serve as serve
 from ._signed_token import BadTokenError as BadTokenError
 from ._signed_token import read_token as read_token

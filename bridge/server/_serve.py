@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import signal
 import ssl as ssl_module
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from secrets import token_hex
@@ -29,13 +28,13 @@ from ._http import (
     ABOUT_PATH,
     CONTENT_TYPES,
     Gate,
-    is_loopback,
     load_page,
     peer_of,
     wants_resume,
     wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
+from ._listeners import address_of, all_loopback, open_listeners
 from ._metrics import Metrics
 from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
 from ._operators import Operators
@@ -80,7 +79,7 @@ class Server:
     ) -> None:
         """Keep what calls need; use ``open_server``."""
         self.metrics = Metrics()
-        host, self.port = _address_of(listeners)
+        host, self.port = address_of(listeners)
         self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/"
         self._app = app
         self._limits = limits
@@ -355,10 +354,10 @@ async def open_server(
     """
     limits = limits or Limits()
     if listeners is None:
-        listeners = await _open_listeners(host, port)
+        listeners = await open_listeners(host, port)
     try:
         proxies = TrustedProxies(trusted_proxies)
-        listens_publicly = not _all_loopback(listeners)
+        listens_publicly = not all_loopback(listeners)
         access = Access(
             public=listens_publicly or bool(host_names) or bool(proxies),
             listens_publicly=listens_publicly,
@@ -423,87 +422,3 @@ async def serve(
     async with open_server(app, **options) as server:
         task_status.started(server.port)
         await trio.sleep_forever()
-
-
-def run(
-    app: App,
-    *,
-    on_ready: Callable[[Server], None] = lambda server: None,
-    **options: Unpack[ServerOptions],
-) -> None:
-    """Serve an app until SIGINT or SIGTERM, then drain; a second signal closes at once.
-
-    Args:
-        app: What answers calls.
-        on_ready: Called on the event loop once calls are taken; must not wait.
-        options: Those of ``open_server``.
-
-    Raises:
-        OSError: The address cannot be listened on; ``errno`` says why.
-        UnguardedError: It is public, and nothing keeps strangers out.
-        Exception: What opening the app raised, or what the server failed with.
-    """
-
-    async def main() -> None:
-        serving = trio.CancelScope()
-        started: list[Server] = []
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_obey_signals, signals, serving, started)
-                with serving:
-                    async with open_server(app, **options) as server:
-                        started.append(server)
-                        on_ready(server)
-                        await trio.sleep_forever()
-                nursery.cancel_scope.cancel()
-
-    try:
-        trio.run(main)
-    except BaseExceptionGroup as group:
-        raise _only_error(group) from group
-
-
-def _only_error(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-async def _obey_signals(
-    signals: AsyncIterator[int], serving: trio.CancelScope, started: Sequence[Server]
-) -> None:
-    async for number in signals:
-        name = signal.Signals(number).name
-        if not serving.cancel_called:
-            log.info("stopping", signal=name)
-            serving.cancel(reason=name)
-            continue
-        log.warning("stopping_by_force", signal=name)
-        for server in started:
-            server.force()
-        return
-
-
-async def _open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
-    listeners = await trio.open_tcp_listeners(port, host=host)
-    if port == 0:
-        # Each address of a name would get a port of its own: keep the first.
-        for other in listeners[1:]:
-            await other.aclose()
-        del listeners[1:]
-    return listeners
-
-
-def _address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
-    name = listeners[0].socket.getsockname()
-    if not isinstance(name, tuple):
-        return "localhost", 0
-    host, port = name[:2]
-    if host in ("0.0.0.0", "::"):  # compared, not bound
-        host = "localhost"
-    return (f"[{host}]" if ":" in host else host), port
-
-
-def _all_loopback(listeners: Sequence[trio.SocketListener]) -> bool:
-    names = [listener.socket.getsockname() for listener in listeners]
-    return all(not isinstance(name, tuple) or is_loopback(name[0]) for name in names)

@@ -1,0 +1,73 @@
+"""What a caller says: audio that goes to the server frame by frame, in real time."""
+
+from __future__ import annotations
+
+from typing import final
+
+import trio
+
+from ._records import Spoke
+
+FRAME_S = 0.02
+FRAME_BYTES = 640
+"""20 ms of PCM16 mono at 16 kHz."""
+
+_LATE_S = 0.002
+"""How late a timer may be within one utterance; a longer gap is a break."""
+
+
+@final
+class SpokenAudio:
+    """A microphone that gives what it is told to say, and silence otherwise.
+
+    Attributes:
+        spoke: What was said so far.
+    """
+
+    def __init__(self) -> None:
+        self.spoke: list[Spoke] = []
+        self._to_say = bytearray()
+        self._all_said = trio.Event()
+
+    async def say(self, pcm: bytes) -> None:
+        """Say something; returns once all of it was given away, or the call is over.
+
+        When cancelled, it is silent from the next frame on.
+
+        Args:
+            pcm: PCM16 little-endian mono 16 kHz, any length.
+
+        Raises:
+            RuntimeError: It is saying something already.
+        """
+        if self._to_say:
+            raise RuntimeError("this caller is speaking already; wait for speak() to return")
+        if not pcm:
+            await trio.lowlevel.checkpoint()
+            return
+        self._all_said = trio.Event()
+        self._to_say += pcm
+        try:
+            await self._all_said.wait()
+        finally:
+            self._to_say.clear()
+
+    def stop(self) -> None:
+        """Let ``say()`` return: the call is over."""
+        self._all_said.set()
+
+    def next_frame(self) -> bytes:
+        """Return the next 20 ms of what is said, or silence."""
+        frame = bytes(self._to_say[:FRAME_BYTES])
+        if not frame:
+            return bytes(FRAME_BYTES)
+        now = trio.current_time()
+        last = self.spoke[-1] if self.spoke else None
+        if last is None or now - last.at_s > len(last.pcm) / 32_000 + _LATE_S:
+            last = Spoke(now, bytearray())
+            self.spoke.append(last)
+        last.pcm += frame
+        del self._to_say[:FRAME_BYTES]
+        if not self._to_say:
+            self._all_said.set()
+        return frame.ljust(FRAME_BYTES, b"\0")
