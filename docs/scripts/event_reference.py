@@ -47,6 +47,7 @@ ROOMS = {
     "nodes/tools": "tools",
     "nodes/user_turns": "turn taking",
     "nodes/vendors": "sessions with vendors",
+    "nodes/voices": "voices of vendors",
     "nodes/weights": "weights",
     "routes": "routes",
 }

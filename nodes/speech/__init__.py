@@ -41,6 +41,7 @@ from ._streaming_protocols import WordsHeard as WordsHeard
 from ._streaming_speech import StreamingSpeech as StreamingSpeech
 from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._tts_espeak import EspeakVoice as EspeakVoice
+from ._tts_node import ChangeVoice as ChangeVoice
 from ._tts_node import Mouth as Mouth
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel
@@ -50,6 +51,7 @@ from ._worker import WorkerSettings as WorkerSettings
 
 __all__ = [
     "BackchannelDetector",
+    "ChangeVoice",
     "ClauseSplitter",
     "Ear",
     "EarFact",

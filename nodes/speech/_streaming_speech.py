@@ -14,7 +14,7 @@ from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 from ._ear import Ear, ListeningSettings
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar
-from ._streaming_protocols import StreamingSTT
+from ._streaming_protocols import StreamingSTT, StreamingTTS
 from ._tts_node import Mouth
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class StreamingSpeech:
     def __init__(
         self,
         ear: StreamingSTT,
-        voice: TextToSpeech | None = None,
+        voice: TextToSpeech | StreamingTTS | None = None,
         *,
         vad: Callable[[], VoiceActivity] | None = None,
         end_of_turn: EndOfTurn | None = None,
@@ -60,9 +60,11 @@ class StreamingSpeech:
         """
         if isinstance(ear, type) or not callable(getattr(ear, "open_stream", None)):
             raise TypeError(f"StreamingSpeech(ear=) is an object with open_stream(), not {ear!r}")
-        speaks = voice is None or callable(getattr(voice, "synthesize", None))
+        speaks = voice is None or any(
+            callable(getattr(voice, name, None)) for name in ("synthesize", "open_context")
+        )
         if isinstance(voice, type) or not speaks:
-            wanted = "an object with synthesize(text), or None"
+            wanted = "an object with synthesize(text) or open_context(style), or None"
             raise TypeError(f"StreamingSpeech(voice=) is {wanted}, not {voice!r}")
         if end_of_turn is not None and vad is None:
             raise ValueError("StreamingSpeech(end_of_turn=) is asked at pauses: it wants a vad=")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 import trio
@@ -23,12 +23,15 @@ from bargein.bridge.events import (
     LogMetric,
     UserStoppedSpeaking,
 )
+from bargein.routes import register
 from bargein.routes.containment import closing
 
 from ._clauses import ClauseSplitter
 from ._errors import SpeechEngineError
 from ._protocols import SpeechPiece, TextToSpeech
 from ._resample import resample
+from ._streamed_text import CLAUSES_WAITING, StreamedText
+from ._streaming_protocols import StreamingTTS, VoiceStyle
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -39,9 +42,6 @@ SILENT_S = 10.0
 """How long a voice may take to its first piece, and from one to the next, until its text is given
 up: as long as the playout waits for the rest of an utterance.  Workers of ours are replaced
 before."""
-
-CLAUSES_WAITING = 4096
-"""How many clauses may wait to be said; an answer of that length is half a day of speech."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,27 @@ class Clause:
     """Whether nothing follows it; such a clause has no text."""
 
 
+UTTERANCES_AT_ONCE = 16
+"""How many utterances a voice that streams has at once: they are said one after the other, and only
+their text goes ahead."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class ChangeVoice:
+    """A voice that streams says the next utterances otherwise; publish it with any bridge."""
+
+    style: VoiceStyle
+    """What changes; None leaves a thing as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextBegan:
+    """The first clause of an utterance is there, for a voice that streams."""
+
+    utterance: int
+
+
 class Mouth:
     """Speaks in one call: text becomes clauses, and each clause audio, ahead of what is heard.
 
@@ -61,7 +82,7 @@ class Mouth:
     speaks and does not hear.
     """
 
-    def __init__(self, bridge: Bridge, voice: TextToSpeech) -> None:
+    def __init__(self, bridge: Bridge, voice: TextToSpeech | StreamingTTS) -> None:
         """Declare the routes of speaking.
 
         Args:
@@ -70,13 +91,23 @@ class Mouth:
         """
         self._bridge = bridge
         self._voice = voice
+        self._style = VoiceStyle()
+        self._streamed: dict[int, StreamedText] = {}
         self._splitters: dict[int, ClauseSplitter] = {}
         self._user_stopped_s: float | None = None
         self._timed: set[str] = set()
         bridge.on(UserStoppedSpeaking).map(self._note_stop)
+        bridge.on(ChangeVoice).map(self._change_voice)
         bridge.on(AgentResponse, where=bridge.is_audible).map(self._take)
         bridge.on(AgentTextComplete).map(self._finish)
+        bridge.on(TextBegan, linked=True, overlap="concurrent", limit=UTTERANCES_AT_ONCE).map(
+            self._carry
+        )
         bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say).broadcast()
+
+    def _change_voice(self, message: Message) -> None:
+        changes = {k: v for k, v in asdict(message.event.style).items() if v is not None}
+        self._style = replace(self._style, **changes)
 
     def _note_stop(self, message: Message) -> None:
         self._user_stopped_s = message.at_s
@@ -98,6 +129,7 @@ class Mouth:
         """Drop the rests of utterances that were cut: no end of their text is told."""
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
+        self._streamed = {n: s for n, s in self._streamed.items() if played(n) is not None}
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
@@ -109,13 +141,40 @@ class Mouth:
 
     def _ask(self, clause: Clause, message: Message) -> None:
         """Put a clause in line, as output of the run whose text it is."""
+        if not callable(getattr(self._voice, "synthesize", None)):
+            self._stream(clause, message)
         self._bridge.publish_for(clause, message)
+
+    def _stream(self, clause: Clause, message: Message) -> None:
+        """Send a clause ahead to a voice that streams; its audio is taken when its turn comes."""
+        streamed = self._streamed.get(clause.utterance)
+        if streamed is None and clause.text.strip():
+            streamed = self._streamed[clause.utterance] = StreamedText()
+            self._bridge.publish_for(TextBegan(clause.utterance), message)
+        if streamed is not None and clause.text.strip():
+            streamed.add(clause.text)
+        if streamed is not None and clause.last:
+            streamed.finish()
+
+    async def _carry(self, message: Message) -> None:
+        streamed = self._streamed.get(message.event.utterance)
+        if streamed is not None:
+            await streamed.carry(cast(StreamingTTS, self._voice), self._style)
+
+    def _pieces_of(self, clause: Clause) -> AsyncGenerator[SpeechPiece, None]:
+        streamed = self._streamed.get(clause.utterance)
+        if streamed is not None:
+            return streamed.pieces()
+        return cast(TextToSpeech, self._voice).synthesize(clause.text.strip())
 
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event
         if self._bridge.played_ms(clause.utterance) is None:
             return  # cut while the clause waited, as one may be that no run has said
         if clause.last:
+            streamed = self._streamed.pop(clause.utterance, None)
+            if streamed is not None:
+                streamed.close()
             yield AgentAudioComplete(utterance=clause.utterance)
             return
         if not clause.text.strip():
@@ -132,7 +191,7 @@ class Mouth:
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is kept back, so that the last one can be marked as such.
         text, kept = clause.text, None
-        async with aclosing(self._in_time(clause.text.strip())) as pieces:
+        async with aclosing(self._in_time(clause)) as pieces:
             async for piece in pieces:
                 if kept is not None:
                     yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=False)
@@ -141,10 +200,10 @@ class Mouth:
         if kept is not None:
             yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=True)
 
-    async def _in_time(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+    async def _in_time(self, clause: Clause) -> AsyncGenerator[SpeechPiece, None]:
         """Yield what the voice says, unless it falls silent for too long."""
         with trio.CancelScope() as patience:  # one scope, opened before the voice opens any
-            async with closing(self._voice.synthesize(text)) as pieces:
+            async with closing(self._pieces_of(clause)) as pieces:
                 patience.deadline = trio.current_time() + SILENT_S
                 async for piece in pieces:
                     patience.deadline = math.inf  # a call that is paused takes no pieces

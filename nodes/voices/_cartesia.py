@@ -1,0 +1,180 @@
+"""Cartesia's voice (``/tts/websocket``), by the vendor's SDK 4.2."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from bargein.bridge.events import WordTiming
+from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
+from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
+
+from ._vendor_voice import Piece, VendorVoice
+
+VENDOR = "Cartesia"
+URL = "wss://api.cartesia.ai"
+VARIABLE = "CARTESIA_API_KEY"
+VERSION = "2026-08-14"
+"""The version of the interface that its SDK 4.2 asks for."""
+
+SAMPLE_RATE_HZ = 24_000
+
+EARLIER_S = 0.5
+"""A word that lies so much before its flush is counted from the flush: the vendor's texts leave
+open from where."""
+
+
+class CartesiaVoice(VendorVoice):
+    """Says text with Cartesia's Sonic; knows when each word is heard."""
+
+    def __init__(
+        self,
+        voice: str,
+        *,
+        api_key: str | None = None,
+        model: str = "sonic-3",
+        language: str | None = None,
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle whom to ask; connects nowhere.
+
+        Args:
+            voice: The vendor's id of a voice.
+            api_key: The key; None takes it from CARTESIA_API_KEY.
+            model: The vendor's name of it.
+            language: As in ISO 639; None: the vendor's default.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        key = Credential(VENDOR, api_key, VARIABLE)
+        address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/tts/websocket",
+            headers={"Authorization": f"Bearer {key.reveal()}", "Cartesia-Version": VERSION},
+        )
+
+        def codec(context: str, style: VoiceStyle) -> SonicCodec:
+            return SonicCodec(
+                context,
+                model=model,
+                voice=style.voice or voice,
+                language=style.language or language,
+                speed=style.speed,
+                emotion=style.emotion,
+            )
+
+        super().__init__(
+            address,
+            codec,
+            lambda message: message.get("context_id"),
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            times="words",
+            limits=limits,
+            dial=dial,
+        )
+
+
+class SonicCodec:
+    """The messages of one context of ``/tts/websocket``."""
+
+    def __init__(
+        self,
+        context: str,
+        *,
+        model: str,
+        voice: str,
+        language: str | None,
+        speed: float | None,
+        emotion: str | None,
+    ) -> None:
+        """Keep what every message of the context repeats."""
+        config = {"speed": speed, "emotion": emotion}
+        given = {name: value for name, value in config.items() if value is not None}
+        self._context = context
+        self._fields: dict[str, Any] = {
+            "context_id": context,
+            "model_id": model,
+            "voice": {"mode": "id", "id": voice},
+            "output_format": {
+                "container": "raw",
+                "encoding": "pcm_s16le",
+                "sample_rate": SAMPLE_RATE_HZ,
+            },
+            "add_timestamps": True,
+            "max_buffer_delay_ms": 0,  # else a text without an end waits for three seconds
+        }
+        if language is not None:
+            self._fields["language"] = language
+        if given:
+            self._fields["generation_config"] = given
+        self._is_open = False
+        self._audio_s = self._flush_s = 0.0  # all audio that came, and where the flush began
+        self._counts_from_s: float | None = None
+
+    def text(self, text: str) -> Sequence[str]:
+        """Return a request that goes on."""
+        return self._request(text)
+
+    def flush(self) -> Sequence[str]:
+        """Return an empty request that flushes."""
+        return self._request("", flush=True)
+
+    def end(self) -> Sequence[str]:
+        """Return an empty request that does not go on."""
+        return self._request("", more=False)
+
+    def _request(self, text: str, *, more: bool = True, flush: bool = False) -> Sequence[str]:
+        self._is_open = True
+        request = {**self._fields, "transcript": text, "continue": more}
+        return (json.dumps({**request, "flush": True} if flush else request),)
+
+    def cancel(self) -> Sequence[str]:
+        """Return the context's cancel."""
+        if not self._is_open:
+            return ()
+        return (json.dumps({"context_id": self._context, "cancel": True}),)
+
+    def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
+        """Yield what a message brings; see `VoiceCodec.pieces`."""
+        match message["type"]:
+            case "chunk":
+                pcm = base64.b64decode(message["data"])
+                self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
+                yield SpeechPiece(pcm)
+            case "timestamps":
+                yield SpeechPiece(b"", self._words(message["word_timestamps"]))
+            case "flush_done":
+                self._flush_s, self._counts_from_s = self._audio_s, None
+                yield TextSaid()
+            case "done":
+                yield None
+            case "error":
+                raise VendorError(
+                    VENDOR,
+                    "it refused the text",
+                    status=message.get("status_code"),
+                    code=str(message.get("error_code") or ""),
+                    detail=str(message.get("message") or message.get("title") or ""),
+                )
+
+    def _words(self, times: Mapping[str, Any]) -> tuple[WordTiming, ...]:
+        words = [*zip(times["words"], times["start"], times["end"], strict=True)]
+        if words and self._counts_from_s is None:
+            is_from_flush = words[0][1] < self._flush_s - EARLIER_S
+            self._counts_from_s = self._flush_s if is_from_flush else 0.0
+        before_s = self._audio_s - (self._counts_from_s or 0.0)
+        return tuple(
+            WordTiming(str(word).strip(), start - before_s, end - before_s)
+            for word, start, end in words
+            if str(word).strip()
+        )

@@ -1,0 +1,178 @@
+"""ElevenLabs' voice (``multi-stream-input``), by the types of the vendor's SDK 2.78."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import trio
+
+from bargein.bridge.events import WordTiming
+from bargein.nodes.speech import SpeechPiece, TextSaid
+from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
+
+from ._vendor_voice import Piece, VendorVoice
+
+VENDOR = "ElevenLabs"
+URL = "wss://api.elevenlabs.io"
+VARIABLE = "ELEVENLABS_API_KEY"
+
+SAMPLE_RATE_HZ = 24_000
+
+INACTIVE_S = 180
+"""How long the vendor may keep a context without text: the most that it allows."""
+
+
+class ElevenLabsVoice(VendorVoice):
+    """Says text with ElevenLabs; knows when each word is heard, by its characters.
+
+    The vendor allows five contexts at once over a socket; the sixth ends the socket.
+    """
+
+    def __init__(
+        self,
+        voice: str,
+        *,
+        api_key: str | None = None,
+        model: str = "eleven_flash_v2_5",
+        language: str | None = None,
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle whom to ask; connects nowhere.
+
+        Args:
+            voice: The vendor's id of a voice; a style cannot change it, as it is in the address.
+            api_key: The key; None takes it from ELEVENLABS_API_KEY.
+            model: The vendor's name of it.
+            language: As in ISO 639; None: the vendor's default.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        asked = query(
+            model_id=model,
+            language_code=language,
+            output_format=f"pcm_{SAMPLE_RATE_HZ}",
+            sync_alignment="true",
+            inactivity_timeout=INACTIVE_S,
+        )
+        key = Credential(VENDOR, api_key, VARIABLE)
+        address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/v1/text-to-speech/{quote(voice, safe='')}/multi-stream-input?{asked}",
+            headers={"xi-api-key": key.reveal()},
+            farewell='{"close_socket": true}',
+        )
+        super().__init__(
+            address,
+            lambda context, style: MultiContextCodec(context, speed=style.speed),
+            lambda message: message.get("contextId"),
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            times="words",
+            limits=limits,
+            dial=dial,
+        )
+
+
+class MultiContextCodec:
+    """The messages of one context of ``multi-stream-input``.
+
+    The vendor answers no flush: a clause is said when the characters of its audio are as many.
+    """
+
+    def __init__(self, context: str, *, speed: float | None) -> None:
+        """Begin with no text."""
+        self._context = context
+        self._speed = speed
+        self._is_open = False
+        self._sent = self._said = 0  # characters without spaces
+        self._flushes: list[int] = []  # with how many characters each is answered
+        self._word, self._word_s = "", (0.0, 0.0)
+        self._audio_s = 0.0
+
+    def text(self, text: str) -> Sequence[str]:
+        """Return the text, behind what opens the context."""
+        self._sent += _count(text)
+        said = json.dumps({"text": text.rstrip() + " ", "context_id": self._context})
+        if self._is_open:
+            return (said,)
+        self._is_open = True
+        opening: dict[str, Any] = {"text": " ", "context_id": self._context}
+        if self._speed is not None:
+            opening["voice_settings"] = {"speed": self._speed}
+        return (json.dumps(opening), said)
+
+    def flush(self) -> Sequence[str]:
+        """Return a flush."""
+        self._flushes.append(self._sent)
+        return (json.dumps({"context_id": self._context, "flush": True}),)
+
+    def end(self) -> Sequence[str]:
+        """Return the context's end; what was flushed is still said."""
+        return (json.dumps({"context_id": self._context, "close_context": True}),)
+
+    def cancel(self) -> Sequence[str]:
+        """Return the context's end; its late audio is dropped by its name."""
+        return self.end() if self._is_open else ()
+
+    def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
+        """Yield what a message brings; see `VoiceCodec.pieces`."""
+        if message.get("error") or message.get("code"):
+            raise VendorError(
+                VENDOR,
+                "it refused the text",
+                code=str(message.get("error") or ""),
+                detail=str(message.get("message") or ""),
+            )
+        if message.get("audio"):
+            pcm = base64.b64decode(message["audio"])
+            yield SpeechPiece(pcm, self._words(message.get("alignment") or {}))
+            self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
+            while self._flushes and self._said >= self._flushes[0]:
+                del self._flushes[0]
+                yield TextSaid()
+        if message.get("isFinal") is True:
+            for _ in self._flushes:
+                yield TextSaid()
+            self._flushes.clear()
+            yield None
+
+    def _words(self, alignment: Mapping[str, Any]) -> tuple[WordTiming, ...]:
+        """Return the words that end in this audio, counted from its first sample."""
+        found: list[WordTiming] = []
+        times = zip(
+            alignment.get("chars") or (),
+            alignment.get("charStartTimesMs") or (),
+            alignment.get("charDurationsMs") or (),
+            strict=True,
+        )
+        for char, start_ms, lasts_ms in times:
+            begins_s = self._audio_s + start_ms / 1000
+            if not str(char).strip():
+                found.extend(self._end_word())
+                continue
+            self._said += 1
+            since_s = self._word_s[0] if self._word else begins_s
+            self._word, self._word_s = self._word + char, (since_s, begins_s + lasts_ms / 1000)
+        if self._flushes and self._said >= self._flushes[0]:
+            found.extend(self._end_word())
+        return tuple(found)
+
+    def _end_word(self) -> Iterable[WordTiming]:
+        if self._word:
+            start_s, end_s = self._word_s
+            yield WordTiming(self._word, start_s - self._audio_s, end_s - self._audio_s)
+            self._word = ""
+
+
+def _count(text: str) -> int:
+    """Return how many characters of a text are heard."""
+    return sum(not char.isspace() for char in text)
