@@ -6,7 +6,6 @@ step in which that is published.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
@@ -28,6 +27,7 @@ from ..history._entries import AgentEntry, directive_of
 from ._argument_checks import check_string, check_verb
 from ._receipt import Receipt
 from ._running_tools import Work
+from ._settling import settle_with, stopped_work_ended
 from ._verb_targets import Reach
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from ._questions import Questions
 
 log = structlog.get_logger()
-
-LAST_S = 10.0
-"""How long past its last deadline a tool is waited for before a verb counts as settled anyway."""
 
 UNWIND_S = 1.0
 """How long a handler waits for tools that were cut, in seconds; as for a cut run."""
@@ -279,7 +276,7 @@ class Control(Reach):
         if receipt.upgraded_from in _CUTTING:
             self._upgrade_record(receipt)
         if before is not None and before is not receipt and not before.settled:
-            self._router.nursery.start_soon(_settle_with, before, receipt)
+            self._router.nursery.start_soon(settle_with, before, receipt)
         if receipt.verb not in ("resume", "pause", "shutdown") and not receipt.settled:
             self._router.nursery.start_soon(self._settle, receipt, self._runs, self._works)
         self._context.touch_state()
@@ -457,28 +454,11 @@ class Control(Reach):
 
     async def _settle(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         """Wait until everything that a verb has stopped is over, then say so."""
-        await self._end_of(receipt, runs, works)
+        await stopped_work_ended(receipt, runs, works)
         receipt.settled.set()
         if self._under_way is receipt and receipt.verb != "pause":
             self._under_way = None
         self._context.touch_state()
-
-    async def _end_of(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
-        """Wait until everything that a verb has stopped is over, by its last deadline."""
-        for run in runs:
-            await run.finished()
-        ends_s = max(
-            (still.deadline_s for still in receipt.still_running if still.deadline_s < math.inf),
-            default=trio.current_time(),
-        )
-        limit_s = math.inf if receipt.verb == "pause" else ends_s + LAST_S
-        with trio.move_on_at(limit_s) as scope:
-            moved = {still.id for still in receipt.still_running if still.deadline_s == math.inf}
-            for work in works:
-                if work.id not in moved:
-                    await work.done.wait()
-        if scope.cancelled_caught:
-            log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -491,7 +471,7 @@ class Control(Reach):
 
     async def _close(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         with trio.move_on_after(self._shutdown_s):
-            await self._end_of(receipt, runs, works)
+            await stopped_work_ended(receipt, runs, works)
         for work in self._context.work:
             work.interrupt("shutdown")
         self._end("shutdown")
@@ -501,8 +481,3 @@ class Control(Reach):
 def as_told(verb: Verb) -> Verb:
     """Return what tools are told: in a shutdown they may take their time until its deadline."""
     return "cancel" if verb == "shutdown" else verb
-
-
-async def _settle_with(weaker: Receipt, stronger: Receipt) -> None:
-    await stronger.settled
-    weaker.settled.set()

@@ -1,0 +1,55 @@
+"""Settling: a verb has taken effect once all the work that it stopped is over."""
+
+from __future__ import annotations
+
+import math
+
+import structlog
+import trio
+
+from bargein.routes import Run
+
+from ._receipt import Receipt
+from ._running_tools import Work
+
+log = structlog.get_logger()
+
+LAST_S = 10.0
+"""How long past its last deadline a tool is waited for before a verb counts as settled anyway."""
+
+
+async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+    """Wait until everything that a verb has stopped is over, by its last deadline.
+
+    Tools that moved to the background are not waited for.  Cancelling this is safe.
+
+    Args:
+        receipt: The verb's.
+        runs: The runs that it has cut.
+        works: The tools that it has interrupted, or that a pause lets finish.
+    """
+    for run in runs:
+        await run.finished()
+    ends_s = max(
+        (still.deadline_s for still in receipt.still_running if still.deadline_s < math.inf),
+        default=trio.current_time(),
+    )
+    limit_s = math.inf if receipt.verb == "pause" else ends_s + LAST_S
+    with trio.move_on_at(limit_s) as scope:
+        moved = {still.id for still in receipt.still_running if still.deadline_s == math.inf}
+        for work in works:
+            if work.id not in moved:
+                await work.done.wait()
+    if scope.cancelled_caught:
+        log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
+
+
+async def settle_with(weaker: Receipt, stronger: Receipt) -> None:
+    """Settle the receipt of a verb together with that of a stronger one, which took over its work.
+
+    Args:
+        weaker: The receipt of the verb that came first.
+        stronger: The receipt of the verb that took over.
+    """
+    await stronger.settled
+    weaker.settled.set()
