@@ -35,7 +35,7 @@ class Delivery:
 
         Args:
             event: The result.
-            source: The agent whose job it was; its own routes tell it.
+            source: The agent whose routes tell it; if another has the floor by then, that one.
         """
         self._waiting.append((event, source))
         self._context.touch_state()
@@ -63,7 +63,9 @@ class Delivery:
         """Bring the next result if this is a boundary; called when the state was worked out."""
         if self._waiting and self._context.state == "idle" and not self._telling:
             event, source = self._waiting.pop(0)
-            self._context.router.publish_detached(event, source)
+            floor = self._context.floor
+            heard = source if floor.has(source) else floor.holder
+            self._context.router.publish_detached(event, heard)
 
     def began(self, turn: Turn, event: Telling) -> None:
         """Take note that a turn tells a result."""

@@ -51,6 +51,40 @@ async def test_what_was_generated_and_not_heard_is_part_of_the_result(autojump_c
         assert heard + result.content == f"{WORDS} nine"
 
 
+async def test_a_result_is_told_by_whoever_has_the_floor_at_its_moment(autojump_clock):
+    """It waited while somebody spoke, and the floor went on to another agent meanwhile."""
+
+    def tells(name: str) -> Any:
+        async def tell(message: Message) -> AsyncIterator[object]:
+            yield AgentResponse(content=f"{name}: {message.event.content}")
+
+        return tell
+
+    async def work(message: Message) -> AsyncIterator[object]:
+        await trio.sleep(5)
+        yield AgentResponse(content="found")
+
+    async def answer(call: Call) -> None:
+        front, desk = call.bridge(name="front"), call.bridge(name="desk")
+        for place in (front, desk):
+            jobs = place.on(JobFinished, source=place.name).interrupt_on(UserStartedSpeaking)
+            jobs.stream(tells(place.name)).broadcast()
+        turns = front.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        turns.stream(work).broadcast()
+
+    async with open_call(answer) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1)
+        caller.call.handle.background()
+        await caller.at(4)
+        caller.call.say("This takes a few seconds to be said.")
+        await caller.at(5.5)  # the result is there
+        caller.call.hand_over("desk")
+        await caller.quiet()
+        assert caller.heard.endswith("desk: found")
+        assert len(caller.events(JobFinished)) == 1
+
+
 # --- tokens
 
 
