@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import trio
+
 from bargein.nodes.processes import (
     DEFAULT_LADDER,
     TERM,
@@ -67,6 +69,10 @@ class PythonWorker:
                 deaf one is ended.
             start_s: Seconds that a process may take until it is ready.
         """
+        self.opened = trio.Event()
+        """Set once it takes calls."""
+        self._calls = 0
+        self._left = trio.lowlevel.ParkingLot()
         self._last_pid: int | None = None
         self._pool = Pool(
             PoolSettings(
@@ -95,7 +101,13 @@ class PythonWorker:
         if sys.platform == "win32":
             raise WorkerStartError("worker processes need a POSIX system, not Windows")
         async with self._pool.open():
+            self.opened.set()
             yield self
+
+    async def until_unused(self) -> None:
+        """Wait until no call goes on or waits."""
+        while self._calls:
+            await self._left.park()
 
     async def call(
         self,
@@ -143,6 +155,7 @@ class PythonWorker:
             on_output=on_output,
             is_forced=is_forced,
         )
+        self._calls += 1
         try:
             async with aclosing(job):
                 answer = b"".join([piece async for piece in job])
@@ -155,6 +168,9 @@ class PythonWorker:
                 f"{error} in the middle of a call; what the call has done is not known, and the "
                 "variables of the worker are lost"
             ) from error
+        finally:
+            self._calls -= 1
+            self._left.unpark_all()
         return _value(answer, call)
 
 
