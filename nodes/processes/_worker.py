@@ -19,7 +19,7 @@ from ._capture import Captured, OnOutput, Stream
 from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process
 from ._settings import PoolSettings
-from ._termination import Offspring, never
+from ._termination import SPARE_S, Offspring, never
 from ._worker_child import AFTER_LENGTH, HEADER, frame
 
 _log = structlog.get_logger()
@@ -97,7 +97,8 @@ class Worker:
                 on_ready(self)
                 await self.unwanted.wait()
             finally:
-                with trio.move_on_after(_CLOSE_S + self._settings.ladder.bound_s, shield=True):
+                bound_s = _CLOSE_S + self._settings.ladder.bound_s + SPARE_S
+                with trio.move_on_after(bound_s, shield=True):
                     await self._end()
         finally:
             self.gone.set()

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.nodes.processes import Ladder, Process, ProcessLostError, start_process
+from bargein.nodes.processes import (
+    SPARE_S,
+    Ladder,
+    Process,
+    ProcessLostError,
+    start_process,
+)
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -70,7 +76,7 @@ async def open_server(
         finally:
             incoming.close()  # its output is read on and dropped, so that it can end
             outgoing.close()
-            with trio.move_on_after(_POLITE_S + _LADDER.bound_s, shield=True):
+            with trio.move_on_after(_POLITE_S + _LADDER.bound_s + SPARE_S, shield=True):
                 await process.end(_LADDER, polite_s=_POLITE_S)
             nursery.cancel_scope.cancel(reason="MCP server ended")
 
