@@ -29,6 +29,7 @@ from . import (
     sockets,
     stream,
     tokens,
+    ways,
 )
 from ._measure import FULL, QUICK, TINY, Row, Size
 from ._process import ROOT
@@ -45,6 +46,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "control": control.rows,
     "tokens": tokens.rows,
     "sockets": sockets.rows,
+    "ways": ways.rows,
 }
 
 

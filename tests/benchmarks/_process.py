@@ -1,4 +1,4 @@
-"""Runs a fresh interpreter that finds what this one finds, and measures its memory."""
+"""What is around a load: a fresh interpreter, its memory, and its logs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import structlog
+
+from bargein.cli import configure_logs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,3 +45,15 @@ def resident_bytes() -> int:
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextmanager
+def logs_to_nowhere() -> Iterator[None]:
+    """Write logs as a server does, to nowhere."""
+    before = structlog.get_config()
+    with Path(os.devnull).open("w") as out:
+        configure_logs(out=out)
+        try:
+            yield
+        finally:
+            structlog.configure(**before)

@@ -8,17 +8,9 @@ on two cores that others kept busy (load average 2 to 7, Python 3.11), with room
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-import structlog
-
-from bargein.cli import configure_logs
-
 from . import _answer, _cancel, records
 from ._measure import Row, Size
+from ._process import logs_to_nowhere
 
 ANSWER_BOUND = 8.0
 """A turn took 2.6 to 6.6 times as long as the bare stream.  Most of it is the call's, not the
@@ -36,21 +28,9 @@ RECORD_BOUND = 2.0
 """A record took 1.11 to 1.14 times as long as the commit alone."""
 
 
-@contextmanager
-def _logs() -> Iterator[None]:
-    """Write logs as a server does, to nowhere."""
-    before = structlog.get_config()
-    with Path(os.devnull).open("w") as out:
-        configure_logs(out=out)
-        try:
-            yield
-        finally:
-            structlog.configure(**before)
-
-
 def rows(size: Size) -> list[Row]:
     """Run the load."""
-    with _logs():
+    with logs_to_nowhere():
         return [
             *_answer.rows(size, bound=ANSWER_BOUND, plain_bound=PLAIN_BOUND),
             *_cancel.rows(1, size, CANCEL_BOUNDS),

@@ -1,0 +1,280 @@
+"""Load 12: how many calls of functions of ours a thing passes through, counted in the server.
+
+A count is the same on any machine and however busy it is.  A caller in another thread talks with a
+server over a real socket; every call into our own files is written down, with how deep it lies, in
+the server's thread.  Fake engines stand for the models, so nothing of theirs is counted.
+"""
+
+from __future__ import annotations
+
+import array
+import math
+import os
+import statistics
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Literal, NamedTuple
+
+import trio
+
+import bargein
+from bargein import App, Call, ChatNode, LocalSpeech, tool
+from bargein.client import Caller, open_caller
+from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest
+from bargein.server import open_server
+from bargein.speech import SpeechPiece, Transcript
+
+from ._measure import Row, Size, quantile
+from ._process import logs_to_nowhere
+
+HOUSE = str(Path(bargein.__file__).parent) + os.sep
+OURS = tuple(HOUSE + folder + os.sep for folder in ("bridge", "nodes", "routes"))
+RATE_HZ = 16_000
+EVERY_S = 0.02
+TOOL_CALLS = 4
+LOUD = 9000
+
+TOKEN = "a token of the model"
+TOOL = "a tool call"
+FRAME = "bridge/server/_intake.py", "take"
+"""Where the server takes in a message of the caller's."""
+TURN_TAKING = "nodes/user_turns/_node.py"
+CLEARED = "bridge/server/_transport.py", "clear"
+"""Where the order to drop audio is given to the caller's player."""
+
+
+class Entered(NamedTuple):
+    """One call of a function of ours."""
+
+    file: str
+    name: str
+    depth: int
+    """How many functions of ours it lies in."""
+
+
+class Trace:
+    """Writes down the calls into our files, of the thread that it runs in."""
+
+    def __init__(self) -> None:
+        self.calls: list[Entered] = []
+        self.marked: dict[str, list[list[Entered]]] = {}
+        self._began: int | None = None
+
+    def profile(self, frame: FrameType, event: str, arg: object) -> None:
+        """Write down a call; for ``sys.setprofile()``."""
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(OURS):
+            depth = 0
+            above = frame.f_back
+            while above is not None:
+                depth += above.f_code.co_filename.startswith(OURS)
+                above = above.f_back
+            self.calls.append(Entered(file[len(HOUSE) :], frame.f_code.co_name, depth))
+
+    def begin(self) -> None:
+        """Mark where something begins."""
+        self._began = len(self.calls)
+
+    def end(self, name: str) -> None:
+        """Mark where it ends, and keep what lies between; nothing if nothing has begun."""
+        if self._began is not None:
+            self.marked.setdefault(name, []).append(self.calls[self._began :])
+            self._began = None
+
+    def below(self, file: str, name: str) -> list[list[Entered]]:
+        """Return each call of a plain function, with all that it called."""
+        found = []
+        for index, call in enumerate(self.calls):
+            if (call.file, call.name) == (file, name):
+                end = index + 1
+                while end < len(self.calls) and self.calls[end].depth > call.depth:
+                    end += 1
+                found.append(self.calls[index:end])
+        return found
+
+    def until(self, file: str, name: str, since: str) -> list[list[Entered]]:
+        """Return what led to each call of a function, from the outermost one of a file on."""
+        found = []
+        for index, call in enumerate(self.calls):
+            if (call.file, call.name) == (file, name):
+                first, depth = index, call.depth
+                for earlier in range(index, -1, -1):
+                    above = self.calls[earlier]
+                    if above.depth < depth:
+                        depth = above.depth
+                        if above.file == since:
+                            first = earlier
+                found.append(self.calls[first : index + 1])
+        return found
+
+
+@contextmanager
+def traced() -> Iterator[Trace]:
+    """Write down the calls of this thread within the block."""
+    trace = Trace()
+    sys.setprofile(trace.profile)
+    try:
+        yield trace
+    finally:
+        sys.setprofile(None)
+
+
+class _Model:
+    """Talks in words, at the pace of a fast model, and first calls a tool so many times."""
+
+    def __init__(self, trace: Trace, tool_calls: int) -> None:
+        self._trace = trace
+        self._tool_calls = tool_calls
+
+    async def stream(self, messages: object, *, tools: object = ()) -> AsyncIterator[AnswerPiece]:
+        """Answer a request."""
+        self._trace.end(TOOL)
+        if self._tool_calls:
+            self._tool_calls -= 1
+            self._trace.begin()
+            yield ToolCallRequest(f"c{self._tool_calls}", "look_up", {"what": "x"}, "{}")
+            return
+        for number in range(40):
+            await trio.sleep(EVERY_S)
+            self._trace.begin()
+            yield TextDelta(f"word{number} " if number % 5 else f"word{number}, and so on. ")
+            await trio.sleep(EVERY_S)
+            self._trace.end(TOKEN)
+
+
+@tool
+async def look_up(what: str) -> str:
+    """Look something up.
+
+    Args:
+        what: What to look up.
+    """
+    return "found"
+
+
+class _VoiceActivity:
+    """Takes what is loud for a voice."""
+
+    frame_samples = 512
+
+    def reset(self) -> None:
+        """Forget nothing."""
+
+    def probability(self, window: bytes) -> float:
+        """Return how likely a window has a voice."""
+        return 0.95 if max(array.array("h", window)) > LOUD / 2 else 0.01
+
+
+class _Ears:
+    """Understands the same words in any audio, and takes each silence for the end of a turn."""
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """Return the words."""
+        await trio.sleep(0.05)
+        return Transcript("please tell me more")
+
+    async def probability(self, pcm: bytes) -> float:
+        """Return how likely the turn is over."""
+        return 1.0
+
+
+class _Voice:
+    """Gives pieces of 200 ms at three times real time, as those of vendors do."""
+
+    sample_rate_hz = 24_000
+    name = "fake"
+
+    async def synthesize(self, text: str) -> AsyncIterator[SpeechPiece]:
+        """Say a text."""
+        for _ in range(10):
+            await trio.sleep(0.2 / 3)
+            yield SpeechPiece(bytes(int(self.sample_rate_hz * 0.2) * 2))
+
+
+def _tone(seconds: float) -> bytes:
+    samples = (int(LOUD * math.sin(n * 0.3)) for n in range(int(RATE_HZ * seconds)))
+    return array.array("h", samples).tobytes()
+
+
+async def _type(caller: Caller) -> None:
+    """Ask something, and read the answer."""
+    caller.write("hello")
+    await trio.sleep(1.0)
+
+
+async def _talk(caller: Caller) -> None:
+    """Be silent, ask something, and interrupt the answer."""
+    await caller.speak(bytes(RATE_HZ))
+    await caller.speak(_tone(0.5))
+    await trio.sleep(3.0)
+    await caller.speak(_tone(1.0))
+    await trio.sleep(0.5)
+
+
+def _traced(talk: Callable[[Caller], Awaitable[None]], mode: Literal["text", "audio"]) -> Trace:
+    """Serve one call, and return what was called in the server's thread."""
+    url: list[str] = []
+    opened = threading.Event()
+    token: list[trio.lowlevel.TrioToken] = []
+    over = trio.Event()
+
+    async def serve(app: App) -> None:
+        async with open_server(app, port=0) as server:
+            url.append(server.url)
+            token.append(trio.lowlevel.current_trio_token())
+            opened.set()
+            await over.wait()
+
+    async def call() -> None:
+        async with open_caller(url[0], mode=mode) as caller:
+            await talk(caller)
+
+    def ring() -> None:
+        opened.wait()
+        try:
+            trio.run(call)
+        finally:
+            token[0].run_sync_soon(over.set)
+
+    with traced() as trace:
+
+        async def answer(call: Call) -> None:
+            tools = [look_up] if mode == "text" else []
+            call.converse(ChatNode(_Model(trace, TOOL_CALLS * len(tools)), tools=tools))
+
+        ears = _Ears()
+        speech = LocalSpeech(
+            voice=_Voice(), stt=ears, end_of_turn=ears, vad=_VoiceActivity, sounds=(), fetch=False
+        )
+        thread = threading.Thread(target=ring)
+        thread.start()
+        trio.run(serve, App(answer, speech=speech if mode == "audio" else None))
+        thread.join()
+    return trace
+
+
+def rows(size: Size) -> list[Row]:
+    """Run the load."""
+    with logs_to_nowhere():
+        text, audio = _traced(_type, "text"), _traced(_talk, "audio")
+    first_tool, *tools = map(len, text.marked[TOOL])
+    frames = list(map(len, audio.below(*FRAME)))
+    barge_ins = map(len, audio.until(*CLEARED, since=TURN_TAKING))
+    return [
+        _row("a text token, from the model to the wire", map(len, text.marked[TOKEN]), 140),
+        _row("a barge-in, to the order to drop audio", barge_ins, 400),
+        _row("the first tool call of a call, to its end", [first_tool], 1250),
+        _row("a later one", tools, 1150),
+        _row("a frame of the caller", [min(frames)], 25),
+        _row("one that completes a window", frames, 47),
+    ]
+
+
+def _row(name: str, counts: Iterable[int], bound: int) -> Row:
+    calls = [float(count) for count in counts]
+    value = statistics.median(calls)
+    return Row(name, "calls", None, None, value, quantile(calls, 0.99), value=value, bound=bound)

@@ -1,0 +1,28 @@
+"""Each thing goes through no more calls of our functions than its row of the benchmarks allows."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bargein
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_counted_calls_stay_within_their_bounds(tmp_path):
+    """A token, a barge-in, a tool call and a frame take no longer way than is allowed.
+
+    Calls are counted, not timed, so the figures are the same on any machine and however busy it is.
+    """
+    paths = [str(Path(bargein.__file__).parents[1]), str(ROOT)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", "--quick", "ways"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
