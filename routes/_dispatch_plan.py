@@ -26,12 +26,9 @@ class Plan:
 
     comes_before: bool = field(init=False)
     """Whether there is anything to be done before chains are triggered."""
-    may_cut: bool = field(init=False)
-    """Whether anything before the sinks could cut the run of the message itself."""
 
     def __post_init__(self) -> None:
         self.comes_before = bool(self.rules or self.first)
-        self.may_cut = bool(self.comes_before or self.triggers)
 
 
 NOTHING = Plan((), (), (), ())

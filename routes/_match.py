@@ -51,9 +51,12 @@ class Matcher:
             return None
         asked: list[Predicate] = []
         for spec in self.specs:
-            if not isinstance(spec, (type, str)):
+            if isinstance(spec, type):
+                if issubclass(cls, spec):
+                    return self.checks
+            elif not isinstance(spec, str):
                 asked.append(spec)
-            elif _covers(spec, cls):
+            elif any(parent in classes_matching(spec) for parent in cls.__mro__):
                 return self.checks
         if not asked:
             return None
@@ -164,12 +167,6 @@ def _refuse_duplicates(specs: tuple[Spec, ...], where_from: str) -> None:
         if spec in seen:
             raise RouteDefinitionError(f"{where_from} names {_spec_name(spec)} twice; name it once")
         seen.append(spec)
-
-
-def _covers(spec: type | str, cls: type) -> bool:
-    if isinstance(spec, type):
-        return issubclass(cls, spec)
-    return any(parent in classes_matching(spec) for parent in cls.__mro__)
 
 
 def _spec_name(spec: Spec) -> str:

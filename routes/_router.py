@@ -310,13 +310,19 @@ class Router:
             if plan.comes_before:
                 for apply in plan.rules:
                     apply(message)
-                if run is not None and run.is_stale:
+                if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
                     message.run = run = None  # cut by this very message, which goes on all the same
                 for observer in plan.first:
-                    self._show(observer, message)
+                    try:
+                        observer(message)
+                    except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
+                        self._taker_failed("observer_failed", observer, message, as_error(error))
+                    else:
+                        if self._failures:
+                            self._taker_works("observer_failed", observer)
             for trigger in plan.triggers:
                 trigger(message)
-            if plan.may_cut and run is not None and run.is_stale:
+            if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
                 self._stale += bool(plan.sinks)
                 return
             for sink in plan.sinks:  # in place, as most of what calls say ends here
@@ -331,15 +337,6 @@ class Router:
             self._depth = depth
             if not depth and self._after:
                 self._run_after()
-
-    def _show(self, observer: Observer, message: Message) -> None:
-        try:
-            observer(message)
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
-            self._taker_failed("observer_failed", observer, message, as_error(error))
-        else:
-            if self._failures:
-                self._taker_works("observer_failed", observer)
 
     def _taker_failed(
         self, event: str, taker: Observer, message: Message, error: Exception
@@ -435,10 +432,11 @@ class Router:
     ) -> Observer:
         if not checks:
             return act
+        check = checks[0] if len(checks) == 1 else partial(holds, checks)
 
         def act_if_meant(message: Message) -> None:
             try:
-                meant = holds(checks, message)
+                meant = check(message)
             except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
                 self.failed(None, runtime, what, as_error(error))
                 return  # noqa: ASYNC104 - see as_error()

@@ -99,7 +99,7 @@ class RouteRuntime:
 
     def trigger(self, message: Message) -> None:
         """Begin a run for a message, or do what the chain says when it cannot begin now."""
-        if self.removed or self._is_withheld(message):
+        if self.removed or (self.router.withholds is not None and self._is_withheld(message)):
             return
         if self._makes_runs:
             self._trigger_run(message)
@@ -116,8 +116,8 @@ class RouteRuntime:
 
     def _is_withheld(self, message: Message) -> bool:
         """Whether this message is not for the chains of this source."""
-        withholds = self.router.withholds
-        if withholds is None or not withholds(self.source, message):
+        assert self.router.withholds is not None
+        if not self.router.withholds(self.source, message):
             return False
         self._note(message, "gated", WITHHELD)
         return True
@@ -437,7 +437,7 @@ class RouteRuntime:
 
     def interrupt(self, rule: Interrupt, message: Message) -> None:
         """Cut the runs that a rule may cut, for a message that it matches."""
-        if self._is_withheld(message):
+        if self.router.withholds is not None and self._is_withheld(message):
             return
         live = self._live()
         if rule.condition is not None:
@@ -446,15 +446,15 @@ class RouteRuntime:
                 return
         if rule.suspends:
             self.suspended = True
-            self._note(message, "suspended", str(rule))
+            self._note(message, "suspended", rule.written)
         if not live and not self._pending:
-            self._note(message, "idle", f"{rule}: nothing was running")
+            self._note(message, "idle", f"{rule.written}: nothing was running")
             return
         if self._on_hold is not None:
-            self._note(message, "gated", f"{rule}: {ON_HOLD}")
+            self._note(message, "gated", f"{rule.written}: {ON_HOLD}")
             return
         if self._pending and not (live and all(run._protected for run in live)):
-            self._forget_waiting(str(rule))
+            self._forget_waiting(rule.written)
         spared = True
         for run in live:
             if not run._protected:
@@ -462,7 +462,7 @@ class RouteRuntime:
                 if run.cut(message, rule):
                     self._note(message, "cut", rule.written, run.id)
         if live and spared:
-            self._note(message, "gated", f"{rule}: what is being said is not interruptible")
+            self._note(message, "gated", f"{rule.written}: what is being said is not interruptible")
 
     def is_cut_by(self, event_class: type) -> bool:
         """Whether a rule would cut runs for some event of a class, if it were published now."""
@@ -489,17 +489,17 @@ class RouteRuntime:
             self.router.failed(None, self, str(rule), as_error(error))
             return True  # noqa: ASYNC104 - see as_error()
         if self.failures is not None:
-            self.works(str(rule))
+            self.works(rule.written)
         if not allowed:
-            self._note(message, "gated", f"{rule}: the condition was {allowed!r}")
+            self._note(message, "gated", f"{rule.written}: the condition was {allowed!r}")
         return bool(allowed)
 
     def gate(self, rule: Gate, message: Message) -> None:
         """Hold or release the runs, as a rule says for a message that it matches."""
-        if self._is_withheld(message):
+        if self.router.withholds is not None and self._is_withheld(message):
             return
         if self._on_hold is not None:
-            self._note(message, "gated", f"{rule}: {ON_HOLD}")
+            self._note(message, "gated", f"{rule.written}: {ON_HOLD}")
             return
         awakes = rule.opens and self.suspended
         if awakes:
@@ -511,7 +511,7 @@ class RouteRuntime:
             else:
                 run.pause()
         word: Verdict = "resumed" if rule.opens else "paused"
-        self._note(message, word if touched or awakes else "idle", f"{rule}: {len(touched)} runs")
+        self._note(message, word if touched or awakes else "idle", f"{rule.written}: {len(touched)} runs")
         if awakes:
             self._next()
 
