@@ -142,13 +142,12 @@ class Bridge(ChainStart):
         """Return the number of the utterance that the text of an ``AgentResponse`` belongs to.
 
         Args:
-            message: The message, in the step in which it is published.
+            message: The message, from the step on in which it is published.
 
         Returns:
             The number, for ``AgentAudio``; ``None`` for a text that nobody is to hear.
         """
-        utterance = self.call.speaking.utterance_of(message)
-        return None if utterance is None else utterance.number
+        return None if message.tag is None else message.tag.number
 
     def played_ms(self, utterance: int) -> float | None:
         """Return how much of an utterance the caller has heard, in milliseconds of its audio.

@@ -274,8 +274,9 @@ class Call:
         Raises:
             TypeError: The event is None or a class, or the source is no string.
         """
-        check_event(event)
-        check_string("publish", "source", source)
+        if event is None or isinstance(event, type) or not isinstance(source, str):
+            check_event(event)
+            check_string("publish", "source", source)
         return self.router.publish(event, source)
 
     def say(self, text: str, interruptible: bool = True) -> AnswerHandle:
@@ -476,15 +477,12 @@ class Call:
         self.control.run_cut(run)
 
     def _watch(self, message: Message) -> None:
-        if self._watchers and self._is_heard(message):
+        if not self._watchers:
+            return
+        if message.tag is not None or type(message.event) is not AgentResponse:  # as in _send()
             for watcher in tuple(self._watchers):
                 watcher.put(message)
 
-    def _is_heard(self, message: Message) -> bool:
-        """Whether this is none of the words of an agent that nobody hears."""
-        is_text = type(message.event) is AgentResponse
-        return not is_text or self.speaking.utterance_of(message) is not None
-
     def _send(self, message: Message) -> None:
-        if self._is_heard(message):
+        if message.tag is not None or type(message.event) is not AgentResponse:  # not unheard words
             self._transport.send(message)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._events import alias_of
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from ._run import Run
@@ -30,9 +28,10 @@ class Message(Generic[E_co]):
         id: A number that rises with each message of a router, from 1.
         at_s: When it was published, in seconds of trio's clock.
         run: The run that published it, or ``None`` if no run did.
+        tag: What the layer above keeps with it; routes never look at it.
     """
 
-    __slots__ = ("at_s", "event", "id", "run", "source")
+    __slots__ = ("at_s", "event", "id", "run", "source", "tag")
 
     def __init__(
         self, event: E_co, source: str = "", id: int = 0, at_s: float = 0.0, run: Run | None = None
@@ -42,6 +41,7 @@ class Message(Generic[E_co]):
         self.id = id
         self.at_s = at_s
         self.run = run
+        self.tag: Any = None
 
     @property
     def is_stale(self) -> bool:

@@ -58,15 +58,8 @@ class Texts:
         self._turns = turns
         self._playout = playout
         self._memory = memory
-        self._newest: tuple[int, Utterance] | None = None
         context.router.observe(AgentResponse, self._response)
         context.router.add_sink(self._response_passed, AgentResponse)
-
-    def utterance_of(self, message: Message) -> Utterance | None:
-        """Return the utterance of the text of a message, in the step in which it is published."""
-        if self._newest is None or self._newest[0] != message.id:
-            return None
-        return self._newest[1]
 
     def complete(self, turn: Turn) -> None:
         """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
@@ -86,18 +79,20 @@ class Texts:
         response: AgentResponse = message.event
         run = message.run
         turn = self._turns.of(run) or self._cut_by_its_first_words(message)
-        if turn is not None and turn.is_aside:
+        if turn is not None and turn.end_job is not None:
             turn.say_aside(response.content)
             return
         if turn is None or turn.outcome is not None:
             turn = self._answers.open_turn(outermost(run), message.source)
-        self._turns.join(turn, run)
+        if run is not None and run not in turn.active:
+            self._turns.join(turn, run)
         utterance = self._utterance_for(turn, run, response.interruptible)
-        if not turn.generated:
+        if not utterance.generated and not turn.generated:
             self._memory.remember(turn)  # takes its place in the history's order
         utterance.add_text(response.content)
-        self._playout.look_by(message.at_s + TICK_S)
-        self._newest = (message.id, utterance)
+        if self._audio:
+            self._playout.look_by(message.at_s + TICK_S)
+        message.tag = utterance
         self._memory.note(turn)
 
     def _cut_by_its_first_words(self, message: Message) -> Turn | None:
@@ -106,12 +101,15 @@ class Texts:
         return turn if turn is not None and not turn.generated else None
 
     def _response_passed(self, message: Message) -> None:
-        utterance = self.utterance_of(message)
+        utterance: Utterance | None = message.tag
         if utterance is None:
             return
         turn = utterance.turn
         if not self._audio:
-            self._heard_as_sent(turn, utterance, message.event.content)
+            utterance.hear_as_text()
+            self._memory.save()
+            sent = AgentSpeechSent(content=message.event.content, utterance=utterance.number)
+            self._publish_of(utterance, sent)
         if turn.interruption is not None:
             self._answers.finish(turn, "interrupted")  # by these words, which are all of it
         elif not turn.active:
@@ -136,16 +134,10 @@ class Texts:
         """Keep a run that gives text interruptible until that was heard."""
         utterance.say_for(run, lineage(run) if self._audio else ())
 
-    def _heard_as_sent(self, turn: Turn, utterance: Utterance, content: str) -> None:
-        utterance.hear_as_text()
-        self._memory.remember(turn)
-        sent = AgentSpeechSent(content=content, utterance=utterance.number)
-        self._publish_of(utterance, sent)
-
     def _publish_of(self, utterance: Utterance, event: object) -> None:
         """Publish what belongs to an utterance: stale with its run, and with no other."""
         router, agent = self._router, utterance.turn.agent
-        if utterance.run is None:
-            router.publish_detached(event, agent)
+        if utterance.runs:
+            router.publish(event, agent, utterance.runs[0])
         else:
-            router.publish(event, agent, utterance.run)
+            router.publish_detached(event, agent)

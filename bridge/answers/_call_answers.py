@@ -176,9 +176,13 @@ class Speaking:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
 
         Args:
-            message: The message, in the step in which it is published.
+            message: The message, from the step on in which it is published.
+
+        Returns:
+            The utterance; ``None`` for a text that nobody is to hear, and for any other event.
         """
-        return self._texts.utterance_of(message)
+        found: Utterance | None = message.tag
+        return found
 
     def utterance(self, number: int) -> Utterance | None:
         """Return the utterance with this number, if it is not over."""

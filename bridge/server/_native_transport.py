@@ -159,7 +159,8 @@ class NativeTransport:
         """Tell the client of an event that reached the caller."""
         match message.event:
             case AgentResponse(content=text):
-                self._words.add("generated", self._utterance_of(message), text)
+                said = message.tag
+                self._words.add("generated", None if said is None else said.number, text)
             case AgentSpeechSent(content=text, utterance=number):
                 self._words.add("heard", number, text)
             case AgentUtteranceQueued(utterance=number):
@@ -167,13 +168,9 @@ class NativeTransport:
             case AgentError(message=text, detail=detail):
                 self.refuse("agent_error", text, detail=detail if self._shows_words else None)
             case event:
-                wire = _wire_message(event, message.alias)
+                wire = _wire_message(event, message)
                 if wire is not None:
                     self.tell(wire)
-
-    def _utterance_of(self, message: Message) -> int | None:
-        said = None if self._call is None else self._call.speaking.utterance_of(message)
-        return None if said is None else said.number
 
     def _player_number(self, utterance: int) -> int:
         """Return the number by which the player knows an utterance: another one if it was given it
@@ -349,7 +346,7 @@ class NativeTransport:
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 
-def _wire_message(event: object, alias: str) -> ServerMessage | None:
+def _wire_message(event: object, message: Message) -> ServerMessage | None:
     match event:
         case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
             return None  # audio goes by play(); the others are between the call and its voice
@@ -367,4 +364,4 @@ def _wire_message(event: object, alias: str) -> ServerMessage | None:
             return State(state=state, number=number)
     if not isinstance(event, Event):
         return None  # plain dataclasses and models are for the routes of the call alone
-    return OtherEvent(name=alias, data=event.model_dump(exclude={"type"}))
+    return OtherEvent(name=message.alias, data=event.model_dump(exclude={"type"}))
