@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge import Message, UserEntry
 from bargein.bridge.control import Caps
 from bargein.bridge.events import (
-    AgentResponse,
     JobAnnounced,
     JobFinished,
     TurnLikelyOver,
@@ -146,7 +144,7 @@ class ChatNode(ReasoningNode):
             said = last_messages(said, self._last_entries)
         return [*chat[:first], *self._examples, *said]
 
-    async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+    def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
         """Stream the model's answer, with the tools that it calls.
 
         Cancelling closes the model's connection at once, and leaves tools to their policies.
@@ -165,9 +163,7 @@ class ChatNode(ReasoningNode):
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch
         loop = ToolLoop(self._plan, context, call, self._runner_here(), on_start, self._last_asked)
-        async with aclosing(loop.answer()) as pieces:
-            async for piece in pieces:
-                yield AgentResponse(content=piece)
+        return loop.answer()
 
     def _runner_here(self) -> ToolRunner | None:
         """Return what runs the tools; a node outside of any call uses that of the tool it is in."""

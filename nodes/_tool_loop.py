@@ -30,7 +30,7 @@ from bargein.bridge.control import (
     TurnPhase,
     current_meter,
 )
-from bargein.bridge.events import ToolCall, ToolResult
+from bargein.bridge.events import AgentResponse, ToolCall, ToolResult
 from bargein.bridge.history import as_chat
 from bargein.routes.containment import closing
 
@@ -93,7 +93,7 @@ class ToolLoop:
         on_start: OnStart | None = None,
         last_asked: LastAsked | None = None,
     ) -> None:
-        """Begin an answer, in the task that gives it.
+        """Prepare an answer; it begins with the first step of ``answer()``.
 
         Args:
             plan: How.
@@ -108,26 +108,31 @@ class ToolLoop:
         self._runner = runner
         self._on_start = on_start
         self._schemas: Sequence[dict[str, Any]] = () if runner is None else runner.schemas()
+        self._context = context
+        self._call = call
+        self._requests: list[ToolCallRequest] = []
+        self._text = ""
+        self.running: dict[str, RunningTool] = {}
+
+    def _begin(self) -> None:
+        """Find out whose answer it is, in the task that gives it."""
         self._run = current_run()
         outer = current_meter()
         # An event that a tool publishes may begin an answer too: that has a run, and caps, of its
         # own, though its task inherits what the task of the tool knew.
         self._outer = outer if outer is not None and outer.run is self._run else None
-        self._call = call
+        call, context = self._call, self._context
         self._turn = None if call is None or self._outer else call.turn_of(self._run)
         if self._outer is not None:
-            self.meter = self._outer.child(plan.caps)
+            self.meter = self._outer.child(self._plan.caps)
         else:
-            self.meter = Meter(plan.caps, self._turn, call, ActiveClock(self._run))
+            self.meter = Meter(self._plan.caps, self._turn, call, ActiveClock(self._run))
         if self._turn is not None:
             self._turn.count_by(self.meter.snapshot)
         self._story = _Story(context, context if call is None else call.history, self._last_asked)
-        self._requests: list[ToolCallRequest] = []
-        self._text = ""
-        self.running: dict[str, RunningTool] = {}
 
-    async def answer(self) -> AsyncGenerator[str, None]:
-        """Yield the text of the answer, piece by piece.
+    async def answer(self) -> AsyncGenerator[AgentResponse, None]:
+        """Yield the text of the answer, piece by piece; to be called once.
 
         Cancelling closes the model's connection at once and leaves the tools to their policies;
         those of an answer that no run of a chain gives, as in a tool, end with it as by ``cancel``.
@@ -136,6 +141,7 @@ class ToolLoop:
             ChatModelError: The model failed; what was said before stays said.
             CapReachedError: An answer that is no turn has reached a cap.  A turn just ends.
         """
+        self._begin()
         try:
             await self._let_cut_tools_end()
             if self._turn is not None and self._last_asked.covers(self._turn, self._story.news):
@@ -183,16 +189,17 @@ class ToolLoop:
 
     # --- the model --------------------------------------------------------------------------------
 
-    async def _ask(self) -> AsyncGenerator[str, None]:
+    async def _ask(self) -> AsyncGenerator[AgentResponse, None]:
         """Ask the model once; yields its text and keeps its calls."""
         self._requests, self._text = [], ""
-        if self._turn is not None:
-            self._turn.step_list.ask_model()
+        turn = self._turn
+        if turn is not None:
+            turn.step_list.ask_model()
         self._show("connect", step=True)
         counted = 0
-        self._story.add_late(is_heard=self._turn is None or not self._turn.is_aside)
-        if self._turn is not None and not self._turn.is_aside:
-            self._last_asked.add(self._turn, self._story.news)
+        self._story.add_late(is_heard=turn is None or not turn.is_aside)
+        if turn is not None and not turn.is_aside:
+            self._last_asked.add(turn, self._story.news)
         messages = self._story.messages(self._plan.messages)
         answer: Any = self._plan.model.stream(messages, tools=self._schemas)
         with self.meter.steps() as step:
@@ -203,8 +210,9 @@ class ToolLoop:
                             self.meter.use("tokens")
                             counted += 1
                             self._text += piece.text
-                            self._show("text")
-                            yield piece.text
+                            if turn is not None and (turn.phase != "text" or turn.label):
+                                self._show("text")
+                            yield AgentResponse(content=piece.text)
                         case ToolCallRequest():
                             self._requests.append(piece)
                             self._show_tool("tool_call", piece.name)

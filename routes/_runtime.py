@@ -511,7 +511,9 @@ class RouteRuntime:
             else:
                 run.pause()
         word: Verdict = "resumed" if rule.opens else "paused"
-        self._note(message, word if touched or awakes else "idle", f"{rule.written}: {len(touched)} runs")
+        self._note(
+            message, word if touched or awakes else "idle", f"{rule.written}: {len(touched)} runs"
+        )
         if awakes:
             self._next()
 

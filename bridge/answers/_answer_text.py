@@ -27,10 +27,8 @@ log = structlog.get_logger()
 class Answers(Protocol):
     """Begins and ends the turns that texts belong to."""
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the call is over: nothing is said any more."""
-        ...
+    is_closed: bool
+    """Whether the call is over: nothing is said any more."""
 
     def open_turn(self, run: Run | None, agent: str) -> Turn:
         """Begin a turn of an agent."""
@@ -53,6 +51,7 @@ class Texts:
     ) -> None:
         self._router = context.router
         self._floor = context.floor
+        self._history = context.history
         self._audio = context.audio
         self._answers = answers
         self._turns = turns
@@ -73,7 +72,8 @@ class Texts:
     # --- text -------------------------------------------------------------------------------------
 
     def _response(self, message: Message) -> None:
-        if self._answers.is_closed or not self._floor.is_audible(message):
+        has_floor = message.source == self._floor.holder or self._floor.is_audible(message)
+        if self._answers.is_closed or not has_floor:
             log.debug("unheard_agent", source=message.source)
             return
         response: AgentResponse = message.event
@@ -107,7 +107,8 @@ class Texts:
         turn = utterance.turn
         if not self._audio:
             utterance.hear_as_text()
-            self._memory.save()
+            if self._history.on_change is not None:
+                self._memory.write()  # saved before it is told
             sent = AgentSpeechSent(content=message.event.content, utterance=utterance.number)
             self._publish_of(utterance, sent)
         if turn.interruption is not None:

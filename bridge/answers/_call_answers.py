@@ -85,6 +85,8 @@ class Speaking:
         self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # made by who waits for it
         self._closed_as: Outcome | None = None
+        self.is_closed = False
+        """Whether the call is over: nothing is said any more."""
         self.turns_cut = 0
         self.answered = 0
         """The number of the last message that began an answer of an agent that is heard."""
@@ -149,11 +151,6 @@ class Speaking:
             return utterances[0].held
         turns = self._turns.at_work(self._context.floor.has)
         return [run for turn in turns for own in turn.active for run in lineage(own)]
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the call is over: nothing is said any more."""
-        return self._closed_as is not None
 
     @property
     def is_pending(self) -> bool:
@@ -386,6 +383,7 @@ class Speaking:
         """
         self._told_moved()
         self._closed_as = outcome
+        self.is_closed = True
         self._fixed_texts.end_unbegun(outcome)
         self._playout.close("the call is over")
         self._holding.close()

@@ -29,11 +29,6 @@ class AnswerMemory:
         """Have a turn written down before the history is read."""
         self._unwritten[turn] = None
 
-    def save(self) -> None:
-        """Write down at once what has changed, where a store keeps the history."""
-        if self._history.on_change is not None:
-            self.write()
-
     def write(self) -> None:
         """Write down every turn that has changed."""
         while self._unwritten:

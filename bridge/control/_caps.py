@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 import structlog
 import trio
@@ -256,8 +257,13 @@ class Meter:
         Raises:
             CapReachedError: It would pass the cap, which is thereby reached.
         """
-        self._ask(which, amount)
-        self.spend(which, amount)
+        for meter in self._lineage:  # in place, as this comes with each token
+            if getattr(meter.caps, which) is not None:
+                meter._refuse_over(which, meter.used(which) + amount)
+        for meter in self._lineage:
+            meter._used[which] += amount
+            if getattr(meter.caps, which) is not None:
+                meter._warn_if_due(which)
 
     def use_tool(self, name: str, arguments: Mapping[str, Any] | str) -> None:
         """Count the call of a tool, as a step, as a call and, if it is the same again, as a repeat.
@@ -270,22 +276,27 @@ class Meter:
             CapReachedError: One of the three would pass its cap; then none is counted.
         """
         key = f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
-        self._ask("steps", 1)
-        self._ask("tool_calls", 1)
+        which: tuple[Cap, ...] = ("steps", "tool_calls", "repeats")
+        limited = [
+            (m, cap) for cap in which for m in self._lineage if getattr(m.caps, cap) is not None
+        ]
+        for meter, cap in limited:
+            used = meter._calls[key] if cap == "repeats" else meter._used[cap] + 1
+            meter._refuse_over(cap, used)
         for meter in self._lineage:
-            meter._refuse_over("repeats", meter._calls[key])
-        self.spend("steps", 1)
-        self.spend("tool_calls", 1)
-        for meter in self._lineage:
+            meter._used["steps"] += 1
+            meter._used["tool_calls"] += 1
             meter._used["repeats"] = max(meter._used["repeats"], meter._calls[key])
             meter._calls[key] += 1
-            meter._warn_if_due("repeats")
+        for meter, cap in limited:
+            meter._warn_if_due(cap)
 
     def spend(self, which: Cap, amount: float) -> None:
         """Count something that is done already, even past its cap; the next ``use()`` refuses."""
         for meter in self._lineage:
             meter._used[which] += amount
-            meter._warn_if_due(which)
+            if getattr(meter.caps, which) is not None:
+                meter._warn_if_due(which)
 
     def check(self, *which: Cap) -> None:
         """Ask whether anything more may be done.
@@ -298,7 +309,7 @@ class Meter:
         """
         for one in which:
             for meter in self._lineage:
-                limit = meter.limit(one)
+                limit = getattr(meter.caps, one)
                 if limit is not None and meter.used(one) >= limit - _CLOSE:
                     raise meter._capped(one)
 
@@ -319,7 +330,8 @@ class Meter:
             CapReachedError: The time is up; what was waited for is cancelled.
         """
         with self.steps() as step:
-            return await step(fn, *args)
+            result: T = await step(fn, *args)
+        return result
 
     def steps(self) -> Steps:
         """Return a block for what is awaited step by step, such as an iterator of others.
@@ -370,10 +382,6 @@ class Meter:
         assert limit is not None
         return CapReachedError(which, self.used(which), limit, self)
 
-    def _ask(self, which: Cap, amount: float) -> None:
-        for meter in self._lineage:
-            meter._refuse_over(which, meter.used(which) + amount)
-
     def _refuse_over(self, which: Cap, wanted: float) -> None:
         limit = self.limit(which)
         if limit is not None and wanted > limit:
@@ -406,19 +414,13 @@ class Steps:
         self._timed = [(one, limit_s, trio.CancelScope()) for one, limit_s in timed]
         self._scopes = ExitStack()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Callable[..., Awaitable[Any]]:
+        """Return what awaits one step: given a function and its arguments, what that gives."""
         for _, _, scope in self._timed:
             self._scopes.enter_context(scope)
-        return self
+        return self._in_time if self._timed else operator.call
 
-    async def __call__(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """Await what a function gives.
-
-        Raises:
-            CapReachedError: The time is up.  If it was up before, the function was not called.
-        """
-        if not self._timed:
-            return await fn(*args)
+    async def _in_time(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
         self._meter.check("wall_s")
         for meter, limit_s, scope in self._timed:
             meter.clock.arm(scope, limit_s)

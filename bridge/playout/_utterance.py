@@ -196,7 +196,7 @@ class Utterance(PlayedPosition):
     def hear_as_text(self) -> None:
         """Record that it was heard whole as it was sent: no audio travels."""
         self.basis = "text"
-        self.hear_all()
+        self.heard_chars = len(self.generated)
         self.finished = self.settled = True
 
     # --- its audio ------------------------------------------------------------------------------
@@ -397,11 +397,6 @@ class Utterance(PlayedPosition):
                 break
             chars += len(segment.text)
         return min(chars, len(self.generated)), next_word_ms
-
-    def hear_all(self) -> str:
-        """Take note that all text was heard (or sent, where only text travels)."""
-        before, self.heard_chars = self.heard_chars, len(self.generated)
-        return self.generated[before:]
 
     def _texts(self) -> list[Segment]:
         if self._says_text:

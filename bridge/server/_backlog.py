@@ -52,7 +52,7 @@ class Backlog:
     Has the ways of an ``Outbox`` to put messages in; between two connections they wait.
 
     Attributes:
-        spare: Asked for a message whenever none waits to be sent; it may give none.
+        put: Queues a message behind those that wait; see ``Outbox.put``.
     """
 
     def __init__(self, open_outbox: Callable[[], Outbox]) -> None:
@@ -61,9 +61,9 @@ class Backlog:
         Args:
             open_outbox: Makes an outbox that nobody runs, for the time between connections.
         """
-        self.spare: Callable[[], Data | None] = lambda: None
         self._open_outbox = open_outbox
         self._outbox = open_outbox()
+        self.put: Callable[[Data], None] = self._outbox.put
         self._greeting: Data | None = None
         self._texts: list[_Sent] = []
         self._text_bytes = 0
@@ -78,6 +78,15 @@ class Backlog:
     # --- as an outbox ---------------------------------------------------------------------------
 
     @property
+    def spare(self) -> Callable[[], Data | None]:
+        """Asked for a message whenever none waits to be sent; it may give none."""
+        return self._outbox.spare
+
+    @spare.setter
+    def spare(self, spare: Callable[[], Data | None]) -> None:
+        self._outbox.spare = spare
+
+    @property
     def sent(self) -> int:
         """Messages handed to the kernel."""
         return self._outbox.sent
@@ -86,10 +95,6 @@ class Backlog:
     def dropped(self) -> int:
         """Messages that were never sent."""
         return self._outbox.dropped
-
-    def put(self, data: Data) -> None:
-        """Queue a message behind those that wait; see ``Outbox.put``."""
-        self._outbox.put(data)
 
     def put_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind what waits; see ``Outbox.put_audio``."""
@@ -205,8 +210,9 @@ class Backlog:
     def _move_to(self, outbox: Outbox, missed: list[Entry] | None = None) -> None:
         outbox.take_over(self._outbox, missed or ())
         outbox.on_next = self._keep
-        outbox.spare = lambda: self.spare()
+        outbox.spare = self._outbox.spare
         self._outbox = outbox
+        self.put = outbox.put
 
     # --- what was sent --------------------------------------------------------------------------
 

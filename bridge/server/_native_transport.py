@@ -191,7 +191,9 @@ class NativeTransport:
             log.warning("event_not_serializable", message=message.__class__.__name__)
 
     def _next_seen(self) -> str | None:
-        seen = None if self.ended is not None else self._watcher.next()
+        if self.ended is not None or not self._watcher.waiting:
+            return None
+        seen = self._watcher.next()
         return None if seen is None else seen.model_dump_json(exclude_none=True)
 
     def refuse(

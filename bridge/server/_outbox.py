@@ -64,9 +64,13 @@ class Outbox:
 
     def put(self, data: Data) -> None:
         """Queue a message behind those that wait; ``drop_audio`` keeps it."""
-        if self._admit(data):
-            self._queue.append((None, data))
-            self.on_news()
+        waiting_bytes = self._waiting_bytes + len(data)
+        if self._is_broken or self.is_closed or waiting_bytes > self._max_bytes:
+            self._refuse()
+            return
+        self._waiting_bytes = waiting_bytes
+        self._queue.append((None, data))
+        self.on_news()
 
     def put_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind what waits.
@@ -155,19 +159,22 @@ class Outbox:
         return data if utterance is None else AUDIO_HEADER.pack(utterance) + data  # type: ignore[operator]  # audio is bytes
 
     def _admit(self, data: Data) -> bool:
-        if self._is_broken or self.is_closed:
-            self.dropped += 1
+        waiting_bytes = self._waiting_bytes + len(data)
+        if self._is_broken or self.is_closed or waiting_bytes > self._max_bytes:
+            self._refuse()
             return False
-        if self._waiting_bytes + len(data) > self._max_bytes:
-            self.dropped += 1
+        self._waiting_bytes = waiting_bytes
+        return True
+
+    def _refuse(self) -> None:
+        """Drop a message, and break if that is because too much waits."""
+        self.dropped += 1
+        if not (self._is_broken or self.is_closed):
             self._is_broken = True
             self._on_broken()  # who hears of it may take over what waits
             self.dropped += self.waiting
             self._clear()
             self.close()
-            return False
-        self._waiting_bytes += len(data)
-        return True
 
     def _clear(self) -> None:
         self._urgent.clear()

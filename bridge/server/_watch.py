@@ -70,6 +70,7 @@ class Watcher:
 
     Attributes:
         lost: Events that were never sent, of the whole call.
+        waiting: What is to be sent, the oldest first.
     """
 
     def __init__(self, level: WatchLevel, wake: Callable[[], None]) -> None:
@@ -86,7 +87,7 @@ class Watcher:
         self._began_s = 0.0
         self._is_on = False
         self._is_sink = False
-        self._waiting: list[_Event | _Decision] = []
+        self.waiting: list[_Event | _Decision] = []
         self._noted: list[int] = []
         self._untold = 0
 
@@ -100,7 +101,7 @@ class Watcher:
         call = self._call
         self._is_on = message.on and self._level != "off" and call is not None
         if not self._is_on:
-            self._waiting.clear()
+            self.waiting.clear()
             self._untold = 0
         if call is not None:
             call.router.on_decision = self._decided if self._is_on else None
@@ -116,15 +117,15 @@ class Watcher:
 
     def next(self) -> Seen | None:
         """Take the oldest that waits; ``None`` if nothing does."""
-        if not self._waiting:
+        if not self.waiting:
             return None
         lost, self._untold = self._untold, 0
-        seen = self._put_into_words(self._waiting.pop(0))
+        seen = self._put_into_words(self.waiting.pop(0))
         return seen.model_copy(update={"lost": lost}) if lost else seen
 
     def last(self) -> Iterator[Seen]:
         """Take the newest of what waits, for a call that is over."""
-        while len(self._waiting) > LAST_LIMIT:
+        while len(self.waiting) > LAST_LIMIT:
             self._lose_one()
         while (seen := self.next()) is not None:
             yield seen
@@ -154,13 +155,13 @@ class Watcher:
         self._put(_Event(message.at_s, message, None if turn is None else turn.number))
 
     def _put(self, what: _Event | _Decision) -> None:
-        if len(self._waiting) >= QUEUE_LIMIT:
+        if len(self.waiting) >= QUEUE_LIMIT:
             self._lose_one()
-        self._waiting.append(what)
+        self.waiting.append(what)
         self._wake()
 
     def _lose_one(self) -> None:
-        self._waiting.pop(0)
+        self.waiting.pop(0)
         self._untold += 1
         self.lost += 1
 

@@ -249,6 +249,7 @@ class Connection:
 
     async def _write(self, source: Source, both: trio.CancelScope) -> None:
         while True:
+            self._wake = trio.Event()  # before anything is taken: what comes meanwhile sets it
             block, is_last = self._due(source)
             if block:
                 self._writing_since_s = trio.current_time()
@@ -261,10 +262,10 @@ class Connection:
                     self._answered.set()
             if is_last:
                 return await self._send_eof(both)
-            if not block:
-                if self._has_read_all:
+            if self._has_read_all:
+                if not block:
                     return None
-                self._wake = trio.Event()
+            elif len(block) < WRITE_BYTES:  # else there may be more
                 await self._wake.wait()
 
     def _due(self, source: Source) -> tuple[bytes, bool]:

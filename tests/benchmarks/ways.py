@@ -108,6 +108,8 @@ class Trace:
                         depth = above.depth
                         if above.file == since:
                             first = earlier
+                        if not depth:
+                            break
                 found.append(self.calls[first : index + 1])
         return found
 

@@ -140,10 +140,12 @@ def test_nothing_sent_has_no_position():
 def test_text_mode_hears_all_at_once():
     """Where only text travels, what was sent was heard."""
     utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
-    utterance.generated = "one"
-    assert utterance.hear_all() == "one"
-    utterance.generated += " two"
-    assert utterance.hear_all() == " two"
+    utterance.add_text("one")
+    utterance.hear_as_text()
+    assert utterance.heard == "one"
+    utterance.add_text(" two")
+    utterance.hear_as_text()
+    assert utterance.heard == "one two"
 
 
 # --- given again ----------------------------------------------------------------------------------
