@@ -356,7 +356,19 @@ class Turns:
 
     def generating(self, is_audible: Callable[[str], bool]) -> bool:
         """Whether any turn of an agent that the caller hears is still being generated."""
-        return any(self.at_work(is_audible))
+        for _ in self.at_work(is_audible):
+            return True
+        return False
+
+    def newest_of(self, agents: tuple[str, ...]) -> Turn | None:
+        """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
+        for turn in reversed(self._open):
+            is_over = turn.interruption is not None or (
+                turn.outcome is not None and turn.is_delivered
+            )
+            if turn.agent in agents and not is_over:
+                return turn
+        return None
 
     def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Turn]:
         """Yield the turns of agents that the caller hears that are still being generated."""

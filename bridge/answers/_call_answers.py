@@ -187,11 +187,7 @@ class Speaking:
 
     def current_turn(self, agents: tuple[str, ...]) -> Turn | None:
         """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
-        found = None
-        for turn in self._turns:
-            if turn.agent in agents and turn.interruption is None and not turn.is_delivered:
-                found = turn
-        return found
+        return self._turns.newest_of(agents)
 
     def told_of(self, interruption: Interruption) -> Interruption:
         """Return what a handler is told of a cut: what was generated, what was heard, the tools."""

@@ -113,15 +113,19 @@ class StateKeeper:
         self._context.router.publish_detached(changed, "call")
 
     def work(self) -> TurnPhase:
-        """Return what the answer that is generated is at; ``idle`` if none is."""
-        if not self.speaking.is_generating:
-            return "idle"
+        """Return what the answer that is generated is at; ``idle`` if none is.
+
+        One of permission, input, tool, thinking and idle.
+        """
         turn = self.control.target()
-        phase = "thinking" if turn is None else turn.phase
-        if phase != "permission" and turn is not None and turn.is_asking:
+        if turn is None or (turn.outcome is not None and not self.speaking.is_generating):
+            return "idle"
+        if turn.phase != "permission" and turn.is_asking:
             return "input"
-        if phase in ("permission", "tool"):
-            return phase
+        if turn.phase in ("permission", "tool"):
+            return turn.phase
+        if not self._tools:
+            return "thinking"
         self._tools = [call for call in self._tools if not call.is_stale]
         runs = any(call.run is None or not call.run.is_aside for call in self._tools)
         return "tool" if runs else "thinking"

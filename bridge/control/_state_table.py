@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from bargein.routes import BargeinError
 
-from .._verbs import STRENGTH, VERBS, Verb
+from .._verbs import STRENGTH, VERBS, TurnPhase, Verb
 from ..events import CallState
 
 if TYPE_CHECKING:
@@ -43,10 +43,13 @@ class Cell(NamedTuple):
 class Row(NamedTuple):
     """One state."""
 
-    holds: Callable[[StateKeeper], bool]
+    holds: Callable[[StateKeeper], bool] | None
+    """Whether it holds; ``None``: only in its phase."""
     verbs: dict[Verb, Cell]
     then: tuple[CallState, ...]
     """The states that may follow, by whatever happens."""
+    phase: TurnPhase | None = None
+    """It also holds while the answer that is generated is at this."""
 
 
 _IDLE = Cell(None, "nothing is running")
@@ -100,10 +103,10 @@ TABLE: dict[CallState, Row] = {
     "pausing": Row(lambda now: now.control.is_paused and now.control.pause_waits, _HELD, _ANY),
     "paused": Row(lambda now: now.control.is_paused, {**_HELD, "pause": Cell("paused")}, _ANY),
     "speaking": Row(lambda now: now.speaking.is_audible_now, _AT_WORK, _ANY),
-    "waiting_permission": Row(lambda now: now.work() == "permission", _AT_WORK, _ANY),
-    "waiting_input": Row(lambda now: now.work() == "input", _AT_WORK, _ANY),
-    "tool": Row(lambda now: now.work() == "tool", _AT_WORK, _ANY),
-    "thinking": Row(lambda now: now.work() != "idle" or now.is_next, _AT_WORK, _ANY),
+    "waiting_permission": Row(None, _AT_WORK, _ANY, "permission"),
+    "waiting_input": Row(None, _AT_WORK, _ANY, "input"),
+    "tool": Row(None, _AT_WORK, _ANY, "tool"),
+    "thinking": Row(lambda now: now.is_next, _AT_WORK, _ANY, "thinking"),
     "stopping": Row(lambda now: now.control.is_stopping, _STOPPING, _UNHELD),
     "listening": Row(lambda now: now.user_speaks, _AT_REST, _UNHELD),
     "idle": Row(lambda now: True, _AT_REST, _UNHELD),
@@ -128,7 +131,15 @@ illegal_steps: deque[IllegalStepError] = deque(maxlen=16)
 
 def find(now: StateKeeper) -> CallState:
     """Return the state of a call."""
-    return next(state for state, row in TABLE.items() if row.holds(now))
+    phase: TurnPhase | None = None
+    for state, row in TABLE.items():
+        if row.phase is not None:
+            phase = phase or now.work()  # worked out once, and not before a row asks for it
+            if phase == row.phase:
+                return state
+        if row.holds is not None and row.holds(now):
+            return state
+    raise AssertionError("the last row always holds")
 
 
 def refusal(now: StateKeeper, verb: Verb) -> str:

@@ -122,7 +122,12 @@ class Playout:
     @property
     def is_audible(self) -> bool:
         """Whether something is being heard; one utterance goes over into the next without a gap."""
-        return self._goes_on or any(u.started for u in self._utterances)
+        if self._goes_on:
+            return True
+        for utterance in self._utterances:  # noqa: SIM110 - asked for at each change of state
+            if utterance.started:
+                return True
+        return False
 
     @property
     def last_number(self) -> int:
