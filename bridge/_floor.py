@@ -12,25 +12,24 @@ class Floor:
         self._agents: list[str] = []
         self.holder = ""
         """The bridge of the agent that has it; empty before the first."""
+        self.heard: tuple[str, ...] = ("call",)
+        """The sources that the caller hears: who has the floor, and the call itself."""
 
     @property
     def agents(self) -> tuple[str, ...]:
         """The bridges of all agents, in the order in which they came."""
         return tuple(self._agents)
 
-    @property
-    def heard(self) -> tuple[str, ...]:
-        """The sources that the caller hears: who has the floor, and the call itself."""
-        return (self.holder, "call") if self.holder else ("call",)
-
     def add(self, agent: str) -> None:
         """Take in an agent; the first one has the floor."""
         self._agents.append(agent)
-        self.holder = self.holder or agent
+        if not self.holder:
+            self.give(agent)
 
     def give(self, agent: str) -> str:
         """Give the floor to an agent, and return who had it; empty if nobody did."""
         old, self.holder = self.holder, agent
+        self.heard = (agent, "call")
         return old
 
     def is_agent(self, source: str) -> bool:

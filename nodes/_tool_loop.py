@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -129,7 +129,9 @@ class ToolLoop:
             self.meter = Meter(self._plan.caps, self._turn, call, ActiveClock(self._run))
         if self._turn is not None:
             self._turn.count_by(self.meter.snapshot)
-        self._story = _Story(context, context if call is None else call.history, self._last_asked)
+        tools = (entry for entry in context.entries if isinstance(entry, ToolEntry))
+        known = {entry.call.id for entry in tools} if call is None else call.history.tool_ids
+        self._story = _Story(context, known, self._last_asked)
 
     async def answer(self) -> AsyncGenerator[AgentResponse, None]:
         """Yield the text of the answer, piece by piece; to be called once.
@@ -321,8 +323,15 @@ class _Story:
     """What the model is told: the conversation up to the answer, then the answer's own steps."""
 
     def __init__(
-        self, context: ConversationContext, known: Iterable[Entry], last_asked: LastAsked
+        self, context: ConversationContext, known: Container[str], last_asked: LastAsked
     ) -> None:
+        """Begin with the conversation.
+
+        Args:
+            context: The conversation.
+            known: The ids of all calls of tools in it.
+            last_asked: What the node has asked in this call.
+        """
         self._context = context
         self._known = known
         self._last_asked = last_asked
@@ -365,7 +374,6 @@ class _Story:
         self._turn -= 1  # below the numbers of true turns
         if text:
             self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
-        self._ids.update(e.call.id for e in self._known if isinstance(e, ToolEntry))
         return [replace(request, id=self._unique(request.id)) for request in requests]
 
     def add_result(self, running: RunningTool, result: ToolResult) -> None:
@@ -396,7 +404,7 @@ class _Story:
     def _unique(self, id: str) -> str:
         base = id if _ID.fullmatch(id) else "call"
         unique, count = base, 1
-        while unique in self._ids:
+        while unique in self._ids or unique in self._known:
             count += 1
             unique = f"{base}_{count}"
         self._ids.add(unique)

@@ -59,7 +59,11 @@ def matching(entries: list[tuple[Matcher, Observer]], cls: type) -> list[Observe
     """Return the observers or sinks that are meant to see events of a class."""
     found: list[Observer] = []
     for meant, fn in entries:
-        checks = meant.for_class(cls)
+        # In place: most are not meant, and there is a plan for each class of each call.
+        if meant.types is None or meant.unless:
+            checks = meant.for_class(cls)
+        else:
+            checks = meant.checks if issubclass(cls, meant.types) else None
         if checks is not None:
             found.append(_asked(fn, checks) if checks else fn)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from inspect import get_annotations
 from typing import Any, get_type_hints
@@ -37,6 +37,12 @@ class Matcher:
     """Further conditions; all of them have to hold."""
     unless: tuple[type, ...] = ()
     """Event classes that are never meant."""
+    types: tuple[type, ...] | None = field(init=False)
+    """The event classes, where nothing else is named; else ``None``."""
+
+    def __post_init__(self) -> None:
+        types = tuple(spec for spec in self.specs if isinstance(spec, type))
+        object.__setattr__(self, "types", types if len(types) == len(self.specs) else None)
 
     def for_class(self, cls: type) -> tuple[Predicate, ...] | None:
         """Return what is left to ask of a message whose event is of this class.

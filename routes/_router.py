@@ -405,6 +405,9 @@ class Router:
         triggers: list[Observer] = []
         for runtime in self._all:
             for rule in runtime.rules:
+                types = rule.matcher.types
+                if types is not None and not issubclass(cls, types):
+                    continue
                 checks = rule.matcher.for_class(cls)
                 if checks is None:
                     continue
@@ -414,8 +417,13 @@ class Router:
                 else:
                     gate = partial(runtime.gate, rule)
                     gates.append(self._guarded(runtime, str(rule), checks, gate))
+            if runtime.removed or not runtime.route.stages:
+                continue
+            types = runtime.route.trigger.matcher.types
+            if types is not None and not issubclass(cls, types):
+                continue
             checks = runtime.route.trigger.matcher.for_class(cls)
-            if checks is not None and runtime.route.stages and not runtime.removed:
+            if checks is not None:
                 written = runtime.route.trigger.written
                 triggers.append(self._guarded(runtime, written, checks, runtime.trigger))
         plan = Plan(

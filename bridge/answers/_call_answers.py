@@ -53,7 +53,15 @@ log = structlog.get_logger()
 
 
 class Speaking:
-    """Keeps the turns of a call and follows their utterances to the caller's ear."""
+    """Keeps the turns of a call and follows their utterances to the caller's ear.
+
+    Attributes:
+        turn_of: Returns the turn that a run works on; ``None`` if it works on none that is not
+            over.
+        turns_cut: How many answers were cut.
+        answered: The number of the last message that began an answer of an agent that is heard.
+        is_closed: Whether the call is over: nothing is said any more.
+    """
 
     def __init__(
         self,
@@ -80,16 +88,15 @@ class Speaking:
         self._telling = Telling(router, self._memory, self._utterance_settled)
         self._playout = Playout(transport, self._telling, router.call_at)
         self._turns = Turns(after=context.history.last_turn)
+        self.turn_of = self._turns.of
         self._texts = Texts(context, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # made by who waits for it
         self._closed_as: Outcome | None = None
         self.is_closed = False
-        """Whether the call is over: nothing is said any more."""
         self.turns_cut = 0
         self.answered = 0
-        """The number of the last message that began an answer of an agent that is heard."""
         self._ends_as: Outcome | None = None
         self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
@@ -157,10 +164,6 @@ class Speaking:
         """Whether something was generated and waits to be heard."""
         return bool(self._playout.utterances)
 
-    def turn_of(self, run: Run | None) -> Turn | None:
-        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
-        return self._turns.of(run)
-
     def turn_cut_by_itself(self, message: Message) -> Turn | None:
         """Return the turn whose chain published a message and was cut by that; ``None`` for none.
 
@@ -185,9 +188,9 @@ class Speaking:
         """Return the utterance with this number, if it is not over."""
         return self._playout.utterance(number)
 
-    def current_turn(self, agents: tuple[str, ...]) -> Turn | None:
-        """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
-        return self._turns.newest_of(agents)
+    def current_turn(self) -> Turn | None:
+        """Return the newest turn of who is heard that is not over nor cut; ``None`` for none."""
+        return self._turns.newest_of(self._context.floor.heard)
 
     def told_of(self, interruption: Interruption) -> Interruption:
         """Return what a handler is told of a cut: what was generated, what was heard, the tools."""

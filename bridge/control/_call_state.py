@@ -38,6 +38,7 @@ log = structlog.get_logger()
 class StateKeeper:
     """Follows a call's state, and tells each change."""
 
+    context: CallContext
     speaking: Speaking
     control: Control
 
@@ -49,7 +50,7 @@ class StateKeeper:
             speaking: What is said in the call.
             control: The verbs of the call.
         """
-        self._context = context
+        self.context = context
         self.speaking = speaking
         self.control = control
         self.state: CallState = "idle"
@@ -71,7 +72,7 @@ class StateKeeper:
 
     def _user(self, message: Message) -> None:
         self.user_speaks = isinstance(message.event, UserStartedSpeaking)
-        self._context.touch_state()
+        self.context.touch_state()
 
     def _tool(self, message: Message) -> None:
         if isinstance(message.event, ToolCall):
@@ -79,19 +80,19 @@ class StateKeeper:
         else:
             calls = [call for call in self._tools if call.event.id == message.event.id]
             self._tools = [call for call in self._tools if call not in calls[:1]]
-        self._context.touch_state()
+        self.context.touch_state()
 
     def _agent(self, _: Message) -> None:
-        self._context.touch_state()
+        self.context.touch_state()
 
     def _listening(self, message: Message) -> None:
         failed = isinstance(message.event, ListeningFailed)
         self.listening_error = message.event.error if failed else ""
-        self._context.touch_state()
+        self.context.touch_state()
 
     def _over(self, _: Message) -> None:
         self.is_closed = True
-        self._context.touch_state()
+        self.context.touch_state()
 
     def update(self) -> None:
         """Work out the state, and tell it if it has changed; an illegal step is not made."""
@@ -102,22 +103,22 @@ class StateKeeper:
             check_step(self.state, state, self.control.under_way)
         except IllegalStepError as error:
             illegal_steps.append(error)
-            self._context.router.caught(error)
+            self.context.router.caught(error)
             log.exception("illegal_step")
             return
         self.state = state
-        self._context.enter(state)
+        self.context.enter(state)
         self.since_s = trio.current_time()
         self.number += 1
         changed = StateChanged(state=state, number=self.number)
-        self._context.router.publish_detached(changed, "call")
+        self.context.router.publish_detached(changed, "call")
 
     def work(self) -> TurnPhase:
         """Return what the answer that is generated is at; ``idle`` if none is.
 
         One of permission, input, tool, thinking and idle.
         """
-        turn = self.control.target()
+        turn = self.speaking.current_turn()
         if turn is None or (turn.outcome is not None and not self.speaking.is_generating):
             return "idle"
         if turn.phase != "permission" and turn.is_asking:

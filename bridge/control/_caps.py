@@ -107,6 +107,9 @@ class Caps:
                 raise ValueError(f"Caps({which}=) is a number above 0, not {value!r}")
 
 
+_NO_CAPS = Caps()
+
+
 class ActiveClock(Clock):
     """Counts the seconds for which a run is at work; in a pause, and while it waits for a person,
     it stands still."""
@@ -215,7 +218,7 @@ class Meter:
         self.turn = turn
         self.clock = clock or ActiveClock()
         self.parent = parent
-        self._run = self.clock.run if parent is None else parent.run
+        self._run: Run | None = self.clock.run if parent is None else parent._run
         self._lineage: tuple[Meter, ...] = (self, *(parent._lineage if parent else ()))
         self._call = call
         self._used: dict[Cap, float] = dict.fromkeys(CAPS, 0)
@@ -232,7 +235,7 @@ class Meter:
         Args:
             caps: Further limits, for that part alone.
         """
-        return Meter(caps or Caps(), self.turn, None, ActiveClock(self._run), parent=self)
+        return Meter(caps or _NO_CAPS, self.turn, None, ActiveClock(self._run), parent=self)
 
     def go_on_as_job(self, caps: Caps) -> None:
         """Count for a job from now on, by limits of its own, whatever becomes of the turn."""
@@ -329,6 +332,8 @@ class Meter:
         Raises:
             CapReachedError: The time is up; what was waited for is cancelled.
         """
+        if all(meter.caps.wall_s is None for meter in self._lineage):
+            return await fn(*args)
         with self.steps() as step:
             result: T = await step(fn, *args)
         return result

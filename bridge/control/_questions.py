@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -132,7 +133,7 @@ class Questions:
         self._user_speaks = False
         self._taken: tuple[int, str | None] = (0, None)
         self._phrases = ENGLISH
-        context.look_when(lambda: self._asked, self.look)
+        context.look_when(partial(getattr, self, "_asked"), self.look)
         context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
         )

@@ -7,6 +7,7 @@ so that whoever acts on a result acts once.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..events import JobAnnounced, JobFinished, ToolResult
@@ -25,7 +26,7 @@ class Delivery:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
-        context.look_when(self.__len__, self.look)
+        context.look_when(partial(getattr, self, "_waiting"), self.look)
 
     def __len__(self) -> int:
         return len(self._waiting)

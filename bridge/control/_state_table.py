@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from bargein.routes import BargeinError
@@ -43,7 +44,7 @@ class Cell(NamedTuple):
 class Row(NamedTuple):
     """One state."""
 
-    holds: Callable[[StateKeeper], bool] | None
+    holds: Callable[[StateKeeper], object] | None
     """Whether it holds; ``None``: only in its phase."""
     verbs: dict[Verb, Cell]
     then: tuple[CallState, ...]
@@ -99,16 +100,16 @@ _ANY: tuple[CallState, ...] = (
 _UNHELD: tuple[CallState, ...] = (*_WORKS, "idle", "listening", "stopping", "closed")
 
 TABLE: dict[CallState, Row] = {
-    "closed": Row(lambda now: now.is_closed, dict.fromkeys(VERBS, _OVER), ()),
-    "pausing": Row(lambda now: now.control.is_paused and now.control.pause_waits, _HELD, _ANY),
-    "paused": Row(lambda now: now.control.is_paused, {**_HELD, "pause": Cell("paused")}, _ANY),
-    "speaking": Row(lambda now: now.speaking.is_audible_now, _AT_WORK, _ANY),
+    "closed": Row(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
+    "pausing": Row(lambda now: now.context.is_paused and now.control.pause_waits, _HELD, _ANY),
+    "paused": Row(attrgetter("context.is_paused"), {**_HELD, "pause": Cell("paused")}, _ANY),
+    "speaking": Row(attrgetter("speaking.is_audible_now"), _AT_WORK, _ANY),
     "waiting_permission": Row(None, _AT_WORK, _ANY, "permission"),
     "waiting_input": Row(None, _AT_WORK, _ANY, "input"),
     "tool": Row(None, _AT_WORK, _ANY, "tool"),
-    "thinking": Row(lambda now: now.is_next, _AT_WORK, _ANY, "thinking"),
-    "stopping": Row(lambda now: now.control.is_stopping, _STOPPING, _UNHELD),
-    "listening": Row(lambda now: now.user_speaks, _AT_REST, _UNHELD),
+    "thinking": Row(attrgetter("is_next"), _AT_WORK, _ANY, "thinking"),
+    "stopping": Row(attrgetter("control.is_stopping"), _STOPPING, _UNHELD),
+    "listening": Row(attrgetter("user_speaks"), _AT_REST, _UNHELD),
     "idle": Row(lambda now: True, _AT_REST, _UNHELD),
 }
 """The machine; its rows are in the order in which they are looked at."""

@@ -68,9 +68,10 @@ class StepList(list[Step]):
 
     def model_answered(self, state: StepState = "done") -> None:
         """Take note that the model has answered, or will not."""
-        for step in self:
+        for step in reversed(self):  # one question at a time is open, and it is the last one
             if not step.tool:
                 step.end(state)
+                return
 
     def call_tool(self, name: str, id: str, *, for_operator: bool = False) -> Step:
         """Take note that a tool is called."""

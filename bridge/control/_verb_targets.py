@@ -26,7 +26,7 @@ class Reach:
 
     def target(self) -> Turn | None:
         """Return the turn that a verb would be used on now."""
-        return self._speaking.current_turn(self._context.floor.heard)
+        return self._speaking.current_turn()
 
     def works(self, turn: Turn | None) -> tuple[Work, ...]:
         """Return the tools that run for a turn."""

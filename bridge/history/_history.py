@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, KeysView
 from dataclasses import replace
 from typing import Any
 
@@ -75,6 +75,11 @@ class History:
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
+
+    @property
+    def tool_ids(self) -> KeysView[str]:
+        """The ids of all calls of tools so far; it follows what is added."""
+        return self._ids.keys()
 
     @property
     def interruptions(self) -> tuple[InterruptionRecord, ...]:

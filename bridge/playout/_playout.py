@@ -396,7 +396,7 @@ class Playout:
 
     def advance(self, now_s: float) -> None:
         """Take note of what was heard by now."""
-        for utterance in () if self._held else self.utterances:
+        for utterance in () if self._held else tuple(self._utterances):
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):
             if now_s >= deadline_s:

@@ -88,7 +88,8 @@ class Body:
                     return  # nothing begins while its turn is paused, or once that was cut
                 self.begun_at_s = trio.current_time()
                 on_begin()
-                with context.as_current(), CONTAINED:
+                context.become_current()  # of this task, which is the tool's
+                with CONTAINED:
                     self.value = as_text(await self.tool.run(context, arguments))
         except BaseException as error:  # noqa: ASYNC103, BLE001 - what a tool raises is its result
             told, rest = contain(error)

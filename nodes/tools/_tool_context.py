@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -270,14 +270,9 @@ class ToolContext:
         """
         self._body.conclude(Conclusion(result.content, result.outcome, result.error, True))
 
-    @contextmanager
-    def as_current(self) -> Iterator[None]:
-        """Make this the tool that ``current_tool()`` returns, within the block."""
-        token = _current.set(self)
-        try:
-            yield
-        finally:
-            _current.reset(token)
+    def become_current(self) -> None:
+        """Make this the tool that ``current_tool()`` returns, for the rest of this task."""
+        _current.set(self)
 
     def __repr__(self) -> str:
         return f"<ToolContext of {self.name!r} {self.id!r}>"

@@ -43,6 +43,7 @@ TOOL = "a tool call"
 FRAME = "bridge/server/_intake.py", "take"
 """Where the server takes in a message of the caller's."""
 TURN_TAKING = "nodes/user_turns/_node.py"
+TOOL_LOOP = "nodes/_tool_loop.py"
 CLEARED = "bridge/server/_transport.py", "clear"
 """Where the order to drop audio is given to the caller's player."""
 
@@ -263,7 +264,7 @@ def rows(size: Size) -> list[Row]:
     """Run the load."""
     with logs_to_nowhere():
         text, audio = _traced(_type, "text"), _traced(_talk, "audio")
-    first_tool, *tools = map(len, text.marked[TOOL])
+    first_tool, *tools = map(_tool_way, text.marked[TOOL])
     frames = list(map(len, audio.below(*FRAME)))
     barge_ins = map(len, audio.until(*CLEARED, since=TURN_TAKING))
     return [
@@ -274,6 +275,12 @@ def rows(size: Size) -> list[Row]:
         _row("a frame of the caller", [min(frames)], 25),
         _row("one that completes a window", frames, 47),
     ]
+
+
+def _tool_way(calls: list[Entered]) -> int:
+    """Return how many calls it takes from what the model has asked for to the result it gets."""
+    own = [call.name if call.file == TOOL_LOOP else "" for call in calls]
+    return own.index("add_result") + 1 - own.index("_call_tools")
 
 
 def _row(name: str, counts: Iterable[int], bound: int) -> Row:
