@@ -439,6 +439,9 @@ class RouteRuntime:
         """Cut the runs that a rule may cut, for a message that it matches."""
         if self.router.withholds is not None and self._is_withheld(message):
             return
+        if not (self._active or self._held or self._pending or rule.suspends):
+            self._note(message, "idle", f"{rule.written}: nothing was running")
+            return
         live = self._live()
         if rule.condition is not None:
             matters = rule.suspends or live or self._pending
@@ -466,10 +469,11 @@ class RouteRuntime:
 
     def is_cut_by(self, event_class: type) -> bool:
         """Whether a rule would cut runs for some event of a class, if it were published now."""
-        return self._on_hold is None and any(
-            isinstance(rule, Interrupt) and rule.matcher.for_class(event_class) is not None
-            for rule in self.rules
-        )
+        if self._on_hold is None:
+            for rule in self.rules:
+                if isinstance(rule, Interrupt) and rule.matcher.for_class(event_class) is not None:
+                    return True
+        return False
 
     def _live(self) -> list[Run]:
         live = []  # no comprehensions: one is a call in Python 3.11, and this is asked at a cut

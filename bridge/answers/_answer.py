@@ -223,8 +223,10 @@ class Turn:
     @property
     def is_stale(self) -> bool:
         """Whether a run that works on it, or gave some of its text, was cut."""
-        runs = self.active if self.run is None else (self.run, *self.active)
-        return any(run.is_stale for run in runs) or any(u.is_stale for u in self.utterances)
+        for run in self.active if self.run is None else (self.run, *self.active):
+            if run.is_cut or run.is_stale:  # in this order: mostly it is cut itself, or nothing is
+                return True
+        return any(u.is_stale for u in self.utterances)
 
     @property
     def basis(self) -> HeardBasis:
@@ -270,7 +272,7 @@ class Turns:
         self._count = after
 
     def __iter__(self) -> Iterator[Turn]:
-        return iter(list(self._open))
+        return iter(tuple(self._open))
 
     def open(self, run: Run | None, agent: str) -> Turn:
         """Begin a turn.
@@ -354,10 +356,11 @@ class Turns:
         if run is not None and self._by_run.get(run) is turn:
             del self._by_run[run]
 
-    def generating(self, is_audible: Callable[[str], bool]) -> bool:
-        """Whether any turn of an agent that the caller hears is still being generated."""
-        for _ in self.at_work(is_audible):
-            return True
+    def generating(self, agents: tuple[str, ...]) -> bool:
+        """Whether any turn of some agents is still being generated."""
+        for turn in self._open:
+            if turn.outcome is None and turn.interruption is None and turn.agent in agents:
+                return True
         return False
 
     def newest_of(self, agents: tuple[str, ...]) -> Turn | None:

@@ -7,8 +7,7 @@ is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import structlog
@@ -114,7 +113,7 @@ class Speaking:
     @property
     def is_generating(self) -> bool:
         """Whether the agent that has the floor is working on an answer."""
-        return self._turns.generating(self._context.floor.has)
+        return self._turns.generating(self._context.floor.heard)
 
     @property
     def is_held(self) -> bool:
@@ -150,7 +149,10 @@ class Speaking:
             False where no rule is meant for it, for what is not interruptible, while the call is
             paused, and when nothing is being said or generated.
         """
-        return any(run.may_be_cut_by(event_class) for run in self._runs_at_work())
+        for run in self._runs_at_work():  # noqa: SIM110 - asked for with each fact of an ear
+            if run.may_be_cut_by(event_class):
+                return True
+        return False
 
     def _runs_at_work(self) -> Iterable[Run]:
         utterances = self._playout.utterances
@@ -343,9 +345,7 @@ class Speaking:
         for run in (*runs, *(run for said in turn.utterances for run in said.runs)):
             if run is not None:
                 run.cut(reason=reason)
-        with self._putting_down_first():
-            for utterance in turn.utterances:  # what no run has said
-                self._playout.cut(utterance, reason)
+        self._silence(turn.utterances, reason)  # what no run has said
         self._cut_turn(turn, interruption_of(turn, None, reason, "delivered"))
         self._holding.look()
         self._barge_ins.tell()
@@ -366,8 +366,7 @@ class Speaking:
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
         for utterance in self._playout.utterances:
-            with self._putting_down_first():
-                self._playout.cut(utterance, "emergency stop")
+            self._silence([utterance], "emergency stop")
             by = interruption_of(utterance.turn, message, "emergency stop", "delivered")
             self._cut_turn(utterance.turn, by)
         self._fixed_texts.end_unbegun(self._outcome_of_cut(verb_of(message)))
@@ -420,22 +419,22 @@ class Speaking:
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run has said, in the step in which it is cut."""
         self._playout.advance(trio.current_time())
-        turns = [t for t in self._turns if t.interruption is None and t.is_stale]
-        with self._putting_down_first():
-            for utterance in self._playout.utterances:
-                if utterance.is_stale:
-                    self._playout.cut(utterance, "barge-in")
-        for turn in turns:
+        stale = []
+        for turn in self._turns:
+            if turn.interruption is None and turn.is_stale:
+                stale.append(turn)
+        self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
+        for turn in stale:
             self._cut_turn(turn, run.interruption)
         self._holding.look()
         self._barge_ins.tell()
 
-    @contextmanager
-    def _putting_down_first(self) -> Iterator[None]:
-        """Tell no end of a turn within the block: its cut is put down first."""
+    def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
+        """Cut utterances; no end of a turn is told within, as its cut is put down first."""
         outer, self._cutting = self._cutting, True
         try:
-            yield
+            for utterance in utterances:
+                self._playout.cut(utterance, reason)
         finally:
             self._cutting = outer
 

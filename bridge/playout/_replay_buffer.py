@@ -93,5 +93,5 @@ class KeptAudio:
 
     def clear(self) -> None:
         """Forget everything."""
-        self.starts_at = self._ends_at
+        self.starts_at += sum(map(len, self._pieces))
         self._pieces.clear()

@@ -106,7 +106,10 @@ class Utterance(PlayedPosition):
     @property
     def is_stale(self) -> bool:
         """Whether a run that gave some of its text was cut."""
-        return any(run.is_stale for run in self.runs)
+        for run in self.runs:  # noqa: SIM110 - asked for at each cut
+            if run.is_cut or run.is_stale:
+                return True
+        return False
 
     @property
     def is_cut(self) -> bool:

@@ -73,7 +73,7 @@ class HoldThenDecide:
             sound: What was heard so far.
             settings: As they are at this moment.
         """
-        for rule in _RULES:
+        for rule in _RULES if sound.text else _SOUND_RULES:
             verdict = rule(sound, settings)
             if verdict is not None:
                 return verdict if verdict.final else _for_now(verdict, sound, settings)
@@ -250,11 +250,12 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     least_s = settings.min_duration_s
     if least_s is None:
         return None
-    unlike_speech = any(sound.seems(kind, settings.hint_above) for kind in ("noise", "echo"))
-    if unlike_speech and not sound.text:
+    hint, text = sound.hint, sound.text
+    is_sure = hint is not None and hint.probability >= settings.hint_above
+    if hint is not None and hint.kind in ("noise", "echo") and is_sure and not text:
         return None
     assent = sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
-    assent = assent or settings.phrases.is_acknowledgement(sound.text)
+    assent = assent or (bool(text) and settings.phrases.is_acknowledgement(text))
     if assent and settings.acknowledgement_lasts_s > least_s:
         return "acknowledgement_lasts_s", settings.acknowledgement_lasts_s
     return "min_duration_s", least_s
@@ -372,7 +373,7 @@ Misheard = Literal["acknowledgement", "echo"]
 
 _MISHEARD: tuple[Misheard, ...] = ("acknowledgement", "echo")
 
-_RULES: tuple[Rule, ...] = (
+_WORD_RULES: tuple[Rule, ...] = (
     _echo,
     _phrase,
     _acknowledged,
@@ -381,9 +382,15 @@ _RULES: tuple[Rule, ...] = (
     _unsure,
     _noise,
     _enough_words,
+)
+"""They know nothing of a sound without words."""
+
+_SOUND_RULES: tuple[Rule, ...] = (
     _no_words,
     _hinted,
     _duration,
     _held_long,
     _fell_silent,
 )
+
+_RULES = (*_WORD_RULES, *_SOUND_RULES)

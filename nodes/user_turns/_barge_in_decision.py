@@ -14,7 +14,7 @@ from ._types import Doubt
 def look_at_doubt(book: Book, doubt: Doubt) -> None:
     """Decide as much about a sound as can be decided now."""
     if not book.view.is_idle:
-        doubt.note_agent(book.view.saying)
+        doubt.note_agent("")
     _bound_voice(book, doubt)
     _mute(book, doubt)
     sound = _sound(book, doubt)
@@ -27,12 +27,17 @@ def look_at_doubt(book: Book, doubt: Doubt) -> None:
     if book.doubt is doubt and not doubt.voice.is_on:
         # At the latest then nothing more is known of it.
         book.look_at(doubt.voice.sign_s + book.settings.words_within_s)
+    if book.doubt is doubt:
+        book.said_around(doubt)  # it may fall silent before the words are known
 
 
 def _sound(book: Book, doubt: Doubt) -> Sound:
     voice, now_s = doubt.voice, book.now_s
     waited_s = now_s - voice.sign_s
     no_more = not voice.is_on and waited_s >= book.settings.words_within_s - CLOSE_S
+    heard = doubt.transcript
+    # Our own strategy compares words with what the agent says, and nothing else.
+    asks = heard.segments or type(book.settings.barge_in) is not HoldThenDecide
     return Sound(
         now_s=now_s,
         voiced_s=voice.voiced_s(now_s),
@@ -41,13 +46,13 @@ def _sound(book: Book, doubt: Doubt) -> Sound:
         held_s=0.0 if doubt.held_at_s is None else now_s - doubt.held_at_s,
         hint=doubt.hint,
         hint_is_old=doubt.hinted_s < voice.began_s,
-        text=doubt.transcript.text,
-        confidence=doubt.transcript.confidence,
-        unhinted_confidence=doubt.transcript.unhinted_confidence,
-        words_known=doubt.transcript.is_known or no_more,
+        text=heard.text,
+        confidence=heard.confidence if heard.segments else None,
+        unhinted_confidence=heard.unhinted_confidence if heard.segments else None,
+        words_known=no_more or heard.is_known,
         waited_s=waited_s,
         agent=book.view,
-        saying=doubt.saying,
+        saying=book.said_around(doubt) if asks else doubt.saying,
     )
 
 
@@ -74,9 +79,9 @@ def blocking_rule(book: Book) -> str:
     view, mute = book.view, book.settings.mute
     if view.is_idle:
         return ""
-    if view.first_message and "first_message" in mute:
+    if "first_message" in mute and view.first_message:
         return "mute first_message"
-    if view.state == "tool" and "tool" in mute:
+    if "tool" in mute and view.state == "tool":
         return "mute tool"
     return "interruptible" if view.is_audible and not view.may_be_cut else ""
 

@@ -88,17 +88,18 @@ class Nudges:
         """
         if user_speaks:
             self.user_is_there()
-        if view.is_idle:
+        is_idle = view.is_idle
+        if is_idle:
             self._agent.count = 0
         events: list[Event] = []
         after_s, times = settings.user_away_after_s, settings.user_away_times
-        nobody = view.is_idle and view.state == "idle" and not user_speaks
+        nobody = is_idle and not user_speaks and view.state == "idle"
         if self._user.follow(now_s, nobody, after_s, times):
             lasts_s, count = self._user.lasts_s(now_s), self._user.count
             events.append(_decided("user_away", lasts_s, count, "user_away_after_s", after_s))
             events.append(UserAway(away_s=lasts_s, count=count))
         after_s, times = settings.agent_idle_after_s, settings.agent_idle_times
-        works = view.state in AT_WORK and not view.is_audible
+        works = not view.is_audible and view.state in AT_WORK
         if self._agent.follow(now_s, works, after_s, times):
             lasts_s, count = self._agent.lasts_s(now_s), self._agent.count
             events.append(_decided("agent_idle", lasts_s, count, "agent_idle_after_s", after_s))

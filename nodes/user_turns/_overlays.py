@@ -166,6 +166,8 @@ class SettingsInForce:
         Args:
             view: The agent at that moment.
         """
+        if not self.overlays:
+            return self.base
         held = tuple(overlay.holds(view) for overlay in self.overlays)
         if self._last is None or self._last[0] != held:
             settings = self.base

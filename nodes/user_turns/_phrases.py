@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import final
 
@@ -64,13 +64,14 @@ def _is_letter(char: str) -> bool:
     return char.isalnum() or unicodedata.category(char) in ("Mc", "Mn", "Lm")
 
 
-def words_of(text: str) -> list[str]:
+@lru_cache(maxsize=64)
+def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a text, normalised; a character each where there are no spaces.
 
     Args:
-        text: Any text.
+        text: Any text; each rule asks for the words of the same few.
     """
-    return normalized(text).split()
+    return tuple(normalized(text).split())
 
 
 class Phrases:
@@ -263,15 +264,15 @@ class _Known:
     def __iter__(self) -> Iterator[str]:
         return map(" ".join, self.phrases)
 
-    def end(self, words: list[str]) -> bool:
+    def end(self, words: Sequence[str]) -> bool:
         """Return whether one of them ends the words."""
         return any(tuple(words[-length:]) in self.phrases for length in self._lengths)
 
-    def stand_in(self, words: list[str]) -> bool:
+    def stand_in(self, words: Sequence[str]) -> bool:
         """Return whether one of them stands anywhere in the words."""
         return any(self.end(words[:to]) for to in range(1, len(words) + 1))
 
-    def cover(self, words: list[str]) -> list[bool]:
+    def cover(self, words: Sequence[str]) -> list[bool]:
         """Return for each n whether whole phrases cover the first n words."""
         covered = [True]
         for to in range(1, len(words) + 1):

@@ -91,6 +91,8 @@ class Transcript:
     @property
     def text(self) -> str:
         """All words so far."""
+        if not self.segments:
+            return ""
         parts = (self.segments[number].content for number in sorted(self.segments))
         return " ".join(part for part in parts if part)
 

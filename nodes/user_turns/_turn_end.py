@@ -20,17 +20,16 @@ def look_at_turn(book: Book, turn: UserTurn) -> None:
     _bound_voice(book, turn)
     if _is_too_long(book, turn) or _is_over(book, turn):
         return
-    if turn.text and turn.text != turn.told:
+    text = turn.text
+    if text and text != turn.told:
         turn.mark_told()
-        book.publish(
-            UserTranscriptionReceived(
-                content=turn.text, final=False, confidence=turn.transcript.confidence
-            )
-        )
-    is_told = turn.text == turn.told_likely or book.settings.phrases.is_unfinished(turn.text)
-    if not turn.voice.is_on and turn.transcript.is_known and not is_told:
+        confidence = turn.transcript.confidence
+        book.publish(UserTranscriptionReceived(content=text, final=False, confidence=confidence))
+    if turn.voice.is_on or not turn.transcript.is_known:
+        return
+    if text != turn.told_likely and not book.settings.phrases.is_unfinished(text):
         turn.mark_likely_over()
-        book.publish(TurnLikelyOver(content=turn.text))
+        book.publish(TurnLikelyOver(content=text))
 
 
 def _bound_voice(book: Book, turn: UserTurn) -> None:

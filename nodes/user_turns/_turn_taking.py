@@ -27,7 +27,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes import Message
 
-from ._agent_view import AgentView
+from ._agent_view import AgentView, LiveView
 from ._nudges import Nudges
 from ._overlays import ChangeTurns, Overlay, SettingsInForce
 from ._settings import TurnSettings
@@ -126,7 +126,7 @@ class _Taker:
         self._take(Look())
 
     def _alarm(self) -> None:
-        if self._microphone_is_lost():
+        if trio.current_time() >= self._lost_at_s():
             log.info("microphone_lost", call_id=self._bridge.call_id)
             self._take(MicrophoneLost())
         else:
@@ -153,8 +153,10 @@ class _Taker:
         acts = self._core.take(fact, now_s, view, settings)
         user_speaks = not self._core.is_quiet
         nudges = self._nudges.look(now_s, view, settings, user_speaks=user_speaks)
-        for act in (*acts, *(Publish(event) for event in nudges)):
+        for act in acts:
             self._do(act)
+        for event in nudges:
+            self._do(Publish(event))
 
     def _do(self, act: Act) -> None:
         match act:
@@ -178,34 +180,16 @@ class _Taker:
 
     def _lost_at_s(self) -> float:
         """When a voice that goes on counts as lost, if no audio arrives until then."""
-        if not self._core.is_voiced or math.isinf(self._last_frame_s):
+        if math.isinf(self._last_frame_s) or not self._core.is_voiced:
             return math.inf
-        return self._last_frame_s + self._settings.at(self._view()).microphone_lost_s
-
-    def _microphone_is_lost(self) -> bool:
-        return trio.current_time() >= self._lost_at_s()
+        settings = self._settings
+        now = settings.at(self._view()) if settings.overlays else settings.base
+        return self._last_frame_s + now.microphone_lost_s
 
     # --- the agent -----------------------------------------------------------------------------
 
     def _view(self) -> AgentView:
-        call, speaking = self._call, self._call.speaking
-        audible = speaking.is_audible_now
-        works = speaking.is_generating and not call.questions.was_heard
-        at_work = works or speaking.is_pending
-        busy = audible or at_work
-        turn = call.control.target() if busy else None
-        run = turn.run if turn is not None else None
-        return AgentView(
-            is_audible=audible,
-            is_at_work=at_work,
-            may_be_cut=speaking.may_be_cut_by(UserStartedSpeaking) if audible else True,
-            saying=speaking.saying if busy else "",
-            first_sound_s=self._first_sound_s,
-            first_message=busy and not self._first_message_over,
-            state=call.current_state,
-            agent=call.floor.name if call.floor is not None else "",
-            route=str(run.route.route) if run is not None else "",
-        )
+        return LiveView(self._call, self._first_sound_s, is_first=not self._first_message_over)
 
 
 def _log_decision(decided: TurnDecided, words: str) -> None:

@@ -58,8 +58,8 @@ class TurnCore:
     @property
     def is_voiced(self) -> bool:
         """Whether a voice goes on that some day has to stop."""
-        voice = self._voice
-        return voice is not None and voice.is_on
+        part = self._book.turn or self._book.doubt
+        return part is not None and part.voice.is_on
 
     @property
     def is_quiet(self) -> bool:

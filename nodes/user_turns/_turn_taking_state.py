@@ -164,11 +164,18 @@ class Book:
         """Record a silence of this caller that was no end."""
         self.pauses_s.append(pause_s)
 
+    def said_around(self, doubt: Doubt) -> str:
+        """Return what the agent said around a sound; kept, as it may have fallen silent since."""
+        if not self.view.is_idle:
+            doubt.note_agent(self.view.saying)
+        return doubt.saying
+
     def begin_turn(self, doubt: Doubt) -> None:
         """Make a doubt a turn: from now on the agent is cut."""
         pause_s = doubt.voice.began_s - self.last_silence_s
-        longest_s = CUT_OFF_S if doubt.saying else PAUSE_AFTER_END_S
-        goes_on = 0 < pause_s <= longest_s
+        goes_on = 0 < pause_s <= PAUSE_AFTER_END_S
+        if goes_on and pause_s > CUT_OFF_S and self.said_around(doubt):
+            goes_on = False
         if goes_on:
             self.pauses_s.append(pause_s)
         before = self.take_kept()
