@@ -293,7 +293,8 @@ class Speaking:
     @property
     def history(self) -> History:
         """What was said so far, brought up to this moment."""
-        self.advance()
+        self._playout.advance(trio.current_time())
+        self._memory.write()
         return self._context.history
 
     def _has_something(self) -> bool:

@@ -69,8 +69,10 @@ class Goodbye:
         return self._context.is_paused or self._speaking.is_held_until_released
 
     def _look(self, _: Message) -> None:
+        if self._clock is None:
+            return
         stands = self._must_stand()
-        if self._clock is None or stands == self._stands:
+        if stands == self._stands:
             return
         self._stands = stands
         if stands:

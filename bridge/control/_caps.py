@@ -332,7 +332,10 @@ class Meter:
         Raises:
             CapReachedError: The time is up; what was waited for is cancelled.
         """
-        if all(meter.caps.wall_s is None for meter in self._lineage):
+        for meter in self._lineage:
+            if meter.caps.wall_s is not None:
+                break
+        else:
             return await fn(*args)
         with self.steps() as step:
             result: T = await step(fn, *args)
@@ -388,12 +391,12 @@ class Meter:
         return CapReachedError(which, self.used(which), limit, self)
 
     def _refuse_over(self, which: Cap, wanted: float) -> None:
-        limit = self.limit(which)
+        limit: float | None = getattr(self.caps, which)
         if limit is not None and wanted > limit:
             raise self._capped(which)
 
     def _warn_if_due(self, which: Cap) -> None:
-        limit = self.limit(which)
+        limit: float | None = getattr(self.caps, which)
         if not limit or self.turn is None or self._call is None or which in self._warned:
             return
         used = self.used(which)

@@ -104,7 +104,7 @@ class BackgroundJob(Protocol):
 class WorkRoom:
     """All tools that run in a call."""
 
-    def __init__(self, on_change: Callable[[], None] | None = None) -> None:
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
         """Begin with none.
 
         Args:
@@ -122,17 +122,16 @@ class WorkRoom:
     def add(self, work: Work) -> None:
         """Take in a tool that begins, or asks whether it may."""
         self._works[work] = None
-        self.changed()
+        self._on_change()
 
     def remove(self, work: Work) -> None:
         """Forget a tool that has its outcome."""
         self._works.pop(work, None)
-        self.changed()
+        self._on_change()
 
     def changed(self) -> None:
         """Tell that something about a tool has changed."""
-        if self._on_change is not None:
-            self._on_change()
+        self._on_change()
 
     def of(self, run: Run) -> tuple[Work, ...]:
         """Return the tools that a run, or a run that descends from it, has started."""

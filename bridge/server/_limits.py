@@ -98,19 +98,14 @@ class RateLimit:
 
     def take(self, cost: float = 1.0) -> bool:
         """Take a token, or `cost` of them; False when there are fewer."""
-        self._refill()
-        if self._tokens < cost:
-            return False
-        self._tokens -= cost
-        return True
+        now_s = trio.current_time()  # in place, as this comes with each frame
+        tokens = min(self._burst, self._tokens + (now_s - self._at_s) * self._per_s)
+        self._at_s = now_s
+        is_enough = tokens >= cost
+        self._tokens = tokens - cost if is_enough else tokens
+        return is_enough
 
     @property
     def has_some(self) -> bool:
         """Whether a token could be taken now."""
-        self._refill()
-        return self._tokens >= 1.0
-
-    def _refill(self) -> None:
-        now = trio.current_time()
-        self._tokens = min(self._burst, self._tokens + (now - self._at_s) * self._per_s)
-        self._at_s = now
+        return self.take(0.0) and self._tokens >= 1.0

@@ -324,17 +324,15 @@ class NativeTransport:
             # Silence, not nothing: voice activity and end of turn count frames.
             pcm = bytes(len(pcm))
         if len(pcm) == FRAME_BYTES and not self._microphone:
-            self._publish_frame(pcm, call)
+            self._metrics.frames_in += 1
+            call.publish(UserAudio(pcm=pcm))
             return
         self._microphone += pcm
         while len(self._microphone) >= FRAME_BYTES:
             frame = bytes(self._microphone[:FRAME_BYTES])
             del self._microphone[:FRAME_BYTES]
-            self._publish_frame(frame, call)
-
-    def _publish_frame(self, pcm: bytes, call: Call) -> None:
-        self._metrics.frames_in += 1
-        call.publish(UserAudio(pcm=pcm))
+            self._metrics.frames_in += 1
+            call.publish(UserAudio(pcm=frame))
 
     def _report(self, report: PlaybackReport, call: Call) -> None:
         if report.utterance > self._newest:
@@ -350,6 +348,8 @@ class NativeTransport:
 
 def _wire_message(event: object, message: Message) -> ServerMessage | None:
     match event:
+        case StateChanged(state=state, number=number):
+            return State(state=state, number=number)
         case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
             return None  # audio goes by play(); the others are between the call and its voice
         case VoiceWords() | TurnLikelyOver():
@@ -362,8 +362,6 @@ def _wire_message(event: object, message: Message) -> ServerMessage | None:
             return Transcript(role="user", text=text, final=final)
         case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
-        case StateChanged(state=state, number=number):
-            return State(state=state, number=number)
     if not isinstance(event, Event):
         return None  # plain dataclasses and models are for the routes of the call alone
     return OtherEvent(name=message.alias, data=event.model_dump(exclude={"type"}))

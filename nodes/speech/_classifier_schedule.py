@@ -86,8 +86,10 @@ class Looks:
             if windows == since:
                 self._beginning[windows] = self._recent()
         self._age += 1
+        if not in_voice or self._age > self._last:
+            return []
         due = [sound for windows, sound in self._due if windows == self._age]
-        return self._ask([(sound, self._recent()) for sound in due if in_voice])
+        return self._ask([(sound, self._recent()) for sound in due])
 
     def begin(self, onset_windows: int) -> list[VoiceHint]:
         """Take note that a voice begins, and return what is known of it already.

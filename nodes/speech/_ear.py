@@ -206,6 +206,7 @@ class Ear:
         self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
         self._waiting = bytearray()
         self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
+        self._syllable_windows = self._windows(SYLLABLE_S)
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
         self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._recent))
         self._recording: _Recording | None = None
@@ -299,7 +300,7 @@ class Ear:
 
     def _is_sudden(self, peak: int) -> bool:
         peaks = [*self._peaks]
-        syllable = peaks[-self._windows(SYLLABLE_S) :]
+        syllable = peaks[-self._syllable_windows :]
         floor, fallen = min(peaks, default=peak), max(syllable, default=0) / FALLEN
         return peak >= max(self._quietest, SUDDEN * floor, fallen)
 

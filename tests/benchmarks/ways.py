@@ -268,12 +268,12 @@ def rows(size: Size) -> list[Row]:
     frames = list(map(len, audio.below(*FRAME)))
     barge_ins = map(len, audio.until(*CLEARED, since=TURN_TAKING))
     return [
-        _row("a text token, from the model to the wire", map(len, text.marked[TOKEN]), 140),
-        _row("a barge-in, to the order to drop audio", barge_ins, 400),
-        _row("the first tool call of a call, to its end", [first_tool], 1250),
-        _row("a later one", tools, 1150),
-        _row("a frame of the caller", [min(frames)], 25),
-        _row("one that completes a window", frames, 47),
+        _row("a text token, from the model to the wire", map(len, text.marked[TOKEN]), 60),
+        _row("a barge-in, to the order to drop audio", barge_ins, 120),
+        _row("the first tool call of a call, to its end", [first_tool], 300),
+        _row("a later one", tools, 300),
+        _row("a frame of the caller", [min(frames)], 18),
+        _row("one that completes a window", frames, 37),
     ]
 
 
