@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from typing import Any
 
@@ -23,12 +23,6 @@ class Plan:
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
-
-    comes_before: bool = field(init=False)
-    """Whether there is anything to be done before chains are triggered."""
-
-    def __post_init__(self) -> None:
-        self.comes_before = bool(self.rules or self.first)
 
 
 NOTHING = Plan((), (), (), ())

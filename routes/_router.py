@@ -307,19 +307,19 @@ class Router:
             self._refuse_deeper(message)
         self._depth = depth + 1
         try:
-            if plan.comes_before:
+            if plan.rules:
                 for apply in plan.rules:
                     apply(message)
                 if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
                     message.run = run = None  # cut by this very message, which goes on all the same
-                for observer in plan.first:
-                    try:
-                        observer(message)
-                    except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
-                        self._taker_failed("observer_failed", observer, message, as_error(error))
-                    else:
-                        if self._failures:
-                            self._taker_works("observer_failed", observer)
+            for observer in plan.first:
+                try:
+                    observer(message)
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
+                    self._taker_failed("observer_failed", observer, message, as_error(error))
+                else:
+                    if self._failures:
+                        self._taker_works("observer_failed", observer)
             for trigger in plan.triggers:
                 trigger(message)
             if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:

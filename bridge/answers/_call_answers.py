@@ -57,6 +57,8 @@ class Speaking:
     Attributes:
         turn_of: Returns the turn that a run works on; ``None`` if it works on none that is not
             over.
+        newest_turn_of: Returns the newest turn of some agents that is neither over nor cut;
+            ``None`` for none.
         turns_cut: How many answers were cut.
         answered: The number of the last message that began an answer of an agent that is heard.
         is_closed: Whether the call is over: nothing is said any more.
@@ -88,6 +90,7 @@ class Speaking:
         self._playout = Playout(transport, self._telling, router.call_at)
         self._turns = Turns(after=context.history.last_turn)
         self.turn_of = self._turns.of
+        self.newest_turn_of = self._turns.newest_of
         self._texts = Texts(context, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
@@ -189,10 +192,6 @@ class Speaking:
     def utterance(self, number: int) -> Utterance | None:
         """Return the utterance with this number, if it is not over."""
         return self._playout.utterance(number)
-
-    def current_turn(self) -> Turn | None:
-        """Return the newest turn of who is heard that is not over nor cut; ``None`` for none."""
-        return self._turns.newest_of(self._context.floor.heard)
 
     def told_of(self, interruption: Interruption) -> Interruption:
         """Return what a handler is told of a cut: what was generated, what was heard, the tools."""

@@ -118,7 +118,7 @@ class StateKeeper:
 
         One of permission, input, tool, thinking and idle.
         """
-        turn = self.speaking.current_turn()
+        turn = self.speaking.newest_turn_of(self.context.floor.heard)
         if turn is None or (turn.outcome is not None and not self.speaking.is_generating):
             return "idle"
         if turn.phase != "permission" and turn.is_asking:

@@ -49,6 +49,8 @@ class Row(NamedTuple):
     verbs: dict[Verb, Cell]
     then: tuple[CallState, ...]
     """The states that may follow, by whatever happens."""
+    also: Callable[[StateKeeper], object] | None = None
+    """What else must hold, if that does."""
     phase: TurnPhase | None = None
     """It also holds while the answer that is generated is at this."""
 
@@ -99,15 +101,17 @@ _ANY: tuple[CallState, ...] = (
 )  # fmt: skip
 _UNHELD: tuple[CallState, ...] = (*_WORKS, "idle", "listening", "stopping", "closed")
 
+_PAUSED = attrgetter("context.is_paused")
+
 TABLE: dict[CallState, Row] = {
     "closed": Row(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
-    "pausing": Row(lambda now: now.context.is_paused and now.control.pause_waits, _HELD, _ANY),
-    "paused": Row(attrgetter("context.is_paused"), {**_HELD, "pause": Cell("paused")}, _ANY),
+    "pausing": Row(_PAUSED, _HELD, _ANY, also=attrgetter("control.pause_waits")),
+    "paused": Row(_PAUSED, {**_HELD, "pause": Cell("paused")}, _ANY),
     "speaking": Row(attrgetter("speaking.is_audible_now"), _AT_WORK, _ANY),
-    "waiting_permission": Row(None, _AT_WORK, _ANY, "permission"),
-    "waiting_input": Row(None, _AT_WORK, _ANY, "input"),
-    "tool": Row(None, _AT_WORK, _ANY, "tool"),
-    "thinking": Row(attrgetter("is_next"), _AT_WORK, _ANY, "thinking"),
+    "waiting_permission": Row(None, _AT_WORK, _ANY, phase="permission"),
+    "waiting_input": Row(None, _AT_WORK, _ANY, phase="input"),
+    "tool": Row(None, _AT_WORK, _ANY, phase="tool"),
+    "thinking": Row(attrgetter("is_next"), _AT_WORK, _ANY, phase="thinking"),
     "stopping": Row(attrgetter("control.is_stopping"), _STOPPING, _UNHELD),
     "listening": Row(attrgetter("user_speaks"), _AT_REST, _UNHELD),
     "idle": Row(lambda now: True, _AT_REST, _UNHELD),
@@ -138,7 +142,7 @@ def find(now: StateKeeper) -> CallState:
             phase = phase or now.work()  # worked out once, and not before a row asks for it
             if phase == row.phase:
                 return state
-        if row.holds is not None and row.holds(now):
+        if row.holds is not None and row.holds(now) and (row.also is None or row.also(now)):
             return state
     raise AssertionError("the last row always holds")
 

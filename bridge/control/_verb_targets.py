@@ -26,7 +26,7 @@ class Reach:
 
     def target(self) -> Turn | None:
         """Return the turn that a verb would be used on now."""
-        return self._speaking.current_turn()
+        return self._speaking.newest_turn_of(self._context.floor.heard)
 
     def works(self, turn: Turn | None) -> tuple[Work, ...]:
         """Return the tools that run for a turn."""

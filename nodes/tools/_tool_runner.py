@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class ToolRunner:
             ValueError: The id is empty, or that of a call that is not over.
         """
         self._running = [other for other in self._running if other.outcome is None]
-        if not request.id or any(other.id == request.id for other in self._running):
+        if not request.id or request.id in map(attrgetter("id"), self._running):
             raise ValueError(f"a call of a tool needs an id of its own, not {request.id!r}")
         tool = self.tools.get(request.name) or _Unknown(request.name, self.tools)
         if tool.permission == "operator":

@@ -254,7 +254,7 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     is_sure = hint is not None and hint.probability >= settings.hint_above
     if hint is not None and hint.kind in ("noise", "echo") and is_sure and not text:
         return None
-    assent = sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
+    assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
     assent = assent or (bool(text) and settings.phrases.is_acknowledgement(text))
     if assent and settings.acknowledgement_lasts_s > least_s:
         return "acknowledgement_lasts_s", settings.acknowledgement_lasts_s

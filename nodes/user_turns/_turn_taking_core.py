@@ -105,7 +105,7 @@ class TurnCore:
             look_at_turn(book, book.turn)
             if book.doubt is not None:  # what goes on after a forced end
                 look_at_doubt(book, book.doubt)
-        if self.is_quiet and book.kept:
+        if book.kept and self.is_quiet:
             self._give_kept()
 
     def _give_kept(self) -> None:

@@ -12,7 +12,7 @@ import structlog
 
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
 from bargein.routes import Event
-from bargein.routes.containment import CONTAINED
+from bargein.routes.containment import as_error
 
 from ._agent_view import AgentView
 from ._settings import TurnSettings
@@ -238,9 +238,9 @@ class Book:
             instead: Asks the default one.
         """
         try:
-            with CONTAINED:
-                return question()
-        except Exception as error:
+            return question()
+        except BaseException as caught:  # noqa: ASYNC103 - see as_error()
+            error = as_error(caught)
             self.acts.append(Failed(error))
-            log.exception("turn_strategy_failed", strategy=what)
+            log.exception("turn_strategy_failed", strategy=what, exc_info=error)
             return instead()

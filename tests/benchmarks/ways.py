@@ -40,11 +40,11 @@ LOUD = 9000
 
 TOKEN = "a token of the model"
 TOOL = "a tool call"
-FRAME = "bridge/server/_intake.py", "take"
+FRAME = "bridge/server/_incoming_messages.py", "take"
 """Where the server takes in a message of the caller's."""
-TURN_TAKING = "nodes/user_turns/_node.py"
+TURN_TAKING = "nodes/user_turns/_turn_taking.py"
 TOOL_LOOP = "nodes/_tool_loop.py"
-CLEARED = "bridge/server/_transport.py", "clear"
+CLEARED = "bridge/server/_native_transport.py", "clear"
 """Where the order to drop audio is given to the caller's player."""
 
 
@@ -264,14 +264,14 @@ def rows(size: Size) -> list[Row]:
     """Run the load."""
     with logs_to_nowhere():
         text, audio = _traced(_type, "text"), _traced(_talk, "audio")
-    first_tool, *tools = map(_tool_way, text.marked[TOOL])
+    tools = list(map(_tool_way, text.marked[TOOL]))
     frames = list(map(len, audio.below(*FRAME)))
     barge_ins = map(len, audio.until(*CLEARED, since=TURN_TAKING))
+    tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # they share messages
     return [
-        _row("a text token, from the model to the wire", map(len, text.marked[TOKEN]), 60),
+        _row("a text token, from the model to the wire", tokens, 60),
         _row("a barge-in, to the order to drop audio", barge_ins, 120),
-        _row("the first tool call of a call, to its end", [first_tool], 300),
-        _row("a later one", tools, 300),
+        _row("a tool call, from what is asked to its result", tools, 300),
         _row("a frame of the caller", [min(frames)], 18),
         _row("one that completes a window", frames, 37),
     ]
