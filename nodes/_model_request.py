@@ -72,21 +72,29 @@ class LastAsked:
         log.info("turn_answered_already", turn=turn.number, by=last.turn.number)
         return True
 
-    def in_order(self, entries: Sequence[Entry]) -> list[Entry]:
+    def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return entries with what the last answer was not told of behind that answer.
 
         Args:
             entries: The conversation, in the order in which it was heard.
         """
-        last, places = self._last, range(len(entries))
-        seen = [at for at in places if last is not None and entries[at] is last.news]
-        own = [at for at in places if last is not None and _is_of(entries[at], last.turn)]
-        if not seen or not own:
-            return list(entries)
-        until = own[-1] + 1
-        late = [at for at in range(seen[0] + 1, until) if _is_news(entries[at])]
-        kept = [entries[at] for at in range(until) if at not in late]
-        return [*kept, *(entries[at] for at in late), *entries[until:]]
+        last = self._last
+        if last is None:
+            return entries
+        seen = until = 0
+        for at in reversed(range(len(entries))):  # so that a turn of a long talk costs no more
+            if entries[at] is last.news:
+                seen = at
+                break
+            if not until and _is_of(entries[at], last.turn):
+                until = at + 1
+        else:
+            return entries
+        late = [entry for entry in entries[seen + 1 : until] if _is_news(entry)]
+        if not late:
+            return entries
+        own = (entry for entry in entries[seen + 1 : until] if not _is_news(entry))
+        return [*entries[: seen + 1], *own, *late, *entries[until:]]
 
 
 def newest(entries: Sequence[Entry]) -> Entry | None:

@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry, current_run
+from bargein.bridge import (
+    AgentEntry,
+    History,
+    JobEntry,
+    NoteEntry,
+    ToolEntry,
+    UserEntry,
+    current_run,
+)
 from bargein.bridge.control import (
     ActiveClock,
     CapReachedError,
@@ -129,9 +137,8 @@ class ToolLoop:
             self.meter = Meter(self._plan.caps, self._turn, call, ActiveClock(self._run))
         if self._turn is not None:
             self._turn.count_by(self.meter.snapshot)
-        tools = (entry for entry in context.entries if isinstance(entry, ToolEntry))
-        known = {entry.call.id for entry in tools} if call is None else call.history.tool_ids
-        self._story = _Story(context, known, self._last_asked)
+        history = History(context.entries) if call is None else call.history
+        self._story = _Story(context, history, self._last_asked)
 
     async def answer(self) -> AsyncGenerator[AgentResponse, None]:
         """Yield the text of the answer, piece by piece; to be called once.
@@ -323,20 +330,21 @@ class _Story:
     """What the model is told: the conversation up to the answer, then the answer's own steps."""
 
     def __init__(
-        self, context: ConversationContext, known: Container[str], last_asked: LastAsked
+        self, context: ConversationContext, history: History, last_asked: LastAsked
     ) -> None:
         """Begin with the conversation.
 
         Args:
             context: The conversation.
-            known: The ids of all calls of tools in it.
+            history: Has at least all that is in it.
             last_asked: What the node has asked in this call.
         """
         self._context = context
-        self._known = known
+        self._history = history
         self._last_asked = last_asked
         self.begin_anew()
         self._ids: set[str] = set()
+        self._asked: list[ChatMessage] = []
         self._steps: list[Entry] = []
         self._text = ""
         self._turn = 0
@@ -346,6 +354,7 @@ class _Story:
         """Take the conversation as it is now for what was before the answer."""
         self._before = self._context.copy()
         self._seen = len(self._before)
+        self._waits_for_results = bool(self._history.unsettled)
         self._before = self._before.with_entries(self._last_asked.in_order(self._before.entries))
         self.news = newest(self._before.entries)
         """The newest of the user's words and of the results of jobs that the model is told of."""
@@ -353,13 +362,13 @@ class _Story:
     def messages(self, messages: Messages) -> list[ChatMessage]:
         self._take_results()
         before = messages(self._before)
-        self._ids.update(call["id"] for m in before for call in m.get("tool_calls") or ())
+        self._asked = before
         return [*before, *as_chat(self._steps, note_tag=self._context.note_tag)]
 
     def _take_results(self) -> None:
         """Give calls of earlier turns, which were told as running, the results that came since."""
-        before = self._before.entries
-        if any(isinstance(entry, ToolEntry) and entry.result is None for entry in before):
+        if self._waits_for_results:
+            before = self._before.entries
             now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
             self._before = self._before.with_entries(
                 [
@@ -372,6 +381,7 @@ class _Story:
         """Put down what the model wrote; returns its calls under ids that nothing else has."""
         self._text = text
         self._turn -= 1  # below the numbers of true turns
+        self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
         if text:
             self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
         return [replace(request, id=self._unique(request.id)) for request in requests]
@@ -404,7 +414,7 @@ class _Story:
     def _unique(self, id: str) -> str:
         base = id if _ID.fullmatch(id) else "call"
         unique, count = base, 1
-        while unique in self._ids or unique in self._known:
+        while unique in self._ids or unique in self._history.tool_ids:
             count += 1
             unique = f"{base}_{count}"
         self._ids.add(unique)

@@ -55,6 +55,7 @@ def rows(tmp_path_factory):
         ("records", 2),
         ("control", 9),
         ("tokens", 2),
+        ("turns", 1),
     ],
 )
 def test_a_load_gives_its_figures(rows, load, figures):

@@ -54,7 +54,12 @@ class History:
         self._calls: dict[str, list[int]] = {}
         self._tools_of: dict[int, list[int]] = {}
         tools = (entry for entry in self._entries if isinstance(entry, ToolEntry))
-        self._ids: dict[str, None] = {entry.call.id: None for entry in tools}
+        self._ids: dict[str, None] = {}
+        self._unsettled: dict[str, None] = {}
+        for entry in tools:
+            self._ids[entry.call.id] = None
+            if entry.result is None:
+                self._unsettled[entry.call.id] = None
         self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
         self._said: list[tuple[int, int]] = []
         self._loaded = len(self._entries)
@@ -80,6 +85,11 @@ class History:
     def tool_ids(self) -> KeysView[str]:
         """The ids of all calls of tools so far; it follows what is added."""
         return self._ids.keys()
+
+    @property
+    def unsettled(self) -> KeysView[str]:
+        """The ids of those that have no result yet; it follows, too."""
+        return self._unsettled.keys()
 
     @property
     def interruptions(self) -> tuple[InterruptionRecord, ...]:
@@ -214,7 +224,7 @@ class History:
             return
         index = len(self._entries)
         unique = self._unique_id(call)
-        self._ids[unique] = None
+        self._ids[unique] = self._unsettled[unique] = None
         self._calls.setdefault(call.id, []).append(index)
         self._tools_of.setdefault(turn, []).append(index)
         entry = ToolEntry(
@@ -258,6 +268,7 @@ class History:
                 if result.id != entry.call.id:
                     kept = result.model_copy(update={"id": entry.call.id})
                 self._put(index, replace(entry, result=kept))
+                self._unsettled.pop(entry.call.id, None)
                 self._refresh_record(entry.turn)
                 return
 

@@ -29,6 +29,7 @@ from . import (
     sockets,
     stream,
     tokens,
+    turns,
     ways,
 )
 from ._measure import FULL, QUICK, TINY, Row, Size
@@ -46,6 +47,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "control": control.rows,
     "tokens": tokens.rows,
     "sockets": sockets.rows,
+    "turns": turns.rows,
     "ways": ways.rows,
 }
 
