@@ -230,7 +230,7 @@ class Run:
             cause, reason, phase, at_s = self._cut_by
             self._interruption = Interruption(
                 run=self.id,
-                route=str(self.route.route),
+                route=self.route.pipeline.route,
                 source=self.source,
                 cause=cause,
                 reason=reason,

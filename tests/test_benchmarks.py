@@ -56,6 +56,7 @@ def rows(tmp_path_factory):
         ("control", 9),
         ("tokens", 2),
         ("turns", 1),
+        ("whole", 2),
     ],
 )
 def test_a_load_gives_its_figures(rows, load, figures):

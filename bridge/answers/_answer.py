@@ -205,6 +205,8 @@ class Turn:
     @property
     def generated(self) -> str:
         """All its text so far."""
+        if len(self.utterances) == 1:
+            return self.utterances[0].said
         return "".join(utterance.said for utterance in self.utterances)
 
     @property

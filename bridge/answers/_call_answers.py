@@ -230,7 +230,8 @@ class Speaking:
 
     def note_pause(self, turn: Turn, message: Message) -> None:
         """Put down that a turn was paused."""
-        self._cuts.record(turn, interruption_of(turn, message, "pause", "running"))
+        by = interruption_of(turn, message, "pause", "running")
+        self._cuts.record(turn, by, turn.seen_phase)
 
     def ending_as(self, outcome: Outcome) -> None:
         """Let turns that are cut from now on end with this outcome."""
@@ -279,7 +280,7 @@ class Speaking:
         for turn in moving:
             by = interruption_of(turn, message, "moved and stopped", "running")
             turn.cut(by)
-            self._cuts.record(turn, by)
+            self._cuts.record(turn, by, turn.seen_phase)
             turn.end(self._outcome_of_cut(turn.verb))
             self._tell_ended(turn)
             self.close_if_over(turn)
@@ -444,8 +445,9 @@ class Speaking:
         if by is not None and turn.interruption is None and not delivered:
             turn.cut(by)
             self.turns_cut += 1
-            self._cuts.record(turn, by)
-            self._barge_ins.add(turn, by, turn.seen_phase)
+            phase = turn.seen_phase
+            self._cuts.record(turn, by, phase)
+            self._barge_ins.add(turn, by, phase)
             self._cuts.keep(turn, by)
             has_ended = turn.run is None or not turn.run.is_running
             if has_ended and not self._is_begun_by(turn, by.cause):

@@ -8,6 +8,7 @@ import trio
 
 from bargein.routes import Interruption, Message, Phase
 
+from .._verbs import TurnPhase
 from ..history._entries import AgentEntry
 from ..history._history import History
 from ._answer import Turn, record_of
@@ -23,9 +24,9 @@ class CutRecords:
         self._history = history
         self._cut_runs: list[tuple[int, int]] = []  # and the turn of each
 
-    def record(self, turn: Turn, interruption: Interruption) -> None:
-        """Write down that a turn was cut, or paused."""
-        record = record_of(turn, interruption, turn.seen_phase)
+    def record(self, turn: Turn, interruption: Interruption, phase: TurnPhase) -> None:
+        """Write down that a turn was cut, or paused, and what it was at."""
+        record = record_of(turn, interruption, phase)
         self._history.set_interruption(record, turn.agent)
 
     def keep(self, turn: Turn, by: Interruption) -> None:

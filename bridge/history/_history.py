@@ -330,7 +330,9 @@ class History:
         return len(entry.generated) if isinstance(entry, AgentEntry) else 0
 
     def _tool_records(self, turn: int) -> tuple[ToolRecord, ...]:
-        entries = (self._entries[index] for index in self._tools_of.get(turn, ()))
+        if turn not in self._tools_of:
+            return ()
+        entries = (self._entries[index] for index in self._tools_of[turn])
         return tuple(tool_record(entry) for entry in entries if isinstance(entry, ToolEntry))
 
     def _refresh_record(self, turn: int) -> None:

@@ -31,6 +31,7 @@ from . import (
     tokens,
     turns,
     ways,
+    whole,
 )
 from ._measure import FULL, QUICK, TINY, Row, Size
 from ._process import ROOT
@@ -49,6 +50,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "sockets": sockets.rows,
     "turns": turns.rows,
     "ways": ways.rows,
+    "whole": whole.rows,
 }
 
 

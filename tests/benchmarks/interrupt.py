@@ -7,7 +7,7 @@ its 20 ms, and set going again.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from time import perf_counter_ns
 from typing import Any
@@ -24,20 +24,24 @@ EVERY_S = 0.02
 ROUND_S = 1.5
 
 
-class _Node:
+class Node:
     """Sends a chunk every 20 ms, and takes the time when it is cut."""
+
+    start: type = Start
+    stop: type = Stop
+    chunk: object = Chunk(1)
 
     def __init__(self) -> None:
         self.running = trio.Event()
         self.over = trio.Event()
         self.over_ns = 0
 
-    async def generate(self, _: object) -> AsyncGenerator[Chunk, None]:
+    async def generate(self, _: object) -> AsyncGenerator[object, None]:
         try:
             self.running.set()
             next_s = trio.current_time()
             while True:
-                yield Chunk(1)
+                yield self.chunk
                 next_s += EVERY_S
                 await trio.sleep_until(next_s)
         finally:
@@ -48,10 +52,10 @@ class _Node:
         """Interrupt it, wait for its ``finally``, and return how long that took, in µs."""
         self.over, self.running = trio.Event(), trio.Event()
         began = perf_counter_ns()
-        publish(Stop(), "caller")
+        publish(self.stop(), "caller")
         await self.over.wait()
         took = (self.over_ns - began) / 1000
-        publish(Start(), "caller")
+        publish(self.start(), "caller")
         await self.running.wait()
         return took
 
@@ -60,9 +64,10 @@ def _drop(_: object) -> None:
     """Take a chunk."""
 
 
-async def _timed(pairs: list[tuple[_Node, Any]], interrupts: int) -> list[float]:
+async def timed(pairs: Sequence[tuple[Node, Any]], interrupts: int) -> list[float]:
+    """Interrupt one after the other, and return how long each took, in µs."""
     for node, publish in pairs:
-        publish(Start(), "caller")
+        publish(node.start(), "caller")
         await node.running.wait()
         await trio.sleep(EVERY_S / len(pairs))
     chance = random.Random(1)
@@ -77,16 +82,18 @@ async def _timed(pairs: list[tuple[_Node, Any]], interrupts: int) -> list[float]
     return samples
 
 
-def _bare(conversations: int, interrupts: int) -> list[float]:
+def bare(conversations: int, interrupts: int) -> list[float]:
+    """Run conversations in bare trio, and return how long each interrupt took, in µs."""
+
     async def main() -> list[float]:
         async with trio.open_nursery() as nursery:
             pairs = []
             for _ in range(conversations):
-                table, node = Table(), _Node()
+                table, node = Table(), Node()
                 table.on(Chunk, _drop)
                 Conversation(nursery, table, Start, Stop, node.generate, waits=True)
                 pairs.append((node, table.publish))
-            samples = await _timed(pairs, interrupts)
+            samples = await timed(pairs, interrupts)
             nursery.cancel_scope.cancel()
         return samples
 
@@ -98,12 +105,12 @@ def _ours(conversations: int, interrupts: int) -> list[float]:
         async with AsyncExitStack() as stack:
             pairs = []
             for _ in range(conversations):
-                router, node = await stack.enter_async_context(open_router()), _Node()
+                router, node = await stack.enter_async_context(open_router()), Node()
                 router.add_sink(_drop, Chunk)
                 route = router.on(Start, name="agent").interrupt_on(Stop)
                 route.stream(node.generate).broadcast()
                 pairs.append((node, router.publish))
-            return await _timed(pairs, interrupts)
+            return await timed(pairs, interrupts)
 
     return trio.run(main)
 
@@ -113,7 +120,7 @@ def rows(size: Size) -> list[Row]:
     return [
         compare(
             f"interrupt to finally, {conversations} conversation{'s' * (conversations > 1)}", "us",
-            lambda: _bare(conversations, size.interrupts),  # noqa: B023 - called before the next
+            lambda: bare(conversations, size.interrupts),  # noqa: B023 - called before the next
             lambda: _ours(conversations, size.interrupts),  # noqa: B023
             rounds=size.interrupt_rounds, bound=bound,
         )
