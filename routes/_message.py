@@ -28,7 +28,7 @@ class Message(Generic[E_co]):
         id: A number that rises with each message of a router, from 1.
         at_s: When it was published, in seconds of trio's clock.
         run: The run that published it, or ``None`` if no run did.
-        tag: What the layer above keeps with it; routes never look at it.
+        tag: What ``carry()`` was given last; ``None`` before.
     """
 
     __slots__ = ("at_s", "event", "id", "run", "source", "tag")
@@ -42,6 +42,10 @@ class Message(Generic[E_co]):
         self.at_s = at_s
         self.run = run
         self.tag: Any = None
+
+    def carry(self, tag: Any) -> None:
+        """Carry something of the layer above along; routes never look at it."""
+        self.tag = tag
 
     @property
     def is_stale(self) -> bool:

@@ -92,7 +92,7 @@ class Texts:
         utterance.add_text(response.content)
         if self._audio:
             self._playout.look_by(message.at_s + TICK_S)
-        message.tag = utterance
+        message.carry(utterance)
         self._memory.note(turn)
 
     def _cut_by_its_first_words(self, message: Message) -> Turn | None:

@@ -152,17 +152,16 @@ class Speaking:
             False where no rule is meant for it, for what is not interruptible, while the call is
             paused, and when nothing is being said or generated.
         """
-        for run in self._runs_at_work():  # noqa: SIM110 - asked for with each fact of an ear
+        utterances = self._playout.utterances
+        if utterances:
+            runs = utterances[0].held
+        else:
+            turns = self._turns.at_work(self._context.floor.has)
+            runs = [run for turn in turns for own in turn.active for run in lineage(own)]
+        for run in runs:  # noqa: SIM110 - asked for with each fact of an ear
             if run.may_be_cut_by(event_class):
                 return True
         return False
-
-    def _runs_at_work(self) -> Iterable[Run]:
-        utterances = self._playout.utterances
-        if utterances:
-            return utterances[0].held
-        turns = self._turns.at_work(self._context.floor.has)
-        return [run for turn in turns for own in turn.active for run in lineage(own)]
 
     @property
     def is_pending(self) -> bool:

@@ -77,10 +77,13 @@ class Looks:
             soft: Whether it may be the caller's speech, though too little of it to begin a voice.
             sudden: Whether it is much louder than it was a moment ago, whatever it sounds like.
         """
-        self._soft.hear(soft)
-        self._sudden.hear(sudden)
-        # What was the caller's was no doubtful sound: a closure in it ends it.
-        self._speechlike.hear(speechlike, may_break=not in_voice)
+        if soft or self._soft.windows:  # what is nothing, and was nothing, changes nothing
+            self._soft.hear(soft)
+        if sudden or self._sudden.windows:
+            self._sudden.hear(sudden)
+        if speechlike or self._speechlike.windows:
+            # What was the caller's was no doubtful sound: a closure in it ends it.
+            self._speechlike.hear(speechlike, may_break=not in_voice)
         since = self._speechlike.windows - onset_windows
         for windows, _ in self._due:
             if windows == since:

@@ -40,7 +40,7 @@ from bargein.bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.routes.containment import CONTAINED
+from bargein.routes.containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
 from ._caller_level import CallerLevel
@@ -237,11 +237,11 @@ class Ear:
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]
-                with CONTAINED:
-                    self._hear_window(window)
-        except Exception as error:
+                self._hear_window(window)
+        except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+            error = as_error(caught)
             self._fail(error)
-            raise
+            raise error from error.__cause__  # noqa: ASYNC104 - see as_error()
         # What the detectors failed on does not count: they stop a voice as a lost microphone does.
         self._last_frame_s = message.at_s
         if self._failed_since_s is not None:

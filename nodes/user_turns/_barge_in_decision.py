@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ._barge_in import HoldThenDecide
 from ._sound import CLOSE_S, Sound, Verdict
@@ -13,7 +14,7 @@ from ._types import Doubt
 
 def look_at_doubt(book: Book, doubt: Doubt) -> None:
     """Decide as much about a sound as can be decided now."""
-    if not book.view.is_idle:
+    if not doubt.agent_was_busy and not book.view.is_idle:
         doubt.note_agent("")
     _bound_voice(book, doubt)
     _mute(book, doubt)
@@ -49,7 +50,7 @@ def _sound(book: Book, doubt: Doubt) -> Sound:
         text=heard.text,
         confidence=heard.confidence if heard.segments else None,
         unhinted_confidence=heard.unhinted_confidence if heard.segments else None,
-        words_known=no_more or heard.is_known,
+        words_known=no_more or (heard.fresh and heard.is_known),
         waited_s=waited_s,
         agent=book.view,
         saying=book.said_around(doubt) if asks else doubt.saying,
@@ -62,7 +63,7 @@ def _bound_voice(book: Book, doubt: Doubt) -> None:
     if not voice.is_on:
         return
     limits_s = [] if settings.longest_turn_s is None else [voice.began_s + settings.longest_turn_s]
-    if doubt.transcript.is_known:
+    if doubt.transcript.fresh and doubt.transcript.is_known:
         limits_s.append(voice.sign_s + settings.voice_lost_s)
     at_s = min(limits_s, default=math.inf)
     if book.now_s >= at_s - CLOSE_S:
@@ -97,7 +98,11 @@ def _mute(book: Book, doubt: Doubt) -> None:
     elif doubt.blocked == OVERRUN:
         if book.view.is_idle and doubt.transcript.text:
             doubt.block("")
-    elif not rule and (book.view.is_idle or doubt.voice.is_on or doubt.blocked == "interruptible"):
+    elif (
+        doubt.blocked
+        and not rule
+        and (book.view.is_idle or doubt.voice.is_on or doubt.blocked == "interruptible")
+    ):
         doubt.block("")
 
 
@@ -233,6 +238,6 @@ def _judge(book: Book, sound: Sound) -> Verdict:
     settings = book.settings
     return book.ask(
         "barge_in",
-        lambda: settings.barge_in.judge(sound, settings),
+        partial(settings.barge_in.judge, sound, settings),
         lambda: HoldThenDecide().judge(sound, settings),
     )

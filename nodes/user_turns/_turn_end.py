@@ -34,7 +34,7 @@ def look_at_turn(book: Book, turn: UserTurn) -> None:
 
 def _bound_voice(book: Book, turn: UserTurn) -> None:
     """Let a voice count as stopped whose words are known, and which gives no sign any more."""
-    if turn.voice.is_on and turn.transcript.is_known:
+    if turn.voice.is_on and turn.transcript.fresh and turn.transcript.is_known:
         lost_at_s = turn.voice.sign_s + book.settings.voice_lost_s
         if book.now_s >= lost_at_s - CLOSE_S:
             turn.voice.lose(turn.voice.sign_s)
