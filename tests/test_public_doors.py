@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -79,6 +80,7 @@ def is_named(module: str, name: str) -> bool:
     return name in import_module(module).__all__
 
 
+@cache
 def found() -> dict[str, list[str]]:
     """Return the files that import what is private, and what that is."""
     files = {

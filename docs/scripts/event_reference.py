@@ -14,6 +14,7 @@ import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
@@ -117,6 +118,7 @@ def classes() -> list[type[Any]]:
     ]
 
 
+@cache
 def users() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Return who publishes and who reads each event, by the names of their rooms."""
     names = {one.__name__ for one in classes()}

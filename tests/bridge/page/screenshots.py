@@ -23,6 +23,7 @@ PHONE = {
     "is_mobile": True,
 }
 PATIENCE_MS = 20_000
+TALKS_MS = 4000  # for how long the agent is heard before a picture
 STATE = "#state[data-state='{}']"
 
 Scene = Callable[[Any], None]
@@ -56,7 +57,7 @@ def speaking(page: Any) -> None:
     call(page)
     say(page, "What is there to see at the harbour? A story, please.")
     shown(page, "#hush")
-    page.wait_for_timeout(4000)
+    page.wait_for_timeout(TALKS_MS)
 
 
 def cut(page: Any) -> None:

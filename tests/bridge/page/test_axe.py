@@ -82,6 +82,12 @@ SCENES: dict[str, Scene] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def talks_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few words of the agent have all that many have."""
+    monkeypatch.setattr(scenes, "TALKS_MS", 500)
+
+
 def complaints(page: Any) -> list[str]:
     """What axe finds on each screen and in each scheme, with the element that it means."""
     return [f"{look}: {fault}" for look in LOOKS for fault in _complaints(page, *look)]
