@@ -329,7 +329,7 @@ async def test_tools_after_the_end() -> None:
             stuck = named(opened)["stuck"]
             nursery.start_soon(long)
             await trio.sleep(0.1)
-        with trio.fail_after(1.0):
+        with trio.fail_after(LIMIT_S):
             await ended.wait()
     with pytest.raises(McpToolError, match="is closed; do not call it again"):
         await call(stuck, text="")
