@@ -33,6 +33,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from ._echo_similarity import similarity
+from ._noises import (
+    UNHEARD_OF_WORDS_S,
+    heard_by_hint_alone,
+    no_words,
+    unsure_words,
+    words_a_second,
+    written_as_noise,
+)
 from ._phrases import words_of
 from ._sound import CLOSE_S, Hint, Sound, Verdict
 
@@ -123,23 +131,16 @@ def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
     return Verdict("acknowledgement", "acknowledgements", values, final=sound.is_over)
 
 
-def _noise(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    if not settings.phrases.is_noise(sound.text):
-        return None
-    values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
-    return Verdict("noise", "noises", values, final=sound.is_over)
-
-
 def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     short = not sound.lasts(settings.acknowledgement_lasts_s)
     scrap = words == 1 and not sound.lasts(SCRAP_S)
-    words_a_second = _words_a_second(sound)
-    nobody_said_it = scrap or words_a_second > UNHEARD_OF_WORDS_S
+    speed = words_a_second(sound)
+    nobody_said_it = scrap or speed > UNHEARD_OF_WORDS_S
     surely = settings.hint_above if nobody_said_it else max(SURE, settings.hint_above)
     kinds: list[Misheard] = [k for k in _MISHEARD if sound.seems(k, surely)]
     kind = kinds[0] if kinds else None
-    too_fast = words_a_second > FASTEST_WORDS_S and settings.misheard_words > 0
+    too_fast = speed > FASTEST_WORDS_S and settings.misheard_words > 0
     few = words <= settings.misheard_words or too_fast
     if not words or sound.hint is None or kind is None or not (few and short):
         return None
@@ -161,37 +162,6 @@ def _is_sure_word(sound: Sound, settings: TurnSettings) -> bool:
     return sound.confidence is not None and sound.confidence >= SURE_OF_WORDS
 
 
-def _hint_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """Words of the recogniser's hint, of which only the hint makes it sure."""
-    unhinted, least = sound.unhinted_confidence, settings.min_confidence
-    if not sound.text or unhinted is None or unhinted >= least:
-        return None
-    if sound.lasts(settings.acknowledgement_lasts_s):
-        return None
-    values: dict[str, int | float] = {"words": len(words_of(sound.text))}
-    values |= {"unhinted_confidence": round(unhinted, 3), "min_confidence": least}
-    if sound.confidence is not None:
-        values["confidence"] = round(sound.confidence, 3)
-    return Verdict("noise", "hint_words", values, final=sound.is_over)
-
-
-def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    confidence, least = sound.confidence, settings.min_confidence
-    if least and _words_a_second(sound) > UNHEARD_OF_WORDS_S:
-        least = max(least, SAYS_FAST)
-    if not sound.text or confidence is None or confidence >= least:
-        return None
-    if sound.lasts(settings.acknowledgement_lasts_s):
-        return None  # who speaks for so long speaks, however badly they are heard
-    values = {"confidence": round(confidence, 3), "min_confidence": least}
-    words = len(words_of(sound.text))
-    return Verdict("noise", "min_confidence", {**values, "words": words}, final=sound.is_over)
-
-
-def _words_a_second(sound: Sound) -> float:
-    return len(words_of(sound.text)) / max(sound.voiced_s, 0.1)
-
-
 def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     words = len(words_of(sound.text))
     values: dict[str, int | float] = {"words": words, "min_words": settings.min_words}
@@ -204,13 +174,6 @@ def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     if words and sound.is_over:
         return Verdict("too_few_words", "min_words", values)
     return None
-
-
-def _no_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    if sound.text or not sound.is_over:
-        return None
-    values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
-    return Verdict("noise", "words", {**values, "waited_s": round(sound.waited_s, 3)})
 
 
 def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -345,13 +308,6 @@ may then last longer, and holds the agent's speech for `longest_hold_s` at most.
 FASTEST_WORDS_S = 8.0
 """Words a second that nobody says; auctioneers reach 6.  Recognisers fill a hum with more."""
 
-UNHEARD_OF_WORDS_S = 12.0
-"""Words a second that nobody says even if a third of the voice was missed: what is heard so needs
-only `hint_above`."""
-
-SAYS_FAST = 0.7
-"""The confidence that such words need: two and more that somebody said had no less."""
-
 SURE = 0.9
 """From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
 otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon".  One at speech is as sure."""
@@ -378,15 +334,15 @@ _WORD_RULES: tuple[Rule, ...] = (
     _phrase,
     _acknowledged,
     _misheard,
-    _hint_words,
-    _unsure,
-    _noise,
+    heard_by_hint_alone,
+    unsure_words,
+    written_as_noise,
     _enough_words,
 )
 """They know nothing of a sound without words."""
 
 _SOUND_RULES: tuple[Rule, ...] = (
-    _no_words,
+    no_words,
     _hinted,
     _duration,
     _held_long,

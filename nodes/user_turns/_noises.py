@@ -1,0 +1,95 @@
+"""What tells that a cough, a laugh or a sneeze is no word, and so interrupts nothing.
+
+These are the rules of ``_barge_in.py`` that find a noise, by name; that has their order.  Which
+texts are those of noises is in ``_phrases.py``, and in the language packs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._phrases import words_of
+from ._sound import Sound, Verdict
+
+if TYPE_CHECKING:
+    from ._settings import TurnSettings
+
+UNHEARD_OF_WORDS_S = 12.0
+"""Words a second that nobody says even if a third of the voice was missed: what is heard so needs
+only `hint_above`."""
+
+SAYS_FAST = 0.7
+"""The confidence that such words need: two and more that somebody said had no less."""
+
+
+def written_as_noise(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """``noises``: recognisers write a laugh or a cough as "ha ha", or "C-".
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
+    if not settings.phrases.is_noise(sound.text):
+        return None
+    values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
+    return Verdict("noise", "noises", values, final=sound.is_over)
+
+
+def heard_by_hint_alone(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """``hint_words``: a recogniser reads words of its hint into a cough.
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
+    unhinted, least = sound.unhinted_confidence, settings.min_confidence
+    if not sound.text or unhinted is None or unhinted >= least:
+        return None
+    if sound.lasts(settings.acknowledgement_lasts_s):
+        return None
+    values: dict[str, int | float] = {"words": len(words_of(sound.text))}
+    values |= {"unhinted_confidence": round(unhinted, 3), "min_confidence": least}
+    if sound.confidence is not None:
+        values["confidence"] = round(sound.confidence, 3)
+    return Verdict("noise", "hint_words", values, final=sound.is_over)
+
+
+def unsure_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """``min_confidence``: a recogniser is unsure of the words that it makes of a cough.
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
+    confidence, least = sound.confidence, settings.min_confidence
+    if least and words_a_second(sound) > UNHEARD_OF_WORDS_S:
+        least = max(least, SAYS_FAST)
+    if not sound.text or confidence is None or confidence >= least:
+        return None
+    if sound.lasts(settings.acknowledgement_lasts_s):
+        return None  # who speaks for so long speaks, however badly they are heard
+    values = {"confidence": round(confidence, 3), "min_confidence": least}
+    words = len(words_of(sound.text))
+    return Verdict("noise", "min_confidence", {**values, "words": words}, final=sound.is_over)
+
+
+def no_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """``words``: a sound that is over and has no words was none.
+
+    Args:
+        sound: What was heard.
+        settings: As they are at this moment.
+    """
+    if sound.text or not sound.is_over:
+        return None
+    values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
+    return Verdict("noise", "words", {**values, "waited_s": round(sound.waited_s, 3)})
+
+
+def words_a_second(sound: Sound) -> float:
+    """Return how many words a recogniser found in each second of a sound.
+
+    Args:
+        sound: What was heard so far.
+    """
+    return len(words_of(sound.text)) / max(sound.voiced_s, 0.1)
