@@ -86,6 +86,7 @@ class GivenAudio:
         # What a player has reported may lie behind what is taken for heard by now.
         chars = None if utterance.is_reported else utterance.heard_chars
         utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms, chars)))
+        utterance.forget_words_before(utterance.kept.starts_at / self._bytes_per_ms)
 
     def _byte_of(self, position_ms: float) -> int:
         return 2 * round(position_ms * self._bytes_per_ms / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..events import WordTiming
@@ -30,6 +31,14 @@ class Segment:
     complete: bool = False
     ends: list[int] | None = None
     """Where its words end, once that was asked for."""
+
+    @classmethod
+    def joined(cls, segments: Sequence[Segment]) -> Segment:
+        """Return one that says what several complete ones say, and not when each word was said."""
+        first, last = segments[0], segments[-1]
+        duration_ms = last.start_ms + last.duration_ms - first.start_ms
+        text = "".join(segment.text for segment in segments)
+        return cls(text, first.start_ms, duration_ms, complete=True)
 
     def heard_length(self, inside_s: float, span_s: float) -> int:
         """Return how many of its characters were heard.

@@ -66,6 +66,8 @@ class Utterance(PlayedPosition):
     _quiet_for: tuple[int, bool, bool] = (0, False, False)
     _says_text: bool = False
     """Whether its audio came with words of the text it says."""
+    has_word_times: bool = False
+    """Whether its voice has told when words are said."""
     _whole: Segment | None = None
     play_number: int = 0
     """The number under which the player has it; 0 for its own."""
@@ -242,6 +244,7 @@ class Utterance(PlayedPosition):
             self.segments.append(Segment(audio.text, self.audio_ms))
             self._says_text = self._says_text or bool(audio.text)
         if audio.words:
+            self.has_word_times = True
             segment = self.segments[-1]
             before_s = segment.duration_ms / 1000
             segment.words += tuple(
@@ -293,6 +296,21 @@ class Utterance(PlayedPosition):
                 return min(start_ms, position_ms)
             before += len(segment.text)
         return 0.0
+
+    def forget_words_before(self, position_ms: float) -> None:
+        """Forget when words were said of pieces that are not given again: an answer may be long.
+
+        Args:
+            position_ms: Where the audio begins that may be given again.
+        """
+        past, chars = 0, 0
+        for segment in self.segments[:-1]:
+            is_past = segment.complete and segment.start_ms + segment.duration_ms <= position_ms
+            if not is_past or not self.generated.startswith(segment.text, chars):
+                break
+            past, chars = past + 1, chars + len(segment.text)
+        if past > 1:
+            self.segments[:past] = [Segment.joined(self.segments[:past])]
 
     def give_again(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
         """Take note that what was sent from a position on is given again.
@@ -413,6 +431,6 @@ class Utterance(PlayedPosition):
         return [whole]
 
     def _best_basis(self) -> HeardBasis:
-        if any(segment.words for segment in self.segments):
+        if self.has_word_times:
             return "words"
         return "reported" if self.is_reported else "clock"

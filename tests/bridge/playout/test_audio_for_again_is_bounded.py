@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bargein.bridge.playout._replay_buffer import SPARE_PIECES, KeptAudio
+from bargein.events import AgentAudio, WordTiming
+
+from .conftest import add
 
 
 def test_what_was_added_is_given_back_from_a_position_on():
@@ -80,3 +84,20 @@ def test_what_is_needed_no_more_is_forgotten():
     assert kept.take_from(0) == (4, [b"4567", b"89"])
     kept.forget_before(100)
     assert (kept.starts_at, kept.size) == (4, 0)
+
+
+async def test_the_words_of_a_long_answer_are_bounded(playout, autojump_clock):
+    """Of an answer of minutes, the times of the last words are kept, and all are heard."""
+    utterance = add(playout, 1, "", 0, complete=False)
+    text, most = "one two three ", 0
+    words = tuple(WordTiming(word, at_s, at_s + 1) for at_s, word in enumerate(text.split()))
+    for _ in range(60):
+        utterance.add_text(text)
+        audio = AgentAudio(bytes(6000), 1000, text, words, last=True)
+        playout.add_audio(utterance, audio, trio.current_time())
+        await trio.sleep(3)
+        most = max(most, sum(len(segment.words) for segment in utterance.segments))
+    await trio.sleep(1)
+    assert most <= 12
+    assert utterance.heard.split() == text.split() * 60
+    assert utterance.basis == "words"
