@@ -114,7 +114,7 @@ class Run:
         self._holds = 0
         self._protected = 0
         self._gate: trio.Event | None = None
-        self._blocked: Any = None
+        self._blocked: list[Callable[[], Awaitable[None]]] | None = None
         self._token: InterruptToken | None = None
         self._children: list[Run] | None = None
         self._nursery: trio.Nursery | None = None
@@ -163,6 +163,11 @@ class Run:
     def is_paused(self) -> bool:
         """Whether it is held at its next value."""
         return self._gate is not None
+
+    @property
+    def has_line(self) -> bool:
+        """Whether triggers of its chain wait for their turn."""
+        return self.route.has_line
 
     @property
     def source(self) -> str:
@@ -384,11 +389,23 @@ class Run:
             await self._wait(self._gate.wait)
         return not (self.is_cut or self._stop)
 
+    def wait_for(self, room: Callable[[], Awaitable[None]]) -> None:
+        """Have this run wait at its next value, until what it fills has room.
+
+        Args:
+            room: Waits for that; cancelling it must be safe, as it is called again after that.
+        """
+        if self._blocked is None:
+            self._blocked = [room]
+        elif room not in self._blocked:
+            self._blocked.append(room)
+
     async def _room(self) -> None:
-        """Wait until the sink that this run has filled has room."""
-        if self._blocked is not None:
-            await self._wait(self._blocked.room)
-            self._blocked = None
+        """Wait until all that this run has filled has room."""
+        while self._blocked:
+            await self._wait(self._blocked[0])
+            del self._blocked[0]
+        self._blocked = None
 
     async def _breathe(self) -> None:
         """Give others a turn."""

@@ -378,6 +378,11 @@ class RouteRuntime:
             self._advancing = False
 
     @property
+    def has_line(self) -> bool:
+        """Whether triggers wait for their turn."""
+        return bool(self._pending)
+
+    @property
     def _has_place(self) -> bool:
         free = len(self._active) < self._places and not self.suspended
         return free and self._on_hold is None

@@ -206,7 +206,7 @@ class Playout:
             self._steady = None if audio.last else utterance
             return
         looks = tells_more or not utterance.sent_ms or now_s >= self._words_at_s
-        utterance.queue(pcm, size)
+        utterance.waiting.put(pcm, size)
         if looks or self._send_due(now_s) < self._looks_at_s:
             self._look(now_s)
 
@@ -461,7 +461,7 @@ class Playout:
                 if over_s > CLOSE_S:
                     self._tell_queued()
                     return now_s + over_s
-                self._send_one(utterance, utterance.next_piece(), now_s)
+                self._send_one(utterance, utterance.waiting.take(), now_s)
             if not utterance.audio_complete:
                 break  # its voice is not ready with it, and nothing may overtake it
         self._tell_queued()

@@ -72,13 +72,13 @@ class GivenAudio:
             again_from_ms = utterance.again_from_ms(played_ms)
             utterance.kept.forget_all_but(self.kept_bytes)
             begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
-            utterance.queue_again(audio)
+            utterance.waiting.put_first(audio)
             from_ms = begins / self._bytes_per_ms
             utterance.give_again(new_number(), from_ms, played_ms, now_s)
         return True
 
     def forget_heard(self, utterance: Utterance, now_s: float) -> None:
-        """Forget what is not given again, whatever happens; it is most of a call's memory.
+        """Forget what is not given again, whatever happens: audio is most of a call's memory.
 
         Called as soon as words were heard.
         """

@@ -1,4 +1,4 @@
-"""The audio that voices give: it goes to the utterance it says."""
+"""The audio that voices give: it goes to the utterance it says, at the pace of hearing."""
 
 from __future__ import annotations
 
@@ -22,16 +22,25 @@ _REMEMBERED = 8
 """How many problems are remembered, so as to be told once; a voice has one or two."""
 
 
+AHEAD_S = 0.2
+"""How much audio of a voice may wait for the player, beside the ``LEAD_S`` that the player has,
+before the voice waits too; as much as the piece that it gave last, if that is longer, so that one
+that is hardly faster than speech leaves no gap.  A voice that is much faster would fill the memory
+with what may be cut.  A vendor's voice loses no time: what it sends meanwhile waits in the
+socket."""
+
+
 class Voiced:
     """Hands the audio of a call's voices to the playout."""
 
-    __slots__ = ("_playout", "_rate_hz", "_router", "_told", "_turns")
+    __slots__ = ("_ahead_bytes", "_playout", "_rate_hz", "_router", "_told", "_turns")
 
     def __init__(self, router: Router, turns: Turns, playout: Playout, rate_hz: int) -> None:
         self._router = router
         self._turns = turns
         self._playout = playout
         self._rate_hz = rate_hz
+        self._ahead_bytes = 2 * int(rate_hz * AHEAD_S)
         self._told: tuple[tuple[str, str], ...] = ()
         router.add_sink(self._audio_given, AgentAudio)
         router.add_sink(self._audio_complete, AgentAudioComplete)
@@ -45,6 +54,23 @@ class Voiced:
             self._refuse_rate(message.source, audio.sample_rate_hz)
             return
         self._playout.add_audio(utterance, audio, message.at_s)
+        if utterance.waiting and audio.utterance:  # without a number, it is the agent's own
+            self._pace(utterance, message)
+
+    def _pace(self, utterance: Utterance, message: Message) -> None:
+        """Have a voice wait that is too far ahead.
+
+        A voice with texts in line does not wait: the next one needs a head start.  Nor does one
+        that does not tell when words are said: they are found by the length of the whole audio.
+        Nor does the agent, as whose output a voice may publish without a run of its own.
+        """
+        run = message.run
+        if run is None or run.source != message.source or run.has_line:
+            return
+        if not utterance.has_word_times:
+            return
+        if utterance.waiting.is_more_than(max(self._ahead_bytes, len(message.event.pcm))):
+            run.wait_for(utterance.waiting.room)
 
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
         needed_hz = self._rate_hz

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..events import AgentAudio, HeardBasis, WordTiming
+from ._playout_buffer import PlayoutBuffer
 from ._position import REPORT_TRUSTED_S, PlayedPosition
 from ._replay_buffer import KeptAudio
 from ._segment import Segment
@@ -44,9 +45,8 @@ class Utterance(PlayedPosition):
     segments: list[Segment] = field(default_factory=list)
     audio_ms: float = 0.0
     """Audio that was synthesised so far."""
-    waiting: list[bytes] = field(default_factory=list)
-    """Audio that the transport has not got yet, in pieces; mostly none, and so no deque, of which
-    each takes 0.7 kB."""
+    waiting: PlayoutBuffer = field(default_factory=PlayoutBuffer)
+    """Audio that the transport has not got yet."""
     waits_since_s: float = 0.0
     """Since when it waits for its voice, if it does."""
     heard_chars: int = 0
@@ -205,21 +205,6 @@ class Utterance(PlayedPosition):
         self.finished = self.settled = True
 
     # --- its audio ------------------------------------------------------------------------------
-
-    def queue(self, pcm: bytes, size: int) -> None:
-        """Queue audio for the transport, in pieces of at most `size` bytes."""
-        if len(pcm) > size:
-            self.waiting.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
-        elif pcm:
-            self.waiting.append(pcm)
-
-    def queue_again(self, pieces: Iterable[bytes]) -> None:
-        """Queue audio in front of all that waits."""
-        self.waiting[:0] = pieces
-
-    def next_piece(self) -> bytes:
-        """Take the next audio that waits."""
-        return self.waiting.pop(0)
 
     def add_audio(self, audio: AgentAudio) -> bool:
         """Take note of a piece of synthesised audio.

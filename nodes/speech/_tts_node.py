@@ -43,6 +43,10 @@ SILENT_S = 10.0
 up: as long as the playout waits for the rest of an utterance.  Workers of ours are replaced
 before."""
 
+PIECES_AHEAD = 1024
+"""How many pieces of a clause may wait for the player: all that it has, as an engine that other
+calls share is free as soon as it has made the clause, not when it was heard."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
@@ -103,7 +107,8 @@ class Mouth:
         bridge.on(TextBegan, linked=True, overlap="concurrent", limit=UTTERANCES_AT_ONCE).map(
             self._carry
         )
-        bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say).broadcast()
+        said = bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say)
+        said.buffer(PIECES_AHEAD).broadcast()
 
     def _change_voice(self, message: Message) -> None:
         changes = {k: v for k, v in asdict(message.event.style).items() if v is not None}

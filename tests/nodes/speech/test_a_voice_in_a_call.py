@@ -15,6 +15,7 @@ from bargein.events import (
     LogMetric,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    WordTiming,
 )
 from bargein.speech import Mouth, SpeechPiece
 from bargein.testing import open_call
@@ -203,3 +204,40 @@ async def test_a_cut_between_two_pieces_closes_the_voice(autojump_clock):
         await caller.quiet()
         assert len(pieces) == 3
         assert closed == ["One two three."]
+
+
+class TimedVoice(SlowVoice):
+    """A voice that tells its words, and when it was done with a text."""
+
+    done_at_s: float | None = None
+
+    async def synthesize(self, text):
+        words = text.split()
+        for word in words:
+            yield SpeechPiece(bytes(1000), (WordTiming(word, 0.0, 0.5),))
+        self.done_at_s = trio.current_time()
+
+
+async def test_a_voice_that_calls_share_is_free_when_it_has_made_a_clause(autojump_clock):
+    """Audio waits for the player, and its engine does not."""
+    voice = TimedVoice()
+    clause = "One two three four five six seven eight nine ten eleven twelve. "
+
+    async def generate(message):
+        yield AgentResponse(content=clause)
+        yield AgentResponse(content="And ")
+        await trio.sleep(20)  # nothing waits in line behind the clause
+        yield AgentResponse(content="so on.")
+
+    async def answer(call):
+        agent = call.bridge(name="agent")
+        agent.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking).stream(generate).broadcast()
+
+    app = App(answer, speech=Speech(voice))
+    async with open_call(app, own_speech=True) as caller:
+        began_s = trio.current_time()
+        caller.publish(UserStoppedSpeaking())
+        await trio.sleep(1)
+        assert voice.done_at_s == began_s
+        await trio.sleep(7)
+        assert caller.heard.strip() == clause.strip()

@@ -1,0 +1,74 @@
+"""Audio that a voice has given and the player has not got yet: the voice waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import trio
+
+
+class PlayoutBuffer:
+    """What of an utterance waits for the player, in pieces."""
+
+    __slots__ = ("_most_bytes", "_pieces", "_room")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []  # mostly there are none, and an empty deque takes 0.7 kB
+        self._most_bytes = 0
+        self._room: trio.Event | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    @property
+    def size(self) -> int:
+        """How many bytes wait."""
+        return sum(map(len, self._pieces))
+
+    def put(self, pcm: bytes, size: int) -> None:
+        """Add audio, in pieces of at most `size` bytes."""
+        if len(pcm) > size:
+            self._pieces.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
+        elif pcm:
+            self._pieces.append(pcm)
+
+    def put_first(self, pieces: Iterable[bytes]) -> None:
+        """Put audio in front of all that waits."""
+        self._pieces[:0] = pieces
+
+    def take(self) -> bytes:
+        """Take the next piece."""
+        piece = self._pieces.pop(0)
+        self._make_room()
+        return piece
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._pieces.clear()
+        self._make_room()
+
+    def is_more_than(self, most_bytes: int) -> bool:
+        """Whether more than so much waits; if it does, ``room()`` waits for the surplus.
+
+        Args:
+            most_bytes: How much may wait.
+        """
+        if self.size <= most_bytes:
+            return False
+        self._most_bytes = most_bytes
+        if self._room is None:
+            self._room = trio.Event()
+        return True
+
+    async def room(self) -> None:
+        """Wait until no more waits than ``is_more_than()`` was asked for.
+
+        Cancelling this is safe.
+        """
+        if self._room is not None:
+            await self._room.wait()
+
+    def _make_room(self) -> None:
+        if self._room is not None and self.size <= self._most_bytes:
+            self._room.set()
+            self._room = None
