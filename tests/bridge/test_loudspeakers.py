@@ -1,13 +1,18 @@
-"""The simulated loudspeaker: arithmetic on times."""
+"""Two loudspeakers, pure cores: what is heard of an utterance to the sample, and what is told.
+
+One belongs to the simulated caller and plays nothing; the other renders for the machine's own.
+"""
 
 import math
 from array import array
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bargein.bridge.client._loudspeaker import Loudspeaker
+from bargein.bridge.console._player import RAMP_SAMPLES, Player
 
 RATE = 1000  # one sample a millisecond
 
@@ -315,3 +320,155 @@ def test_no_edge_has_a_step(holds, level):
     for edge in edges:
         meeting = sum(begin <= edge <= begin + 4 for begin in begins)
         assert abs(track[edge] - track[edge - 1]) <= meeting * (abs(level) / 4 + 1)
+
+
+# --- the machine's own ----------------------------------------------------------------------------
+
+PLAYER_RATE = 24_000
+FRAME = 480
+FRAME_S = 0.02
+
+
+class Puller:
+    """Pulls frames one after the other, and keeps what it heard."""
+
+    def __init__(self, player: Player, latency_s: float = 0.0) -> None:
+        self.player, self.latency_s = player, latency_s
+        self.now_s = 0.0
+        self.heard = array("h")
+
+    def play(self, frames: int = 1) -> array:
+        """Pull frames, and return their samples."""
+        new = array("h")
+        for _ in range(frames):
+            new.frombytes(self.player.render(FRAME, self.now_s, self.now_s + self.latency_s))
+            self.now_s += FRAME_S
+        self.heard += new
+        return new
+
+    def told(self) -> list[tuple[str, int, float]]:
+        """Return what is due: kind, utterance, and milliseconds."""
+        marks = self.player.due(self.now_s)
+        return [(mark.kind, mark.utterance, round(mark.played_ms, 3)) for mark in marks]
+
+
+def ramp(samples: int, first: int = 1) -> array:
+    """Return samples that count."""
+    return array("h", (1 + (first + n - 1) % 30_000 for n in range(samples)))
+
+
+@pytest.fixture
+def puller():
+    """A loudpuller."""
+    return Puller(Player(PLAYER_RATE))
+
+
+def test_it_plays_what_it_gets(puller):
+    """Audio is played in order and without a gap, and its start and end are told."""
+    sound = ramp(3 * FRAME)
+    puller.player.add(1, sound[: 2 * FRAME].tobytes(), 0.0)
+    puller.player.add(1, sound[2 * FRAME :].tobytes(), 0.0)
+    puller.player.end(1)
+    assert puller.play(4) == sound + array("h", bytes(2 * FRAME))
+    assert puller.told() == [("start", 1, 0.0), ("done", 1, 60.0)]
+
+
+def test_positions(puller):
+    """While it plays, the position is told every twentieth of a second."""
+    puller.player.add(1, ramp(20 * FRAME).tobytes(), 0.0)
+    puller.play(10)
+    kinds = puller.told()
+    assert kinds[0] == ("start", 1, 0.0)
+    assert [ms for _, _, ms in kinds[1:]] == [60.0, 120.0, 180.0]
+
+
+def test_it_waits_for_some_audio(puller):
+    """A little audio waits for more, but not for long."""
+    puller.player.add(1, ramp(100).tobytes(), 0.0)
+    assert not any(puller.play(2))
+    puller.play(3)
+    start = list(puller.heard).index(1)
+    assert puller.heard[start : start + 100] == ramp(100)
+    assert ("underrun", 1, round(100 / 24, 3)) in puller.told()
+    puller.player.add(1, ramp(5 * FRAME).tobytes(), puller.now_s)
+    assert any(puller.play(1))
+
+
+def test_latency(puller):
+    """What is told was heard: later than it was given, by the latency of the device."""
+    puller.latency_s = 0.1
+    puller.player.add(1, ramp(4 * FRAME).tobytes(), 0.0)
+    puller.player.end(1)
+    puller.play(5)
+    assert puller.told() == [("start", 1, 0.0)]
+    puller.play(5)
+    assert puller.told()[-1] == ("done", 1, 80.0)
+
+
+def test_a_hold_loses_nothing(puller):
+    """Held, it is silent within 4 ms, and goes on with the very sample, which rises for 4 ms."""
+    sound = ramp(10 * FRAME)
+    puller.player.add(1, sound.tobytes(), 0.0)
+    before = puller.play(3)
+    puller.player.hold(True, puller.now_s)
+    puller.player.hold(True, puller.now_s)
+    held = puller.play(5)
+    assert held[0] != 0
+    assert not any(held[RAMP_SAMPLES:])
+    puller.player.hold(False, puller.now_s)
+    after = puller.play(7)
+    assert before + after[RAMP_SAMPLES:] == sound[: 3 * FRAME] + sound[3 * FRAME + RAMP_SAMPLES :]
+    assert list(after[:RAMP_SAMPLES]) == [
+        value * (n + 1) // (RAMP_SAMPLES + 1)
+        for n, value in enumerate(sound[3 * FRAME : 3 * FRAME + RAMP_SAMPLES])
+    ]
+    assert ("position", 1, 60.0) in puller.told()
+
+
+def test_a_cut_is_final(puller):
+    """What is cut falls silent at once, counts as far as it was given, and never comes back."""
+    puller.latency_s = 0.1
+    puller.player.add(1, ramp(10 * FRAME).tobytes(), 0.0)
+    puller.player.add(2, ramp(10 * FRAME).tobytes(), 0.0)
+    puller.player.add(3, ramp(5 * FRAME, first=5_000).tobytes(), 0.0)
+    puller.play(3)
+    puller.player.clear(2, puller.now_s)
+    assert puller.told() == [("flushed", 1, 60.0), ("flushed", 2, 0.0)]
+    puller.player.add(2, ramp(FRAME).tobytes(), puller.now_s)
+    assert puller.play(5) == ramp(5 * FRAME, first=5_000)
+    puller.player.clear(3, puller.now_s)
+    assert not any(puller.play(2)[RAMP_SAMPLES:])
+
+
+def largest_step(samples: array) -> int:
+    """Return the largest change from one sample to the next."""
+    return max(abs(one - other) for one, other in pairwise(samples))
+
+
+def test_nothing_clicks(puller):
+    """A hold, its end, a gap without audio, and a cut have no step of more than a 97th."""
+    loud = array("h", [9_700]) * (3 * FRAME + 100)
+    fade_in = array("h", range(0, 9_700, 100))
+    puller.player.add(1, (fade_in + loud).tobytes(), 0.0)
+    puller.play(4)
+    puller.player.hold(True, puller.now_s)
+    puller.play(2)
+    puller.player.hold(False, puller.now_s)
+    puller.play(6)  # runs dry
+    assert puller.told()[-1][0] == "underrun"
+    puller.player.add(1, (loud + loud).tobytes(), puller.now_s)
+    puller.play(5)
+    puller.player.clear(1, puller.now_s)
+    puller.play(2)
+    assert max(puller.heard) == 9_700
+    assert not any(puller.heard[-FRAME:])
+    assert largest_step(puller.heard) <= 101
+
+
+def test_what_was_said_to_its_end_is_left_as_it_is(puller):
+    """An utterance that is over does not fall, and the next one does not rise."""
+    sound = array("h", [500]) * FRAME
+    for number in (1, 2):
+        puller.player.add(number, sound.tobytes(), puller.now_s)
+        puller.player.end(number)
+        assert puller.play(2) == sound + array("h", bytes(2 * FRAME))
