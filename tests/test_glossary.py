@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
-    assemblyai cartesia deepgram elevenlabs field
+    anthropic assemblyai cartesia deepgram elevenlabs field
     accept address argument attempt audio backoff body bpe cancellation canvas capture captured
     cell chinese click clock closeup closing color connect connection content core database
     decision decorator default demo detector download editor english error espeak everywhere

@@ -1,12 +1,14 @@
-"""Language models: one small protocol, and two that sit behind it.
+"""Language models: one small protocol, and three that sit behind it.
 
-`OpenAIChat` asks any endpoint that speaks OpenAI's chat completions (extra ``llm``); `LocalChat`
-runs a model file in a process of its own (extra ``local``).
+`OpenAIChat` asks any endpoint that speaks OpenAI's chat completions, `AnthropicChat` Anthropic's
+messages API (extra ``llm``); `LocalChat` runs a model file in a process of its own (extra
+``local``).
 """
 
 from __future__ import annotations
 
 from ._answer_stream import Answer as Answer
+from ._anthropic_chat import AnthropicChat as AnthropicChat
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
 from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
@@ -22,6 +24,7 @@ from ._protocol import Usage as Usage
 __all__ = [
     "Answer",
     "AnswerPiece",
+    "AnthropicChat",
     "AnswerProgress",
     "ChatModel",
     "ChatModelError",

@@ -25,7 +25,14 @@ from pydantic_core import from_json
 from ._errors import ChatModelError
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 
-_RETRYABLE_WORDS = ("rate_limit", "overloaded", "server_error", "unavailable", "timeout")
+_RETRYABLE_WORDS = (
+    "rate_limit",
+    "overloaded",
+    "server_error",
+    "api_error",
+    "unavailable",
+    "timeout",
+)
 _RETRYABLE_STATUS = frozenset({408, 409, 429})
 
 
@@ -130,6 +137,30 @@ def parse_chunk(data: bytes, model: str) -> Chunk:
         raise ChatModelError(problem, model=model) from error
 
 
+def reported_error(model: str, error: object, status: int | None = None) -> ChatModelError:
+    """Return the exception for an error that a server reports in its own words.
+
+    Args:
+        model: The model's name.
+        error: What stands under ``error``: an object, or a text.
+        status: HTTP status; None when the error came inside of an answer.
+    """
+    fields: Mapping[str, Any] = error if isinstance(error, dict) else {"message": error}
+    code, kind = fields.get("code"), fields.get("type")
+    if status is None and isinstance(code, int):
+        status = code
+    words = f"{code} {kind}".lower()
+    retryable = retryable_status(status) if status is not None else False
+    return ChatModelError(
+        "the server reports an error",
+        model=model,
+        retryable=retryable or any(word in words for word in _RETRYABLE_WORDS),
+        status=status,
+        code=_word(code) or _word(kind),
+        detail=str(fields.get("message") or error),
+    )
+
+
 @dataclass(slots=True)
 class _OpenCall:
     """A tool call of which more may come."""
@@ -152,7 +183,7 @@ class _OpenCall:
         return ToolCallRequest(
             id=self.id or f"call_{number}",
             name=self.name,
-            arguments=_arguments(self.raw),
+            arguments=arguments_of(self.raw),
             raw=self.raw,
         )
 
@@ -168,6 +199,7 @@ class Assembler:
         self._usage: _Usage | None = None
         self._finish_reason: str | None = None
         self._begun = False
+        self._ended = False
         self._reasons = False
 
     @property
@@ -179,6 +211,22 @@ class Assembler:
     def finished(self) -> bool:
         """Whether the server said why the answer ended."""
         return self._finish_reason is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server said that nothing follows."""
+        return self._ended
+
+    def read(self, event: bytes) -> list[AnswerPiece]:
+        """Return what an event of the stream brings; see `Reading.read`."""
+        if event == b"[DONE]":
+            self._ended = True
+            return []
+        return self.feed(parse_chunk(event, self._model))
+
+    def read_whole(self, body: bytes) -> list[AnswerPiece]:
+        """Return the pieces of an answer that came at once; see `Reading.read_whole`."""
+        return [*self.feed(parse_chunk(body, self._model)), *self.finish()]
 
     def feed(self, chunk: Chunk) -> list[AnswerPiece]:
         """Return what this chunk completes, and what the model turns to with it.
@@ -222,20 +270,7 @@ class Assembler:
             error: What stands under ``error``: an object, or a text.
             status: HTTP status; None when the error came inside of an answer.
         """
-        fields: Mapping[str, Any] = error if isinstance(error, dict) else {"message": error}
-        code, kind = fields.get("code"), fields.get("type")
-        if status is None and isinstance(code, int):
-            status = code
-        words = f"{code} {kind}".lower()
-        retryable = retryable_status(status) if status is not None else False
-        return ChatModelError(
-            "the server reports an error",
-            model=self._model,
-            retryable=retryable or any(word in words for word in _RETRYABLE_WORDS),
-            status=status,
-            code=_word(code) or _word(kind),
-            detail=str(fields.get("message") or error),
-        )
+        return reported_error(self._model, error, status)
 
     def _take(self, delta: _Delta) -> Iterator[AnswerPiece]:
         """Yield what a delta brings, in the order in which models write it."""
@@ -267,7 +302,7 @@ class Assembler:
         return call
 
 
-def _arguments(raw: str) -> Mapping[str, Any] | None:
+def arguments_of(raw: str) -> Mapping[str, Any] | None:
     """Read a call's arguments; no text means none are given, None that they are no JSON object."""
     if not raw.strip():
         return {}

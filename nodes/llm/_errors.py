@@ -83,8 +83,8 @@ class ChatModelError(BargeinError):
 
 _CHECK = {
     400: "check options= and whether this model takes tools",
-    401: "it does not accept the key: check api_key= or OPENAI_API_KEY, and that the key is one of "
-    "this endpoint",
+    401: "it does not accept the key: check api_key= or its environment variable, and that the "
+    "key is one of this endpoint",
     402: "the account has no credit: check its billing",
     403: "the key may not do this: check what account and key are allowed",
     404: "there is no such model or address: check the model's name and base_url=",

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 from pydantic_core import from_json
 
 from bargein.nodes.vendors import retry_after_s
 
-from ._assembler import Assembler, parse_chunk, retryable_status
+from ._assembler import retryable_status
 from ._errors import ChatModelError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
 from ._sse import EventStreamDecoder, EventTooLargeError
@@ -61,14 +61,66 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         raise ChatModelError("the answer cannot be decoded", model=model) from error
 
 
+class Reading(Protocol):
+    """Makes the pieces of one answer of what an endpoint sends."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token came, also one that is not for the caller."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server said why the answer ended."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server said that nothing follows."""
+        ...
+
+    def read(self, event: bytes) -> list[AnswerPiece]:
+        """Return what an event of the stream brings.
+
+        Args:
+            event: JSON, or a word of the endpoint's; never empty.
+
+        Raises:
+            ChatModelError: It reports an error, or is no event of such an answer.
+        """
+        ...
+
+    def read_whole(self, body: bytes) -> list[AnswerPiece]:
+        """Return the pieces of an answer that came at once.
+
+        Raises:
+            ChatModelError: It reports an error, or is no such answer.
+        """
+        ...
+
+    def finish(self) -> list[AnswerPiece]:
+        """Return what only counts once the answer is whole: tool calls, then the usage."""
+        ...
+
+    def error(self, error: object, status: int | None = None) -> ChatModelError:
+        """Return the exception for an error that the server reports in its own words."""
+        ...
+
+
 class Reply:
     """An answer on its way; `aclose` must be called however it ends."""
 
-    def __init__(self, model: str, connect_timeout_s: float | None) -> None:
-        """Prepare for an answer of the model of this name."""
+    def __init__(self, model: str, connect_timeout_s: float | None, reading: Reading) -> None:
+        """Prepare for an answer.
+
+        Args:
+            model: The model's name, for errors.
+            connect_timeout_s: The limit for connecting, for errors.
+            reading: Makes pieces of what comes.
+        """
         self._model = model
         self._connect_timeout_s = connect_timeout_s
-        self._assembler = Assembler(model)
+        self._assembler = reading
         self._decoder = EventStreamDecoder()
         self._first: list[AnswerPiece] = []
         self._events: deque[bytes] = deque()
@@ -88,8 +140,7 @@ class Reply:
             if not response.is_success:
                 raise await self._refusal(response)
             if "json" in response.headers.get("content-type", ""):
-                chunk = parse_chunk(await self._all(_MAX_BODY_BYTES), self._model)
-                self._first = [*self._assembler.feed(chunk), *self._assembler.finish()]
+                self._first = self._assembler.read_whole(await self._all(_MAX_BODY_BYTES))
                 self._ended = True
         while not (self._ended or self._assembler.begun):
             self._first += await self._next()
@@ -141,10 +192,11 @@ class Reply:
 
     def _take(self, event: bytes) -> list[AnswerPiece]:
         event = event.strip()
-        if event == b"[DONE]":
+        pieces = self._assembler.read(event) if event else []
+        if self._assembler.ended:
             self._ended = True
-            return self._assembler.finish()
-        return self._assembler.feed(parse_chunk(event, self._model)) if event else []
+            return [*pieces, *self._assembler.finish()]
+        return pieces
 
     def _at_end_of_stream(self) -> list[AnswerPiece]:
         """Settle what it means that the server has sent its last byte."""

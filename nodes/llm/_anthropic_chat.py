@@ -1,0 +1,121 @@
+"""A language model behind Anthropic's messages API."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bargein.nodes.vendors import Backoff
+
+from ._anthropic_wire import MessageReading, request_of
+from ._http_chat import HttpChat, HttpLimits
+from ._http_reply import Reading
+
+if TYPE_CHECKING:
+    import httpx2
+
+_DEFAULT_BASE_URL = "https://api.anthropic.com/v1"
+_VERSION = "2023-06-01"
+"""The version of the API that ``anthropic-version`` asks for."""
+
+
+class AnthropicChat(HttpChat):
+    """Streams answers from Anthropic's messages API, over one pool of connections.
+
+    The pool opens with the first question and closes when the run of trio ends; inside of
+    ``async with model.open()`` it closes with the block.  A model that thinks aloud
+    (``options={"thinking": ...}``) cannot use tools: the API wants its thoughts back with their
+    results, and a history keeps none.
+    """
+
+    _path = "/messages"
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        max_tokens: int = 1024,
+        cached: bool = True,
+        options: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        connect_timeout_s: float | None = 5.0,
+        first_token_timeout_s: float | None = 20.0,
+        between_tokens_timeout_s: float | None = 15.0,
+        attempts: int = 3,
+        first_wait_s: float = 0.25,
+        max_wait_s: float = 8.0,
+        random: Callable[[], float] = random.random,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Settle where to ask; connects nowhere.
+
+        Args:
+            model: The model's name; None takes it from ANTHROPIC_MODEL.
+            base_url: Where ``/messages`` is; None takes it from ANTHROPIC_BASE_URL, and failing
+                that asks Anthropic.
+            api_key: Sent as ``x-api-key``; None takes it from ANTHROPIC_API_KEY.
+            max_tokens: How long an answer may be, in tokens; the API wants to be told.
+            cached: Whether the endpoint is asked to keep the prompt for the next question; `Usage`
+                tells how much of a question was kept.
+            options: More fields for each request (``{"temperature": 0.3}``), over ours; None as a
+                value leaves a field out.
+            headers: More headers for each request.
+            connect_timeout_s: Limit for connecting, TLS included; None sets none.
+            first_token_timeout_s: Limit from sending a request to the first token of its answer;
+                None sets none.
+            between_tokens_timeout_s: Limit between two events of an answer; None sets none.
+            attempts: How often a question is sent at most, 1 or more.
+            first_wait_s: Longest wait before the second attempt; doubled for each further one.
+            max_wait_s: Longest wait; a server that asks for more is not asked again.
+            random: Gives numbers from 0 to 1, for the jitter.
+            transport: Carries the requests in place of the network; None takes the network, with
+                the proxies that the environment names.
+
+        Raises:
+            ValueError: No model is named, Anthropic is to be asked without a key, or a number is
+                out of its bounds.
+        """
+        base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _DEFAULT_BASE_URL
+        model = model or os.environ.get("ANTHROPIC_MODEL", "")
+        api_key = api_key or os.environ.get("ANTHROPIC_API_KEY", "")
+        if not model:
+            raise ValueError('no model named: pass AnthropicChat("name") or set ANTHROPIC_MODEL')
+        if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
+            raise ValueError(
+                f"{_DEFAULT_BASE_URL!r} wants a key: pass api_key= or set ANTHROPIC_API_KEY"
+            )
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens!r}; it must be 1 or more")
+        super().__init__(
+            model,
+            base_url,
+            api_key=api_key,
+            options=options,
+            headers=headers,
+            limits=HttpLimits(
+                connect_timeout_s=connect_timeout_s,
+                first_token_timeout_s=first_token_timeout_s,
+                between_tokens_timeout_s=between_tokens_timeout_s,
+                backoff=Backoff(attempts, first_wait_s, max_wait_s, random),
+            ),
+            transport=transport,
+        )
+        self._max_tokens = max_tokens
+        self._cached = cached
+
+    def _body(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        asked = request_of(messages, tools, cached=self._cached)
+        return {"model": self.model, "max_tokens": self._max_tokens, "stream": True, **asked}
+
+    def _key_headers(self) -> Mapping[str, str]:
+        key = {"x-api-key": self._api_key} if self._api_key else {}
+        return {"anthropic-version": _VERSION, **key}
+
+    def _reading(self) -> Reading:
+        return MessageReading(self.model)

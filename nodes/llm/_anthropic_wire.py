@@ -1,0 +1,205 @@
+"""Anthropic's messages API: our chat as a request, and the events of an answer as its pieces.
+
+By the vendor's SDK 2.12 and its public documentation: ``message_start``, then for each block
+``content_block_start``, ``content_block_delta`` and ``content_block_stop``, then ``message_delta``
+and ``message_stop``; ``ping`` and ``error`` may come anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import from_json
+
+from ._assembler import arguments_of, reported_error
+from ._errors import ChatModelError
+from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
+
+_SYSTEM = ("system", "developer")
+_EPHEMERAL = {"type": "ephemeral"}
+
+Message = Mapping[str, Any]
+
+
+def request_of(
+    messages: Sequence[Message], tools: Sequence[Message], *, cached: bool
+) -> dict[str, Any]:
+    """Return what a chat is as a request: ``system``, ``messages`` and ``tools``.
+
+    The API wants the user first, and roles in turns; messages of one side in a row become one.
+
+    Args:
+        messages: As ``ChatModel.stream`` takes them.
+        tools: As ``ChatModel.stream`` takes them.
+        cached: Whether the endpoint is asked to keep what the next request begins with.  It keeps a
+            prefix of tools, system prompt and messages, in that order.
+    """
+    system = [_text(str(m["content"])) for m in messages if m["role"] in _SYSTEM and m["content"]]
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] in _SYSTEM:
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = _blocks(message)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    if turns and turns[0]["role"] == "assistant":
+        turns.insert(0, {"role": "user", "content": [_text("(The conversation begins.)")]})
+    if cached:
+        for blocks in (system, turns[-1]["content"] if turns else []):
+            if blocks:
+                blocks[-1] = {**blocks[-1], "cache_control": _EPHEMERAL}
+    return {
+        "system": system or None,
+        "messages": turns,
+        "tools": [_tool(tool["function"]) for tool in tools] or None,
+    }
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if message["role"] == "tool":
+        told = str(content) if content else "(nothing)"
+        result = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": told}
+        return [result]
+    blocks = [_text(content)] if isinstance(content, str) and content.strip() else []
+    if isinstance(content, list):
+        blocks += [_text(part["text"]) for part in content if part.get("text")]
+    for call in message.get("tool_calls") or ():
+        function = call["function"]
+        use = {"type": "tool_use", "id": call["id"], "name": function["name"]}
+        blocks.append({**use, "input": arguments_of(function["arguments"]) or {}})
+    return blocks
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _tool(function: Message) -> dict[str, Any]:
+    return {
+        "name": function["name"],
+        "description": function.get("description", ""),
+        "input_schema": function.get("parameters") or {"type": "object", "properties": {}},
+    }
+
+
+class MessageReading:
+    """The state of one answer between its events."""
+
+    def __init__(self, model: str) -> None:
+        """Begin an answer of the model of this name."""
+        self._model = model
+        self._calls: dict[int, dict[str, Any]] = {}  # by the number of their block
+        self._usage: dict[str, Any] = {}
+        self._stop_reason = ""
+        self._begun = self._ended = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token came, also one that is not for the caller."""
+        return self._begun
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server said why the answer ended."""
+        return bool(self._stop_reason)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server said that nothing follows."""
+        return self._ended
+
+    def read(self, event: bytes) -> list[AnswerPiece]:
+        """Return what an event brings; see `Reading.read`."""
+        try:
+            return self._read(from_json(event))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"an event of the answer is none of the messages API ({error!r})"
+            raise ChatModelError(problem, model=self._model) from error
+
+    def read_whole(self, body: bytes) -> list[AnswerPiece]:
+        """Return the pieces of an answer that came at once; see `Reading.read_whole`."""
+        try:
+            message = from_json(body)
+            if message.get("type") == "error":
+                raise self.error(message["error"])
+            pieces: list[AnswerPiece] = []
+            for number, block in enumerate(message["content"]):
+                pieces += self._start(number, block)
+            self._usage = dict(message.get("usage") or {})
+            self._stop_reason = message.get("stop_reason") or ""
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"the answer is none of the messages API ({error!r})"
+            raise ChatModelError(problem, model=self._model) from error
+        return [*pieces, *self.finish()]
+
+    def finish(self) -> list[AnswerPiece]:
+        """Return what only counts once the answer is whole: tool calls, then the usage."""
+        usage = self._usage
+        cached = usage.get("cache_read_input_tokens")
+        parts = [usage.get("input_tokens"), cached, usage.get("cache_creation_input_tokens")]
+        known = [part for part in parts if isinstance(part, int)]
+        return [
+            *(_call_of(call) for call in self._calls.values()),
+            Usage(
+                sum(known) if known else None,
+                usage.get("output_tokens"),
+                cached,
+                self._stop_reason,
+            ),
+        ]
+
+    def error(self, error: object, status: int | None = None) -> ChatModelError:
+        """Return the exception for an error that the server reports in its own words."""
+        return reported_error(self._model, error, status)
+
+    def _read(self, event: Mapping[str, Any]) -> list[AnswerPiece]:
+        match event["type"]:
+            case "message_start":
+                self._usage = dict(event["message"].get("usage") or {})
+            case "content_block_start":
+                return self._start(event["index"], event["content_block"])
+            case "content_block_delta":
+                return self._add(event["index"], event["delta"])
+            case "message_delta":
+                told = event.get("usage") or {}
+                self._usage |= {name: value for name, value in told.items() if value is not None}
+                self._stop_reason = event["delta"].get("stop_reason") or self._stop_reason
+            case "message_stop":
+                self._ended = True
+            case "error":
+                raise self.error(event["error"])
+        return []
+
+    def _start(self, number: int, block: Mapping[str, Any]) -> list[AnswerPiece]:
+        self._begun = True
+        match block["type"]:
+            case "text":
+                return [TextDelta(block["text"])] if block.get("text") else []
+            case "tool_use":
+                given = block.get("input")
+                raw = json.dumps(given) if given else ""
+                self._calls[number] = {"id": block["id"], "name": block["name"], "raw": raw}
+                return [AnswerProgress("tool_call", block["name"])]
+            case "thinking" | "redacted_thinking":
+                return [AnswerProgress("thinking")]
+        return []
+
+    def _add(self, number: int, delta: Mapping[str, Any]) -> list[AnswerPiece]:
+        match delta["type"]:
+            case "text_delta":
+                return [TextDelta(delta["text"])] if delta["text"] else []
+            case "input_json_delta":
+                self._calls[number]["raw"] += delta["partial_json"]
+        return []
+
+
+def _call_of(call: Mapping[str, Any]) -> ToolCallRequest:
+    return ToolCallRequest(
+        id=call["id"], name=call["name"], arguments=arguments_of(call["raw"]), raw=call["raw"]
+    )

@@ -1,0 +1,226 @@
+"""A language model behind an HTTP endpoint that streams: connections, limits, attempts.
+
+What is asked and how its answer is read is the endpoint's: see `OpenAIChat` and `AnthropicChat`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import structlog
+import trio
+
+from bargein.nodes.vendors import Backoff
+
+from ._answer_stream import Answer
+from ._errors import ChatModelError, ChatModelTimeoutError, need
+from ._http_reply import Reading, Reply, translated
+from ._protocol import AnswerPiece
+from ._shared_resource import Shared
+
+if TYPE_CHECKING:
+    import httpx2
+
+_log = structlog.get_logger()
+_IDLE_CONNECTION_S = 60.0
+"""Kept longer than httpx2's 5 s: a caller thinks and speaks for longer than that between turns."""
+_MAX_CONNECTIONS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """How long an endpoint may take, and how often it is asked."""
+
+    connect_timeout_s: float | None
+    first_token_timeout_s: float | None
+    between_tokens_timeout_s: float | None
+    backoff: Backoff
+
+
+class HttpChat:
+    """Streams answers from an endpoint, over one pool of connections.
+
+    The pool opens with the first question and closes when the run of trio ends; inside of
+    ``async with model.open()`` it closes with the block.
+    """
+
+    _path: ClassVar[str]
+    """Where the endpoint is, behind the base URL."""
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        *,
+        api_key: str,
+        options: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None,
+        limits: HttpLimits,
+        transport: httpx2.AsyncBaseTransport | None,
+    ) -> None:
+        """Settle where to ask; connects nowhere.
+
+        Raises:
+            ValueError: `attempts` is less than 1.
+        """
+        if limits.backoff.attempts < 1:
+            raise ValueError(f"attempts is {limits.backoff.attempts!r}; it must be 1 or more")
+        self.model = model
+        self.base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._options = dict(options or {})
+        self._headers = dict(headers or {})
+        self.connect_timeout_s = limits.connect_timeout_s
+        self.first_token_timeout_s = limits.first_token_timeout_s
+        self.between_tokens_timeout_s = limits.between_tokens_timeout_s
+        self._backoff = limits.backoff
+        self._transport = transport
+        self._client: Shared[httpx2.AsyncClient] = Shared(self._open_client)
+
+    # --- the endpoint's own -----------------------------------------------------------------------
+
+    def _body(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return a request; fields that are None are left out."""
+        raise NotImplementedError
+
+    def _key_headers(self) -> Mapping[str, str]:
+        """Return the headers that have the key."""
+        raise NotImplementedError
+
+    def _reading(self) -> Reading:
+        """Return what reads one answer."""
+        raise NotImplementedError
+
+    # --- asking -----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r}, base_url={self.base_url!r})"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Hold the pool of connections open for the block; blocks may overlap.
+
+        Raises:
+            ChatModelExtraError: httpx2 is not installed (extra ``llm``).
+        """
+        async with self._client.hold():
+            yield
+
+    async def prewarm(self) -> None:
+        """Open a connection ahead, so that the next question need not wait for TCP and TLS.
+
+        An answer that is cut costs its connection, so this is for the moment at which the caller
+        begins to speak.  It costs the server a request without work, takes at most
+        `connect_timeout_s` (5 s where that is None), never fails, and may be cancelled.
+        """
+        client = await self._client.get()
+        limit_s = 5.0 if self.connect_timeout_s is None else self.connect_timeout_s
+        with trio.move_on_after(limit_s):
+            try:
+                with translated(self.model, self.connect_timeout_s):
+                    await client.head(f"{self.base_url}/models")
+            except ChatModelError as error:
+                _log.debug("llm_prewarm_failed", model=self.model, error=type(error).__name__)
+
+    def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Answer:
+        """Yield an answer piece by piece; see `ChatModel.stream`.
+
+        A question that fails before its first token is sent again, as `attempts` allows, when the
+        connection failed or broke, or with status 408, 409, 429 or 5xx; ``Retry-After`` counts.
+        Cancelling closes the connection, in every phase.
+
+        Raises:
+            ChatModelTimeoutError: While iterating: a limit ran out.  It is not asked again.
+            ChatModelError: While iterating: all else.
+            ChatModelExtraError: While iterating: httpx2 is not installed (extra ``llm``).
+        """
+        return Answer(self._pieces(self._request(messages, tools)))
+
+    def _request(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        body = self._body(messages, tools) | self._options
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
+        client = await self._client.get()
+        reply = await self._begin(client, body)
+        try:
+            while (pieces := await self._more(reply)) is not None:
+                for piece in pieces:
+                    yield piece
+        finally:
+            await reply.aclose()
+
+    async def _begin(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> Reply:
+        """Send the question until an answer begins, or there is no more hope."""
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt(client, body)
+            except ChatModelTimeoutError as error:
+                if error.phase != "connect":
+                    raise  # whoever waits for a voice has waited long enough
+                failure: ChatModelError = error
+            except ChatModelError as error:
+                failure = error
+            wait_s = self._backoff.wait_s(failure, attempt)
+            if wait_s is None:
+                raise failure
+            _log.info(
+                "llm_retry",
+                model=self.model,
+                attempt=attempt,
+                status=failure.status,
+                wait_s=round(wait_s, 3),
+            )
+            await trio.sleep(wait_s)
+            attempt += 1
+
+    async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> Reply:
+        """Send the question once and wait for the first token."""
+        limit_s = self.first_token_timeout_s
+        request = client.build_request("POST", f"{self.base_url}{self._path}", json=body)
+        reply = Reply(self.model, self.connect_timeout_s, self._reading())
+        try:
+            with trio.fail_after(math.inf if limit_s is None else limit_s):
+                await reply.begin(client, request)
+        except trio.TooSlowError:
+            await reply.aclose()
+            raise ChatModelTimeoutError("first_token", limit_s or 0, model=self.model) from None
+        except BaseException:
+            await reply.aclose()
+            raise
+        return reply
+
+    async def _more(self, reply: Reply) -> list[AnswerPiece] | None:
+        """Return what comes next, None at the end."""
+        limit_s = self.between_tokens_timeout_s
+        try:
+            with trio.fail_after(math.inf if limit_s is None else limit_s):
+                return await reply.more()
+        except trio.TooSlowError:
+            raise ChatModelTimeoutError("between_tokens", limit_s or 0, model=self.model) from None
+
+    @asynccontextmanager
+    async def _open_client(self) -> AsyncIterator[httpx2.AsyncClient]:
+        httpx2 = need(type(self).__name__, "httpx2", "llm")
+        # Without compression: a token in a gzip block arrives when the block does.
+        headers = {"accept-encoding": "identity", **self._headers, **self._key_headers()}
+        async with httpx2.AsyncClient(
+            headers=headers,
+            timeout=httpx2.Timeout(None, connect=self.connect_timeout_s),
+            limits=httpx2.Limits(
+                max_connections=_MAX_CONNECTIONS, keepalive_expiry=_IDLE_CONNECTION_S
+            ),
+            transport=self._transport,
+        ) as client:
+            yield client
