@@ -149,6 +149,8 @@ class Questions:
     def phrases(self) -> AnswerPhrases:
         """The words by which answers are understood from now on; English by default.
 
+        The English phrases that take a question back count besides: the page's key says them.
+
         Raises:
             TypeError: What is set is no ``AnswerPhrases``.
         """
@@ -384,7 +386,9 @@ class Questions:
         self._speaking.history.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
         choice = match_choice(text, question.choices, self._phrases)
-        unwanted = choice is None and is_never_mind(text, self._phrases)
+        unwanted = choice is None and (
+            is_never_mind(text, self._phrases) or is_never_mind(text)  # keys of pages say it so
+        )
         self._close(question, Answer("withdrawn" if unwanted else "answered", text, choice))
 
     def _take_key(self, question: _Question, button: str) -> None:

@@ -45,6 +45,13 @@ def ended(page: Any) -> None:
     scenes.shown(page, "#kept")
 
 
+def asked(page: Any) -> None:
+    """A tool asks which table, with a key for each."""
+    scenes.call(page)
+    scenes.say(page, "Let me choose.")
+    scenes.shown(page, "#ask")
+
+
 def drawer(tab: str) -> Scene:
     """A tab of the drawer, in a call in which something has happened."""
 
@@ -72,6 +79,7 @@ SCENES: dict[str, Scene] = {
     "redirect": scenes.redirect,
     "stopping": scenes.stopping,
     "question": scenes.question,
+    "asked": asked,
     "talking": scenes.talking,
     "settings": settings,
     "ended": ended,

@@ -284,11 +284,11 @@ SPANISH = AnswerPhrases(
         ("el primero", "answered", "Checking"),
         ("la última", "answered", "Savings"),
         ("dos", "answered", "Savings"),
-        ("never mind", "answered", None),
+        ("Never mind", "withdrawn", None),
     ],
 )
 async def test_answers_in_another_language(autojump_clock, said, outcome, choice):
-    """The phrases of the call are those that count, and no others."""
+    """The phrases of the call count, and the words of the page's key."""
     answers = []
     bank = agent(balance(answers))
 
