@@ -33,6 +33,32 @@ class Outcome:
             self.code, self.reason = closed.code, closed.reason
 
 
+@pytest.mark.parametrize("role", ["server", "client"])
+async def test_what_is_due_in_one_step_is_one_write(facing, role, monkeypatch):
+    """Many messages that are sent before anybody else has a turn leave in one block."""
+    written = []
+    send_all = trio.StapledStream.send_all
+
+    async def note(stream, data):
+        written.append(bytes(data))
+        await send_all(stream, data)
+
+    async def says_much(websocket):
+        await websocket.receive()
+        for number in range(20):
+            await websocket.send(str(number))
+        await websocket.receive()
+
+    async with facing(role, says_much) as peer:
+        await peer.send(peer.frame(TEXT, b"go"))
+        monkeypatch.setattr(trio.StapledStream, "send_all", note)
+        frames = [await peer.receive() for _ in range(20)]
+        monkeypatch.undo()
+        await peer.send(peer.frame(TEXT, b"enough"))
+    assert [payload for _, payload in frames] == [str(n).encode() for n in range(20)]
+    assert len(written) == 1
+
+
 async def test_who_sends_little_is_given_little_room(facing, monkeypatch):
     """Room for a whole block is taken while blocks are full, and not for one frame at a time."""
     asked = []
