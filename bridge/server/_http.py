@@ -51,6 +51,11 @@ SECURITY_HEADERS = (
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 """A Host that may stand in a header of ours: a name or an address, and a port."""
 
+_AUTHORITY = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\])(:[0-9]{1,5})?")
+"""A name or an address, and a port, as Host and Origin have them (RFC 9110, section 7.2; RFC 6454,
+section 7); underscores are in the names of containers.  What else a URL may hold there, such as a
+user, is nobody's host."""
+
 CONVERSATION = re.compile(r"[\w.@:+~-]{1,128}")
 """What a client may call a conversation: letters, digits and a few signs, as in an address."""
 
@@ -229,8 +234,8 @@ class Gate:
         origin = _one(headers, "Origin").lower()
         if self._access.origins is not None:
             return self._allows(origin)
-        host = origin.partition("://")[2]
-        if not host:
+        scheme, _, host = origin.partition("://")
+        if scheme not in ("http", "https") or not _hostname(host):
             return False
         is_local = is_loopback(_hostname(host)) and not self._access.public
         return is_local or host == _one(headers, "Host").lower()
@@ -341,6 +346,9 @@ def _is_address(host: str) -> bool:
 
 
 def _hostname(host: str) -> str:
+    """Return the name or the address that a Host or an Origin has; empty if it is none."""
+    if not _AUTHORITY.fullmatch(host):
+        return ""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
