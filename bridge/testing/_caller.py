@@ -117,6 +117,7 @@ class Caller:
         self._chars_per_s = chars_per_s
         self.seed: int | None = None
         self._began_s = trio.current_time()
+        self._received: list[Received] = []
 
     @property
     def now_s(self) -> float:
@@ -136,7 +137,9 @@ class Caller:
     @property
     def received(self) -> list[Received]:
         """Every event that reached the caller's side so far, in order; none of them was stale."""
-        return [Received(m.event, m.at_s - self._began_s, m.source) for m in self._line.messages]
+        new = self._line.messages[len(self._received) :]
+        self._received += [Received(m.event, m.at_s - self._began_s, m.source) for m in new]
+        return self._received.copy()
 
     def events(self, kind: type[E]) -> list[E]:
         """Return the received events of one class.
