@@ -29,6 +29,11 @@ VARIABLES = {
     "cache folder",
     "OPENAI_MODEL": "`OpenAIChat`: the model's name, unless your code names one",
     "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
+    "ASSEMBLYAI_API_KEY": "`AssemblyAIEar`: the key, unless your code gives one",
+    "CARTESIA_API_KEY": "`CartesiaEar` and `CartesiaVoice`: the key, unless your code gives one",
+    "DEEPGRAM_API_KEY": "`DeepgramFlux` and `DeepgramNova`: the key, unless your code gives one",
+    "ELEVENLABS_API_KEY": "`ElevenLabsEar` and `ElevenLabsVoice`: the key, unless your code gives "
+    "one",
     "ANTHROPIC_API_KEY": "`AnthropicChat`: the key, unless your code gives one",
     "ANTHROPIC_BASE_URL": "`AnthropicChat`: where the endpoint is, unless your code says so",
     "ANTHROPIC_MODEL": "`AnthropicChat`: the model, unless your code names one",
@@ -48,8 +53,10 @@ VARIABLES = {
 }
 """Every environment variable that bargein reads, and what reads it."""
 
-NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"}
-"""Variables that the standard library reads for us."""
+NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"} | {
+    f"{vendor}_API_KEY" for vendor in ("ASSEMBLYAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS")
+}
+"""Variables that the standard library reads for us, and those that vendors' keys are given by."""
 
 HEADER = """# Commands and environment
 
