@@ -23,6 +23,7 @@ from ._transport import CallActionError as CallActionError
 from ._transport import CanSendDTMF as CanSendDTMF
 from ._transport import CanTransfer as CanTransfer
 from ._transport import Transport as Transport
+from .answers._answer import Turn as Turn
 from .answers._handle import AnswerHandle as AnswerHandle
 from .control._caps import CapReachedError as CapReachedError
 from .control._caps import Caps as Caps
@@ -72,6 +73,7 @@ __all__ = [
     "ToolEntry",
     "ToolRecord",
     "Transport",
+    "Turn",
     "UserEntry",
     "current_meter",
     "current_run",

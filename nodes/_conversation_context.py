@@ -16,7 +16,7 @@ from bargein.bridge.events import (
 from bargein.bridge.history import ChatMessage, Entry, as_anthropic, as_chat
 
 if TYPE_CHECKING:
-    from bargein.bridge import Call
+    from ._call_protocols import RememberedCall
 
 
 class ConversationContext:
@@ -38,11 +38,11 @@ class ConversationContext:
         self.system_prompt = system_prompt
         self._snapshot = None if entries is None else tuple(entries)
         self._own = History()
-        self._call: Call | None = None
+        self._call: RememberedCall | None = None
         self._skip = 0
         self._answering = 0
 
-    def follow(self, call: Call) -> None:
+    def follow(self, call: RememberedCall) -> None:
         """Follow the history of a call from now on, behind what was added before."""
         if self._call is not call:
             self._call = call

@@ -15,8 +15,9 @@ from bargein.bridge.control import ActiveClock, BackgroundTurn, Caps, Meter, Ver
 from bargein.bridge.events import ToolResult, TurnEnded
 
 if TYPE_CHECKING:
-    from bargein.bridge import Bridge, Call, Message
+    from bargein.bridge import Bridge, Message
 
+    from ._call_protocols import CallWithJobs
     from .tools import RunningTool, ToolRunner
 
 log = structlog.get_logger()
@@ -117,7 +118,8 @@ class Jobs:
             caps: How much each tool may take in the background.
             turn_caps: How much each turn may take, in front and in the background together.
         """
-        self._call = call = bridge.call
+        call: CallWithJobs = bridge.call
+        self._call = call
         self._source = bridge.name
         self._caps = caps
         self._turn_caps = turn_caps
@@ -170,7 +172,9 @@ class Jobs:
         bring(self._call, running, result, is_told=job is not None and bool(job.capped))
 
 
-def bring(call: Call, running: RunningTool, result: ToolResult, *, is_told: bool = False) -> None:
+def bring(
+    call: CallWithJobs, running: RunningTool, result: ToolResult, *, is_told: bool = False
+) -> None:
     """Have the result of a job brought at the next boundary of the conversation.
 
     The agent that has the floor then tells it.  Of a job that somebody has stopped nobody speaks:

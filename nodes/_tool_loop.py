@@ -47,10 +47,10 @@ from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
-    from bargein.bridge import Call
     from bargein.bridge.history import Entry
     from bargein.routes import Run
 
+    from ._call_protocols import AnsweredCall
     from ._conversation_context import ConversationContext
 
 log = structlog.get_logger()
@@ -96,7 +96,7 @@ class ToolLoop:
         self,
         plan: LoopPlan,
         context: ConversationContext,
-        call: Call | None,
+        call: AnsweredCall | None,
         runner: ToolRunner | None,
         on_start: OnStart | None = None,
         last_asked: LastAsked | None = None,
