@@ -11,6 +11,7 @@ from bargein.routes import Message as Message
 from bargein.routes import RouteDefinitionError as RouteDefinitionError
 from bargein.routes import current_run as current_run
 
+from ._agent_status import AgentStatus as AgentStatus
 from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
@@ -44,6 +45,7 @@ from .history._history import UserEntry as UserEntry
 
 __all__ = [
     "AgentEntry",
+    "AgentStatus",
     "AnswerHandle",
     "App",
     "Bridge",

@@ -11,6 +11,7 @@ import trio
 from bargein.routes import ChainStart, Message, Route
 
 if TYPE_CHECKING:
+    from ._agent_status import AgentStatus
     from ._call import Call
 
 E = TypeVar("E")
@@ -68,6 +69,11 @@ class Bridge(ChainStart):
         return self.call.publish(event, source=self.name)
 
     # --- for ears, voices and turn takers -------------------------------------------------------
+
+    @property
+    def agent_status(self) -> AgentStatus:
+        """What the agent that the caller hears does now; it stays true for the whole call."""
+        return self.call.agent_status
 
     @property
     def call_id(self) -> str:

@@ -17,6 +17,7 @@ from bargein.routes import (
     Run,
 )
 
+from ._agent_status import AgentStatus
 from ._bridge import Bridge
 from ._bridge_name import free_name
 from ._call_actions import CallActions
@@ -88,6 +89,7 @@ class Call:
         questions: What tools ask the caller in the midst of their work.
         delivery: The results of background jobs that wait for their moment.
         steps: Writes down the steps of the turns.
+        agent_status: What the agent that the caller hears does at this moment.
         control: Does what the verbs say; ``call.handle`` is for everybody's use.
         actions: Passes the caller on and presses keys, where the transport can.
         on_touch: Plain functions that are called after whatever may have changed what
@@ -144,6 +146,9 @@ class Call:
             end=self.end,
         )
         self._state = StateKeeper(context, self.speaking, self.control)
+        self.agent_status = AgentStatus(
+            context.floor, self.speaking, self.questions, self.control, self._state
+        )
         self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
         self._watchers: list[Subscription] = []

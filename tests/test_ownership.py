@@ -98,6 +98,54 @@ def _name(owner: ast.expr) -> str:
     return owner.id if isinstance(owner, ast.Name) else ""
 
 
+HAND_ON_THE_CALL = {
+    "speech/_local_speech.py": "a speech stack is attached to a call",
+    "speech/_streaming_speech.py": "as above",
+    "tools/_tool_context.py": "what tools are given has the call, for what users write",
+    "tools/_tool_runner.py": "makes that",
+    "tools/_worker_tool.py": "keeps one worker for each call",
+    "user_turns/_turn_taking.py": "a turn taker is attached to a call",
+}
+"""Files of nodes that name ``Call``, and why; every other part gets what it needs of it."""
+
+BEHIND_THE_BRIDGE = {"control", "delivery", "permissions", "questions", "router", "speaking"}
+"""Parts of a call that no ear, no voice and no turn taker asks: its bridge has what it needs."""
+
+ENGINES = ("ears", "speech", "user_turns", "voices")
+
+
+def _nodes() -> Iterator[tuple[str, ast.Module]]:
+    root = Path(nodes.__file__ or "").parent
+    for path in sorted(root.rglob("*.py")):
+        if "examples" not in path.parts:
+            yield str(path.relative_to(root)), ast.parse(path.read_text("utf-8"))
+
+
+def test_parts_of_a_node_get_what_they_need_of_a_call():
+    """Few files name the whole ``Call``; the others have a protocol, or arguments, instead."""
+    found = {
+        name
+        for name, tree in _nodes()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and "Call" in {alias.name for alias in node.names}
+    }
+    assert found == HAND_ON_THE_CALL.keys()
+
+
+def test_engines_find_on_their_bridge_what_they_need():
+    """An ear or a voice of yours can do what ours do: they ask no part of the call behind it."""
+    found = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name, tree in _nodes()
+        if name.startswith(ENGINES)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr in BEHIND_THE_BRIDGE
+        and ast.unparse(node.value).endswith(("call", "bridge"))
+    ]
+    assert found == []
+
+
 def test_nobody_writes_the_fields_of_another():
     """No code assigns to a field of an object whose class stands in another file."""
     assert list(written()) == []

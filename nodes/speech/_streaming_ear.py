@@ -98,7 +98,7 @@ class StreamingEar:
             self._send.send_nowait(message.event.pcm)
         except trio.WouldBlock:
             if not self._lost_frames:
-                log.warning("ear_is_behind", call_id=self._bridge.call.call_id)
+                log.warning("ear_is_behind", call_id=self._bridge.call_id)
             self._lost_frames += 1
         except trio.BrokenResourceError:
             return  # the ear is lost for good, and that was told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bargein.bridge.events import UserStartedSpeaking
 
 if TYPE_CHECKING:
-    from bargein.bridge import Call
+    from bargein.bridge import AgentStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +53,30 @@ class LiveView(AgentView):
     Made anew for each fact, and asked within that step only.
     """
 
-    _call: Call
+    _agent: AgentStatus
     _is_first: bool
 
-    def __init__(self, call: Call, first_sound_s: float, *, is_first: bool) -> None:
+    def __init__(self, agent: AgentStatus, first_sound_s: float, *, is_first: bool) -> None:
         """Look at the agent.
 
         Args:
-            call: Its call.
+            agent: The agent, as its call knows it.
             first_sound_s: When its first sound of the call was heard; infinite before.
             is_first: Whether the first thing it says in this call is not over yet.
         """
         object.__setattr__(self, "first_sound_s", first_sound_s)
-        self.__dict__["_call"] = call
+        self.__dict__["_agent"] = agent
         self.__dict__["_is_first"] = is_first
 
     @cached_property
     def is_audible(self) -> bool:
         """Whether the caller hears it, or would if it were not held."""
-        return self._call.speaking.is_audible_now
+        return self._agent.is_audible
 
     @cached_property
     def is_at_work(self) -> bool:
         """Whether it is working on an answer, or one waits to be heard."""
-        speaking = self._call.speaking
-        works = speaking.is_generating and not self._call.questions.was_heard
-        return works or speaking.is_pending
+        return self._agent.is_at_work
 
     @cached_property
     def is_idle(self) -> bool:
@@ -93,26 +91,24 @@ class LiveView(AgentView):
     @cached_property
     def may_be_cut(self) -> bool:
         """Whether what is heard may be cut by the caller's voice."""
-        return not self.is_audible or self._call.speaking.may_be_cut_by(UserStartedSpeaking)
+        return not self.is_audible or self._agent.may_be_cut_by(UserStartedSpeaking)
 
     @cached_property
     def saying(self) -> str:
         """What it says around now."""
-        return "" if self.is_idle else self._call.speaking.saying
+        return "" if self.is_idle else self._agent.saying
 
     @cached_property
     def state(self) -> str:
         """The state of the call."""
-        return self._call.current_state
+        return self._agent.state
 
     @cached_property
     def agent(self) -> str:
         """The name of the agent that has the floor; empty for none."""
-        floor = self._call.floor
-        return "" if floor is None else floor.name
+        return self._agent.name
 
     @cached_property
     def route(self) -> str:
         """The chain whose run speaks or works, as it was written; empty for none."""
-        turn = None if self.is_idle else self._call.control.target()
-        return "" if turn is None or turn.run is None else str(turn.run.route.route)
+        return "" if self.is_idle else self._agent.route

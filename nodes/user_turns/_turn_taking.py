@@ -83,7 +83,6 @@ class _Taker:
     """Takes the turns of one call."""
 
     def __init__(self, call: Call, settings: SettingsInForce) -> None:
-        self._call = call
         self._settings = settings
         self._core = TurnCore()
         self._nudges = Nudges()
@@ -93,6 +92,7 @@ class _Taker:
         self._first_message_over = False
         self._last_frame_s = -math.inf
         bridge = self._bridge = call.bridge(name="turns", is_agent=False)
+        self._agent_status = bridge.agent_status
         bridge.on([VoiceStarted, VoiceStopped, VoiceHint, VoiceWords, TurnScored]).map(self._heard)
         bridge.on(UserAudio).map(self._frame)
         bridge.on([StateChanged, AgentStartedSpeaking, AgentStoppedSpeaking]).map(self._agent)
@@ -189,7 +189,9 @@ class _Taker:
     # --- the agent -----------------------------------------------------------------------------
 
     def _view(self) -> AgentView:
-        return LiveView(self._call, self._first_sound_s, is_first=not self._first_message_over)
+        return LiveView(
+            self._agent_status, self._first_sound_s, is_first=not self._first_message_over
+        )
 
 
 def _log_decision(decided: TurnDecided, words: str) -> None:

@@ -128,3 +128,23 @@ async def test_an_engine_holds_and_releases_the_agents_voice(caller, engines, au
     [held], [_] = caller.events(AgentSpeechHeld), caller.events(AgentSpeechReleased)
     assert held.reason == "doorbell"
     assert bridge.call_id == caller.call.call_id
+
+
+async def test_a_turn_taker_sees_what_the_agent_does(caller, engines, autojump_clock):
+    """The status is that of the moment: idle, at work and heard, and idle again."""
+    agent = engines["voice"].bridge.agent_status
+    assert (agent.name, agent.state, agent.route) == ("agent", "idle", "")
+    assert not (agent.is_at_work)
+    assert not (agent.is_audible)
+    assert not (agent.may_be_cut_by(UserStartedSpeaking))
+    await caller.says("Hello.")
+    await trio.sleep(0.5)
+    assert agent.is_at_work
+    assert agent.is_audible
+    assert agent.state == "speaking"
+    assert "two_sentences" in agent.route
+    assert "One two three" in agent.saying
+    assert agent.may_be_cut_by(UserStartedSpeaking)
+    await caller.quiet()
+    assert not (agent.is_at_work)
+    assert not (agent.is_audible)

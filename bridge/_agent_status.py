@@ -1,0 +1,87 @@
+"""What the agent of a call does at this moment, for whoever decides about turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from .control._state_table import find
+
+if TYPE_CHECKING:
+    from ._floor import Floor
+    from .answers._call_answers import Speaking
+    from .control._call_state import StateKeeper
+    from .control._control import Control
+    from .control._questions import Questions
+    from .events import CallState
+
+
+@final
+class AgentStatus:
+    """The agent that the caller hears, at the moment in which it is asked.
+
+    Nothing is kept: each attribute is worked out anew, also in the middle of a publication.
+    """
+
+    __slots__ = ("_control", "_floor", "_questions", "_speaking", "_state")
+
+    def __init__(
+        self,
+        floor: Floor,
+        speaking: Speaking,
+        questions: Questions,
+        control: Control,
+        state: StateKeeper,
+    ) -> None:
+        """Know where to look; made by the call."""
+        self._floor = floor
+        self._speaking = speaking
+        self._questions = questions
+        self._control = control
+        self._state = state
+
+    @property
+    def is_audible(self) -> bool:
+        """Whether the caller hears it, or would if it were not held."""
+        return self._speaking.is_audible_now
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it is working on an answer, or one waits to be heard.
+
+        An agent that has asked the caller something, and was heard, is not at work.
+        """
+        speaking = self._speaking
+        works = speaking.is_generating and not self._questions.was_heard
+        return works or speaking.is_pending
+
+    @property
+    def saying(self) -> str:
+        """What it says around now, as far as its echo may be heard; empty for nothing."""
+        return self._speaking.saying
+
+    @property
+    def state(self) -> CallState:
+        """The state of the call."""
+        return find(self._state)
+
+    @property
+    def name(self) -> str:
+        """The name of its bridge; empty before the first agent."""
+        return self._floor.holder
+
+    @property
+    def route(self) -> str:
+        """The chain whose run speaks or works, as it was written; empty for none."""
+        turn = self._control.target()
+        return "" if turn is None or turn.run is None else str(turn.run.route.route)
+
+    def may_be_cut_by(self, event_class: type) -> bool:
+        """Whether an event of a class would cut what is being said or generated.
+
+        Args:
+            event_class: The class of the event, such as ``UserStartedSpeaking``.
+
+        Returns:
+            False also for what is not interruptible, and when nothing is said or generated.
+        """
+        return self._speaking.may_be_cut_by(event_class)
