@@ -15,10 +15,6 @@ from ._mcp_errors import McpToolError as McpToolError
 from ._policy import Policy as Policy
 from ._policy import finish as finish
 from ._policy import shield as shield
-from ._processes import CommandError as CommandError
-from ._processes import CommandTool as CommandTool
-from ._processes import WorkerError as WorkerError
-from ._processes import command_tool as command_tool
 from ._tool import Tool as Tool
 from ._tool_call import RunningTool as RunningTool
 from ._tool_context import ToolContext as ToolContext
@@ -27,6 +23,10 @@ from ._tool_context import current_tool as current_tool
 from ._tool_decorator import FunctionTool as FunctionTool
 from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
+from .processes import CommandError as CommandError
+from .processes import CommandTool as CommandTool
+from .processes import WorkerError as WorkerError
+from .processes import command_tool as command_tool
 
 __all__ = [
     "Answer",

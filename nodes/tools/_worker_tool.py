@@ -14,8 +14,8 @@ import trio
 
 from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S
 
-from ._processes import PythonWorker, WorkerCall, WorkerDiedError
 from ._schema import as_text
+from .processes import PythonWorker, WorkerCall, WorkerDiedError
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import trio
@@ -93,3 +95,13 @@ def test_the_picture_shows_every_step_that_a_verb_makes():
             if cell.to not in (None, state):
                 (arrow,) = [line for line in picture if f" {state} --> {cell.to}: " in line]
                 assert verb in arrow.partition(": ")[2].split(", ")
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "control.md").read_text()
+
+
+def test_the_picture_of_the_page_is_that_of_the_table():
+    """The diagram of docs/control.md is exactly what the table makes, and its number is right."""
+    assert re.findall(r"^```mermaid\n(.*?)\n```$", PAGE, re.MULTILINE | re.DOTALL) == [diagram()]
+    assert len(STATES) == 11
+    assert "one of eleven states" in PAGE

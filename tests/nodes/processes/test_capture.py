@@ -8,7 +8,6 @@ import pytest
 import trio
 
 from bargein.nodes.processes import Excerpt, Tap
-from bargein.nodes.processes._capture import LONGEST_LINE, Lines
 
 
 @pytest.mark.parametrize(
@@ -41,34 +40,42 @@ async def test_either_part_may_be_empty(head, tail):
     assert str(excerpt) == ("abc\n" if head else "") + gap + ("hij" if tail else "")
 
 
-async def test_lines_are_whole_whatever_the_pieces_are():
-    """A line and a character that come in pieces are passed on whole."""
+async def heard(*pieces: bytes) -> tuple[list[str], list[str]]:
+    """Write pieces to a tap; return what it passes on as they come, and what at their end."""
+    ours, theirs = os.pipe()
     said: list[str] = []
-    lines = Lines(said.append)
+    tap = Tap(ours, said.append)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tap.run)
+        for piece in pieces:
+            os.write(theirs, piece)
+            await trio.testing.wait_all_tasks_blocked()
+        os.close(theirs)
+    count = len(said)
+    tap.drain()
+    tap.close()
+    return said[:count], said[count:]
+
+
+async def test_lines_are_whole_whatever_the_pieces_are():
+    """A line and a character that come in pieces are passed on whole; the rest is at the end."""
     data = "eins\nzwölf €\n\nrest".encode()
-    for i in range(len(data)):
-        lines.feed(data[i : i + 1])
-    assert said == ["eins\n", "zwölf €\n", "\n"]
-    lines.flush()
-    assert said[3:] == ["rest"]
-    lines.flush()
-    assert len(said) == 4
+    lines, rest = await heard(*(data[i : i + 1] for i in range(len(data))))
+    assert (lines, rest) == (["eins\n", "zwölf €\n", "\n"], ["rest"])
 
 
 async def test_lines_that_come_together_are_passed_on_together():
     """Several lines of one read are one text; bytes that are no text are replaced."""
-    said: list[str] = []
-    Lines(said.append).feed(b"a\nb\xff\nc")
-    assert said == ["a\nb\N{REPLACEMENT CHARACTER}\n"]
+    lines, rest = await heard(b"a\nb\xff\nc")
+    assert (lines, rest) == (["a\nb\N{REPLACEMENT CHARACTER}\n"], ["c"])
 
 
 async def test_a_line_without_end_does_not_grow_without_end():
     """A line longer than the limit is passed on in pieces."""
-    said: list[str] = []
-    lines = Lines(said.append)
-    for _ in range(3):
-        lines.feed(b"x" * LONGEST_LINE)
-    assert said == ["x" * 2 * LONGEST_LINE]
+    lines, rest = await heard(*[b"x" * 10_000] * 30)
+    assert len(lines) > 1
+    assert max(map(len, lines)) < 200_000
+    assert len("".join(lines + rest)) == 300_000
 
 
 async def test_a_tap_reads_until_the_other_side_is_closed():

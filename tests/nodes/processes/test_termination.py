@@ -121,6 +121,18 @@ async def test_what_it_has_started_is_swept(start, is_there, orphans_are_ours, h
     assert not any(map(is_there, pids))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="writes to /proc")
+async def test_a_name_hides_nobody(start, is_there, orphans_are_ours):
+    """The name of a process may hold whatever looks like the fields behind it."""
+    named = "import os, signal, time; open('/proc/self/comm', 'w').write('a) S 1 2 (b');"
+    child = DEAF_CHILD.replace("import os, signal, time;", named)
+    code = child + "pid = deaf()\ntry:\n    up(pid); time.sleep(60)\n"
+    process, pids = await start(code + "except KeyboardInterrupt:\n    pass\n")
+    report = await stop_process(process, LADDER)
+    assert (report.ended_by, report.swept, report.left) == ("SIGINT", 1, 0)
+    assert not any(map(is_there, pids))
+
+
 async def test_a_polite_grandchild_has_the_time_of_the_rung(
     start, is_there, tmp_path, orphans_are_ours
 ):

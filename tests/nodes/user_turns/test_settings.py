@@ -1,13 +1,26 @@
-"""Settings are checked when they are made."""
+"""What turn taking keeps beside its facts: settings in force, nudges due, and the words so far."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from dataclasses import replace
 
 import pytest
 
+from bargein.events import (
+    AgentIdle,
+    TurnDecided,
+    UserAway,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+)
+from bargein.nodes.user_turns._nudges import Nudges
+from bargein.nodes.user_turns._overlays import SettingsInForce
 from bargein.nodes.user_turns._settings import SETTINGS, check_changes
-from bargein.user_turns import FixedEndpointing, TurnSettings
+from bargein.nodes.user_turns._transcript import Transcript, is_old_news, rest_of
+from bargein.routes import open_router
+from bargein.user_turns import AgentView, ChangeTurns, FixedEndpointing, TurnSettings, when
 
 
 def test_the_defaults_are_valid_and_frozen():
@@ -83,3 +96,269 @@ def test_a_wrong_name_names_the_right_ones():
     assert all(name in str(told.value) for name in SETTINGS)
     with pytest.raises(TypeError, match=r"ChangeTurns\(\) knows no setting 'xyzzy'\?"):
         check_changes("ChangeTurns()", {"xyzzy": 2})
+
+
+# --- settings in force ----------------------------------------------------------------------------
+
+
+VIEW = AgentView(state="speaking", agent="clerk", route="bridge.on(UserStoppedSpeaking).map(f)")
+
+
+def in_force(*overlays, view=VIEW):
+    return SettingsInForce(TurnSettings(), overlays).at(view)
+
+
+def test_a_state():
+    """An overlay for a state holds in it alone."""
+    overlay = when(state="speaking", min_words=3)
+    assert in_force(overlay).min_words == 3
+    assert in_force(overlay, view=replace(VIEW, state="tool")).min_words == 1
+
+
+def test_several_states():
+    """Several states are given as a tuple."""
+    overlay = when(state=("tool", "thinking"), min_words=3)
+    assert in_force(overlay).min_words == 1
+    assert in_force(overlay, view=replace(VIEW, state="tool")).min_words == 3
+
+
+def test_an_agent():
+    """An overlay for an agent holds while that has the floor."""
+    overlay = when(agent="clerk", mute=("tool",))
+    assert in_force(overlay).mute == ("tool",)
+    assert in_force(overlay, view=replace(VIEW, agent="billing")).mute == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "holds"),
+    [("*UserStoppedSpeaking*", True), ("*DTMFInput*", False), (VIEW.route, True)],
+)
+def test_a_route_by_a_pattern(pattern, holds):
+    """A route is named by how it is written."""
+    assert (in_force(when(route=pattern, min_words=3)).min_words == 3) is holds
+
+
+async def test_a_route_itself():
+    """A chain names itself, also if what it is written with looks like a pattern."""
+    async with open_router() as router:
+        route = router.on([UserStoppedSpeaking, UserStartedSpeaking], name="clerk").map(str)
+        other = router.on(UserStoppedSpeaking, name="clerk").map(str)
+        overlay = when(route=route, min_words=3)
+        assert in_force(overlay, view=replace(VIEW, route=str(route))).min_words == 3
+        assert in_force(overlay, view=replace(VIEW, route=str(other))).min_words == 1
+
+
+def test_the_last_overlay_counts():
+    """Of several that hold, the last one changes what both name."""
+    first = when(state="speaking", min_words=3, min_duration_s=2.0)
+    assert in_force(first, when(agent="clerk", min_words=5)).min_words == 5
+    assert in_force(first, when(agent="clerk", min_words=5)).min_duration_s == 2.0
+
+
+def test_changes_count_more_than_all_before():
+    """ChangeTurns comes after settings and overlays, and may itself be for a state only."""
+    force = SettingsInForce(TurnSettings(), (when(state="speaking", min_words=3),))
+    force.change(ChangeTurns(min_words=5).overlay)
+    assert force.at(VIEW).min_words == 5
+    force.change(ChangeTurns(state="tool", min_words=9).overlay)
+    assert force.at(VIEW).min_words == 5
+    assert force.at(replace(VIEW, state="tool")).min_words == 9
+
+
+def test_changes_do_not_pile_up():
+    """A change takes the place of an earlier one of the same setting for the same time."""
+    force = SettingsInForce(
+        TurnSettings(), (when(state="speaking", min_words=3, min_duration_s=2),)
+    )
+    for number in range(1, 50):
+        force.change(ChangeTurns(state="speaking", min_words=number).overlay)
+    assert len(force.overlays) == 2
+    assert (force.at(VIEW).min_words, force.at(VIEW).min_duration_s) == (49, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: when(state="speeking", min_words=2), "did you mean 'speaking'"),
+        (lambda: when(state=7, min_words=2), r"when\(state=\) is a name"),
+        (lambda: when(agent="", min_words=2), r"when\(agent=\) is a name"),
+        (lambda: when(route=7, min_words=2), r"when\(route=\) is a chain"),
+        (lambda: when(state="speaking"), "changes nothing"),
+        (lambda: when(min_wrds=2), "did you mean 'min_words'"),
+        (lambda: when(min_words="two"), r"min_words=\) is a whole number"),
+        (lambda: ChangeTurns(), "changes nothing"),
+        (lambda: ChangeTurns(endpointing=1.0), r"wait_s\(pause\)"),
+    ],
+)
+def test_mistakes_fail_when_made(make, error):
+    """A wrong name or value is an error at once, with the field and what is known."""
+    with pytest.raises((TypeError, ValueError), match=error):
+        make()
+
+
+# --- nudges ---------------------------------------------------------------------------------------
+
+
+IDLE = AgentView()
+SPEAKING = AgentView(is_audible=True, is_at_work=True, state="speaking")
+THINKING = AgentView(is_at_work=True, state="thinking")
+AWAY = TurnSettings(user_away_after_s=5.0, user_away_times=2)
+SLOW = TurnSettings(agent_idle_after_s=4.0, agent_idle_times=2)
+
+
+def looks(nudges, until_s, view, settings, start_s=0.0, user_speaks=False):
+    """Look whenever it wants to; return what came, with its time."""
+    found = [(start_s, e) for e in nudges.look(start_s, view, settings, user_speaks=user_speaks)]
+    while nudges.look_at_s <= until_s:
+        at_s = nudges.look_at_s
+        found += [(at_s, e) for e in nudges.look(at_s, view, settings, user_speaks=user_speaks)]
+    return [(at_s, event) for at_s, event in found if not isinstance(event, TurnDecided)]
+
+
+def test_nobody_is_told_anything_by_default():
+    """Nudges are off unless they are asked for."""
+    nudges = Nudges()
+    assert looks(nudges, 1e6, IDLE, TurnSettings()) == []
+    assert nudges.look_at_s == math.inf
+
+
+def test_a_caller_who_says_nothing():
+    """UserAway comes after each further silence, as often as wanted."""
+    assert looks(Nudges(), 100.0, IDLE, AWAY) == [
+        (5.0, UserAway(away_s=5.0, count=1)),
+        (10.0, UserAway(away_s=10.0, count=2)),
+    ]
+
+
+def test_the_agents_own_words_do_not_start_the_count_anew():
+    """Asking "are you there?" is no sign of the caller; the silence after it is a new one."""
+    nudges = Nudges()
+    assert len(looks(nudges, 5.0, IDLE, AWAY)) == 1
+    assert looks(nudges, 9.0, SPEAKING, AWAY, 6.0) == []
+    assert looks(nudges, 99.0, IDLE, AWAY, 9.0) == [(14.0, UserAway(away_s=5.0, count=2))]
+
+
+def test_a_caller_who_speaks_is_there():
+    """A voice starts the count anew."""
+    nudges = Nudges()
+    looks(nudges, 99.0, IDLE, AWAY)
+    assert looks(nudges, 199.0, IDLE, AWAY, 100.0, user_speaks=True) == []
+    assert [at_s for at_s, _ in looks(nudges, 999.0, IDLE, AWAY, 200.0)] == [205.0, 210.0]
+
+
+def test_an_agent_that_takes_long():
+    """AgentIdle comes as often as wanted while it works without a sound."""
+    assert looks(Nudges(), 100.0, THINKING, SLOW) == [
+        (4.0, AgentIdle(idle_s=4.0, count=1)),
+        (8.0, AgentIdle(idle_s=8.0, count=2)),
+    ]
+
+
+def test_a_tool_after_thinking_is_the_same_silence():
+    """Only a sound, or the end of the work, ends it."""
+    nudges = Nudges()
+    assert looks(nudges, 3.0, THINKING, SLOW) == []
+    tool = replace(THINKING, state="tool")
+    assert looks(nudges, 5.0, tool, SLOW, 3.0) == [(4.0, AgentIdle(idle_s=4.0, count=1))]
+
+
+def test_the_count_is_one_of_a_turn():
+    """Speech of the same turn does not start the count anew; an idle agent does."""
+    nudges = Nudges()
+    assert len(looks(nudges, 4.0, THINKING, SLOW)) == 1
+    looks(nudges, 6.0, SPEAKING, SLOW, 5.0)
+    assert looks(nudges, 99.0, THINKING, SLOW, 6.0) == [(10.0, AgentIdle(idle_s=4.0, count=2))]
+    looks(nudges, 100.0, IDLE, SLOW, 100.0)
+    assert len(looks(nudges, 199.0, THINKING, SLOW, 101.0)) == 2
+
+
+def test_an_agent_that_waits_for_a_person_is_not_idle():
+    """A question for permission is no work, and a pause is none."""
+    for state in ("waiting_permission", "waiting_input", "paused"):
+        assert looks(Nudges(), 99.0, replace(THINKING, state=state), SLOW) == []
+
+
+def test_a_late_look_tells_once():
+    """A look that comes after several were due tells one of them."""
+    nudges = Nudges()
+    nudges.look(0.0, IDLE, AWAY, user_speaks=False)
+    told = nudges.look(60.0, IDLE, AWAY, user_speaks=False)
+    assert [e for e in told if isinstance(e, UserAway)] == [UserAway(away_s=60.0, count=1)]
+    assert nudges.look_at_s == 65.0
+
+
+def test_each_nudge_is_a_decision():
+    """What was compared is told before it."""
+    nudges = Nudges()
+    nudges.look(0.0, IDLE, AWAY, user_speaks=False)
+    decided, _ = nudges.look(5.0, IDLE, AWAY, user_speaks=False)
+    assert decided == TurnDecided(
+        about="nudge",
+        decision="user_away",
+        rule="user_away_after_s",
+        values={"lasts_s": 5.0, "user_away_after_s": 5.0, "count": 1},
+    )
+
+
+# --- words so far ---------------------------------------------------------------------------------
+
+
+def test_words_of_a_segment_replace_each_other():
+    """The newest words of a segment count, and segments are joined in order."""
+    words = Transcript()
+    words.put(1, "latte", final=True)
+    words.put(0, "a", final=False)
+    words.put(0, " a large ", final=True)
+    assert words.text == "a large latte"
+    assert words.is_known
+
+
+def test_a_late_interim_takes_nothing_away():
+    """What is final is replaced by more words only."""
+    words = Transcript()
+    words.put(0, "a large latte", final=True)
+    words.put(0, "a large", final=False)
+    assert (words.text, words.is_known) == ("a large latte", True)
+    words.put(0, "a large latte please", final=False)
+    assert (words.text, words.is_known) == ("a large latte please", False)
+
+
+def test_words_are_known_when_all_is_final_and_new():
+    """A further sound makes them unknown again."""
+    words = Transcript()
+    assert not words.is_known
+    words.put(0, "a", final=True)
+    words.put(1, "latte", final=False)
+    assert not words.is_known
+    words.put(1, "latte", final=True)
+    assert words.is_known
+    words.sound_began()
+    assert not words.is_known
+
+
+def test_confidence_is_that_of_the_weakest_part():
+    """Empty parts do not count; a part without one leaves none."""
+    words = Transcript()
+    assert words.confidence is None
+    words.put(0, "a", final=True, confidence=0.9)
+    words.put(1, "", final=True)
+    words.put(2, "latte", final=True, confidence=0.7)
+    assert words.confidence == 0.7
+    words.put(3, "please", final=True)
+    assert words.confidence is None
+
+
+def test_old_news_is_the_beginning_of_what_was_told():
+    """Letter case and punctuation do not make words new."""
+    assert is_old_news("A large", "a large latte.")
+    assert is_old_news("", "anything")
+    assert not is_old_news("large latte", "a large latte")
+
+
+def test_the_rest_of_words_that_were_told():
+    """What was told is left out once, and words that differ are told whole."""
+    assert rest_of("A large latte.", "a large") == "latte."
+    assert rest_of("Mm-hmm, a tea", "mm hmm") == "a tea"
+    assert rest_of("a large", "a large") == ""
+    assert rest_of("a tea", "a large") == "a tea"
+    assert rest_of("a tea", "") == "a tea"

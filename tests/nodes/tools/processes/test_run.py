@@ -14,7 +14,7 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein.nodes.processes import Ladder
-from bargein.nodes.tools._processes._run import CommandResult, OutputLimits, run_command
+from bargein.nodes.tools.processes import CommandResult, OutputLimits, run_command
 from bargein.tools import CommandError
 
 pytestmark = pytest.mark.proof

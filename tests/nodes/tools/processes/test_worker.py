@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import random
 import signal
@@ -17,7 +19,7 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein.nodes.processes import Ladder
-from bargein.nodes.tools._processes import (
+from bargein.nodes.tools.processes import (
     PythonWorker,
     WorkerCall,
     WorkerCallError,
@@ -481,7 +483,7 @@ def native():
 
 if __name__ == "__main__":
     import trio
-    from bargein.nodes.tools._processes import PythonWorker
+    from bargein.nodes.tools.processes import PythonWorker
 
     async def main():
         async with PythonWorker().open() as worker:
@@ -517,3 +519,35 @@ async def test_a_script_has_a_worker_that_knows_it_and_dies_with_it(
         await wait_until(lambda: state_of(pid) == "R")
         script.kill()
     await wait_until(lambda: state_of(pid) in "Z-")
+
+
+async def a_sync_looking_one() -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        ("json", "write 'module:qualname'"),
+        (":dumps", "write 'module:qualname'"),
+        ("json:", "write 'module:qualname'"),
+        (lambda: None, "define it with def at the top of a module"),
+        (functools.partial(json.dumps, 1), "define it with def at the top of a module"),
+        (a_sync_looking_one, "is async"),
+    ],
+    ids=["no name", "no module", "empty name", "lambda", "partial", "async"],
+)
+async def test_what_no_process_can_import_is_refused(worker, function, problem):
+    """The error says what to do."""
+    with pytest.raises(ValueError, match=problem):
+        await worker.call(function, {})
+
+
+async def test_a_function_is_found_by_its_module_and_name(worker):
+    """By the function itself, by a method, or by a path of both, which imports nothing here."""
+    assert await worker.call(json.dumps, {"obj": [1]}) == "[1]"
+    assert await worker.call("json:dumps", {"obj": [1]}) == "[1]"
+    assert "json.tool" not in sys.modules
+    with pytest.raises(WorkerCallError):
+        await worker.call("json.tool:nothing", {})
+    assert "json.tool" not in sys.modules
