@@ -30,6 +30,8 @@ from .bridge.server._handle_messages import UseVerb as UseVerb
 from .bridge.server._handle_messages import VerbNow as VerbNow
 from .bridge.server._handle_messages import VerbReceipt as VerbReceipt
 from .bridge.server._handle_messages import VerbSettled as VerbSettled
+from .bridge.server._message_base import ErrorCode as ErrorCode
+from .bridge.server._message_base import ProtocolViolationError as ProtocolViolationError
 from .bridge.server._native_protocol import MAX_INPUT_BYTES as MAX_INPUT_BYTES
 from .bridge.server._native_protocol import AgentFrame as AgentFrame
 from .bridge.server._native_protocol import CallerAudio as CallerAudio
@@ -59,8 +61,6 @@ from .bridge.server._native_protocol import encode as encode
 from .bridge.server._watch_messages import Seen as Seen
 from .bridge.server._watch_messages import Watch as Watch
 from .bridge.server._watch_messages import Watching as Watching
-from .bridge.server._wire import ErrorCode as ErrorCode
-from .bridge.server._wire import ProtocolViolationError as ProtocolViolationError
 
 __all__ = [
     "AgentFrame",

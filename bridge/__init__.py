@@ -19,7 +19,7 @@ from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
 from ._open_agent import open_agent as open_agent
-from ._speech import Speech as Speech
+from ._speech_protocol import Speech as Speech
 from ._transport import CallActionError as CallActionError
 from ._transport import CanSendDTMF as CanSendDTMF
 from ._transport import CanTransfer as CanTransfer

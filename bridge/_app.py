@@ -18,7 +18,7 @@ from bargein.routes.containment import CONTAINED
 from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
 from ._open_call import open_bare_call
-from ._speech import Speech
+from ._speech_protocol import Speech
 from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood

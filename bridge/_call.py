@@ -61,8 +61,8 @@ from .events import (
     Outcome,
     UserAudio,
 )
+from .history._call_listener import HistoryListener
 from .history._history import History
-from .history._listener import HistoryListener
 
 log = structlog.get_logger()
 

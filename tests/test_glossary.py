@@ -13,7 +13,7 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     anthropic assemblyai cartesia deepgram elevenlabs field
-    accept address argument attempt audio backoff body bpe cancellation canvas capture captured
+    accept address base argument attempt audio backoff body bpe cancellation canvas capture captured
     cell chinese click clock closeup closing color connect connection content core database
     decision decorator default demo detector download editor english error espeak everywhere
     extra failure feature flow french function generator german greeting guard hearing hello

@@ -22,16 +22,16 @@ from ..server._native_protocol import Transcript as Transcript
 from ..server._native_protocol import UtteranceEnd as UtteranceEnd
 from ..server._watch_messages import Seen as Seen
 from ..server._watch_messages import Watching as Watching
+from ._call_records import Arrival as Arrival
+from ._call_records import CallOverError as CallOverError
+from ._call_records import Received as Received
+from ._call_records import Spoke as Spoke
 from ._caller import Caller as Caller
 from ._caller import Frames as Frames
 from ._loudspeaker import Heard as Heard
 from ._microphone import FRAME_S as FRAME_S
 from ._open_caller import CallRefusedError as CallRefusedError
 from ._open_caller import open_caller as open_caller
-from ._records import Arrival as Arrival
-from ._records import CallOverError as CallOverError
-from ._records import Received as Received
-from ._records import Spoke as Spoke
 
 __all__ = [
     "AgentFrame",

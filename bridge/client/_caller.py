@@ -50,10 +50,10 @@ from ..server._native_protocol import (
 from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
 from ..websocket import ConnectionClosedError, WebSocket
+from ._call_records import Arrival, CallOverError, M, Received, Spoke
 from ._loudspeaker import Heard, Loudspeaker, Report
 from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
-from ._records import Arrival, CallOverError, M, Received, Spoke
 
 PING_EVERY_S = 10.0
 """So that a caller without a microphone is not taken for a silent one."""

@@ -6,7 +6,7 @@ from typing import final
 
 import trio
 
-from ._records import Spoke
+from ._call_records import Spoke
 
 FRAME_S = 0.02
 FRAME_BYTES = 640

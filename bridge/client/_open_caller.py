@@ -19,6 +19,7 @@ import trio
 from bargein.routes import BargeinError
 
 from ..server._connection_messages import Resumed
+from ..server._message_base import ProtocolViolationError
 from ..server._native_protocol import (
     ErrorMessage,
     Hello,
@@ -26,7 +27,6 @@ from ..server._native_protocol import (
     encode,
 )
 from ..server._outbox import Outbox
-from ..server._wire import ProtocolViolationError
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames
 from ._reconnect import CallerLine, pauses

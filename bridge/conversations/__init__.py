@@ -1,13 +1,13 @@
 """Conversations that outlive their call and their process."""
 
 from ..history._repair import repair as repair
+from ._entry_records import from_record as from_record
+from ._entry_records import to_record as to_record
 from ._errors import ConversationBusyError as ConversationBusyError
 from ._errors import ConversationError as ConversationError
 from ._protocol import Conversation as Conversation
 from ._protocol import ConversationInfo as ConversationInfo
 from ._protocol import Conversations as Conversations
-from ._records import from_record as from_record
-from ._records import to_record as to_record
 from ._sqlite import SqliteConversations as SqliteConversations
 
 __all__ = [

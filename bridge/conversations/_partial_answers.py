@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..history._entries import AgentEntry, Entry
-from ._records import to_addition
+from ._entry_records import to_addition
 
 
 class GrowingAnswers:

@@ -12,10 +12,10 @@ from pathlib import Path
 import trio
 
 from ._database import Database
+from ._entry_records import from_record, with_additions
 from ._errors import ConversationBusyError, ConversationError
 from ._lock import ConversationLock
 from ._protocol import ConversationInfo
-from ._records import from_record, with_additions
 from ._sqlite_conversation import ReadEntry, SqliteConversation
 
 CLOSE_S = 5.0

@@ -14,10 +14,10 @@ from bargein.routes.containment import CONTAINED
 from ..history._entries import Entry
 from ..history._repair import repair
 from ._database import Database
+from ._entry_records import to_record
 from ._errors import ConversationError
 from ._lock import ConversationLock
 from ._partial_answers import GrowingAnswers
-from ._records import to_record
 
 log = structlog.get_logger()
 

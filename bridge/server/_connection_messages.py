@@ -17,8 +17,8 @@ from pydantic import Field, model_validator
 from .._verbs import HandleOffer
 from ..events import CallState
 from ._handle_messages import SnapshotMessage
+from ._message_base import Milliseconds, Utterance, Wire
 from ._watch_messages import WatchLevel
-from ._wire import Milliseconds, Utterance, Wire
 
 PROTOCOL_VERSION = 1
 INPUT_RATE_HZ = 16_000

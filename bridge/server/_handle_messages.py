@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from .._verbs import PolicyKind, TurnPhase, Verb
 from ..control._steps import StepState
 from ..events import CallState
-from ._wire import JsonObject, Milliseconds, Request, Wire
+from ._message_base import JsonObject, Milliseconds, Request, Wire
 
 # --- client to server ---------------------------------------------------------------------------
 

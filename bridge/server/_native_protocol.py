@@ -34,10 +34,10 @@ from ._handle_messages import (
     VerbReceipt,
     VerbSettled,
 )
+from ._message_base import ErrorCode as ErrorCode
+from ._message_base import JsonObject, Milliseconds, Request, Utterance, Wire
+from ._message_base import ProtocolViolationError as ProtocolViolationError
 from ._watch_messages import Seen, Watch, Watching, WatchMessage
-from ._wire import ErrorCode as ErrorCode
-from ._wire import JsonObject, Milliseconds, Request, Utterance, Wire
-from ._wire import ProtocolViolationError as ProtocolViolationError
 
 BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
 MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS

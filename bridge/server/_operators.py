@@ -24,8 +24,8 @@ from ..events import (
     ToolResult,
 )
 from ..websocket import Connection, Data
+from ._message_base import JsonObject, Wire
 from ._outbox import Outbox
-from ._wire import JsonObject, Wire
 
 if TYPE_CHECKING:
     from .. import Call

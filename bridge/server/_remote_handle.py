@@ -35,8 +35,8 @@ from ._handle_messages import (
     VerbReceipt,
     VerbSettled,
 )
+from ._message_base import ProtocolViolationError, Request
 from ._native_protocol import ServerMessage
-from ._wire import ProtocolViolationError, Request
 
 if TYPE_CHECKING:
     from .. import Call

@@ -25,12 +25,12 @@ from ._connection_messages import Resume
 from ._hello import Tokens, hello, resumed
 from ._incoming_messages import Intake
 from ._limits import Limits
+from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics
 from ._native_protocol import ErrorMessage, encode
 from ._native_transport import NativeTransport
 from ._outbox import Outbox
 from ._remote_handle import verbs_of
-from ._wire import MAX_UTTERANCE, ErrorCode
 
 if TYPE_CHECKING:
     from .. import App, Call

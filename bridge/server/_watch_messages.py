@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ._wire import JsonObject, Request, Wire
+from ._message_base import JsonObject, Request, Wire
 
 WatchLevel = Literal["off", "events", "words"]
 """What clients may see of their own calls: nothing but what the protocol tells anyway; every event,
