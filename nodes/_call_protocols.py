@@ -52,6 +52,10 @@ class AnsweredCall(RememberedCall, Protocol):
         """The tools that run."""
         ...
 
+    def has_floor(self, source: str) -> bool:
+        """Whether the caller hears what a source says."""
+        ...
+
     def touch_state(self) -> None:
         """Have the state of the call worked out anew."""
         ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakKeyDictionary
 
 import structlog
 import trio
@@ -19,6 +20,8 @@ from bargein.bridge import AgentEntry, JobEntry, ToolEntry, UserEntry
 if TYPE_CHECKING:
     from bargein.bridge.history import Entry
     from bargein.routes import Interruption, Outcome, Run
+
+    from ._call_protocols import AnsweredCall
 
 log = structlog.get_logger()
 
@@ -31,6 +34,9 @@ class Turn(Protocol):
     outcome: Outcome | None
     interruption: Interruption | None
 
+    @property
+    def heard(self) -> str: ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Request:
@@ -40,7 +46,9 @@ class _Request:
 
 
 class LastAsked:
-    """What a node has last asked its model about, in one call."""
+    """What models were last asked about in one call: by the agents that the caller heard, or by one
+    node that was not heard.
+    """
 
     def __init__(self) -> None:
         self._last: _Request | None = None
@@ -67,8 +75,9 @@ class LastAsked:
             return False
         if last.news is not news or trigger.at_s > last.at_s:
             return False
-        if last.turn.interruption is not None or last.turn.outcome not in (None, "completed"):
-            return False
+        fell_short = last.turn.outcome not in (None, "completed")
+        if (last.turn.interruption is not None or fell_short) and not last.turn.heard.strip():
+            return False  # nobody has heard a word of that answer
         log.info("turn_answered_already", turn=turn.number, by=last.turn.number)
         return True
 
@@ -95,6 +104,14 @@ class LastAsked:
             return entries
         own = (entry for entry in entries[seen + 1 : until] if not _is_news(entry))
         return [*entries[: seen + 1], *own, *late, *entries[until:]]
+
+
+_of_calls: WeakKeyDictionary[AnsweredCall, LastAsked] = WeakKeyDictionary()
+
+
+def last_asked_of(call: AnsweredCall) -> LastAsked:
+    """Return what the agents that the caller of a call hears were last asked about."""
+    return _of_calls.setdefault(call, LastAsked())
 
 
 def newest(entries: Sequence[Entry]) -> Entry | None:

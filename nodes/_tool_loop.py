@@ -42,7 +42,7 @@ from bargein.bridge.events import AgentResponse, ToolCall, ToolResult
 from bargein.bridge.history import as_chat
 from bargein.routes.containment import closing
 
-from ._model_request import LastAsked, newest
+from ._model_request import LastAsked, last_asked_of, newest
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
 from .tools import RunningTool, ToolRunner, current_tool
 
@@ -137,6 +137,8 @@ class ToolLoop:
             self.meter = Meter(self._plan.caps, self._turn, call, ActiveClock(self._run))
         if self._turn is not None:
             self._turn.count_by(self.meter.snapshot)
+        if call is not None and self._turn is not None and call.has_floor(self._turn.agent):
+            self._last_asked = last_asked_of(call)
         history = History(context.entries) if call is None else call.history
         self._story = _Story(context, history, self._last_asked)
 

@@ -6,9 +6,15 @@ import pytest
 import trio
 
 from bargein import ChatNode
-from bargein.events import JobFinished, TurnEnded, UserStoppedSpeaking, UserTranscriptionReceived
+from bargein.events import (
+    JobFinished,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
 from bargein.testing import ScriptedModel, calls, open_call
-from bargein.tools import tool
+from bargein.tools import ToolContext, tool
 
 
 @tool(policy="detach")
@@ -133,3 +139,75 @@ async def test_an_answer_that_failed_answers_nothing(autojump_clock):
         await trio.sleep(30)
         assert [event.outcome for event in caller.events(TurnEnded)] == ["failed", "completed"]
     assert caller.heard == "Here I am again."
+
+
+@pytest.mark.parametrize("audio", [True, False])
+@pytest.mark.parametrize("cut", ["barge_in", "its handle"])
+async def test_words_of_an_answer_that_was_cut_are_not_asked_about_again(
+    autojump_clock, audio, cut
+):
+    """The model had been told of both, and the caller has heard some of what it said to them."""
+    model = ScriptedModel(["One two three ", 3.0, "four."], "Five.")
+
+    async def answer(call):
+        call.converse(ChatNode(model))
+
+    async with open_call(answer, audio=audio) as caller:
+        say(caller, "first")
+        say(caller, "second")
+        await caller.at(1)
+        if cut == "barge_in":
+            caller.call.handle.barge_in()
+        else:
+            caller.call.answer.interrupt()
+        await caller.at(10)
+        assert len(model.requests) == 1
+        say(caller, "third")
+        await caller.quiet()
+    assert contents(model.requests[1])[:2] == ["first", "second"]
+    assert model.requests[1].last_text == "third"
+
+
+async def test_words_of_an_answer_of_which_nothing_was_heard_are_asked_about(autojump_clock):
+    """It was cut before its first word: the words still have no answer."""
+    model = ScriptedModel([3.0, "One."], "Two.")
+
+    async def answer(call):
+        call.converse(ChatNode(model))
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "first")
+        say(caller, "second")
+        await caller.at(1)
+        caller.call.handle.barge_in()
+        await caller.quiet()
+    assert caller.heard == "Two."
+
+
+async def test_the_new_agent_is_asked_about_what_came_while_the_old_one_answered(autojump_clock):
+    """The words stand behind the old one's answer, which was given without knowing of them."""
+    old = ScriptedModel([1.0, "I'll put you through. ", calls("pass_on")])
+    new = ScriptedModel("It is paid.")
+
+    @tool
+    async def pass_on(context: ToolContext) -> str:
+        """Pass the caller on."""
+        context.call.hand_over("billing")
+        return "done"
+
+    async def answer(call):
+        for model, name, tools in ((old, "desk", [pass_on]), (new, "billing", [])):
+            node = ChatNode(model, tools=tools)
+            place = call.bridge(node, name=name)
+            turns = place.on(UserStoppedSpeaking, where=lambda m, place=place: place.has_floor)
+            turns.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "billing, please")
+        await caller.at(0.5)
+        say(caller, "is my bill paid?")
+        await caller.quiet()
+    assert len(old.requests) == 1
+    [request] = new.requests
+    assert request.last_text == "is my bill paid?"
+    assert caller.heard.endswith("It is paid.")
