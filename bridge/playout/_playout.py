@@ -46,16 +46,6 @@ CHUNK_S = 0.08
 and a write; half as much costs twice, and the player has at least ``LEAD_S - CHUNK_S`` either
 way."""
 
-STALLS_S = 0.04
-"""How long the next audio of a steady voice may take before it is looked for words without it."""
-
-_ROOM_S = LEAD_S - CHUNK_S + CLOSE_S
-"""With so much ahead, or less, there is room for a chunk."""
-
-STALL_GRID_S = 0.02
-"""At multiples of this it is looked whether a steady voice has stalled.  With each word of each
-call that moves on, and trio's deadline only moves when nobody is left to look at it."""
-
 DRIFT_S = 0.02
 """By how much the player may be off what was foreseen before the next look is planned anew: less
 than it takes to hear."""
@@ -74,8 +64,8 @@ class Playout:
     __slots__ = (
         "_call_at", "_chunk_bytes", "_drift_s", "_given", "_goes_on", "_held", "_holds_player",
         "_is_woken", "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play",
-        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling", "_steady",
-        "_transport", "_utterances", "_words_at_s",
+        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling", "_transport",
+        "_utterances",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -84,8 +74,6 @@ class Playout:
         self._call_at = call_at
         self._utterances: list[Utterance] = []
         self._settling: dict[Utterance, float] = {}
-        # The voice whose next audio can go to the player at once; whatever else happens empties it.
-        self._steady: Utterance | None = None
         self._plays_until_s = 0.0
         self._player_reports = False
         self._goes_on = False
@@ -94,7 +82,6 @@ class Playout:
         self._is_woken = False
         self._drift_s = 0.0
         self._looks_at_s = math.inf
-        self._words_at_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self._play = transport.play
         self._given = GivenAudio(transport, LEAD_S)
@@ -153,78 +140,23 @@ class Playout:
         """Look for heard words by a time, as more is known of them than what was foreseen from.
 
         Args:
-            at_s: When, in seconds of trio's clock; with what comes next of a steady voice, or
-                ``STALLS_S`` later if nothing does.
+            at_s: When, in seconds of trio's clock.
         """
-        if not at_s < self._words_at_s < math.inf:
-            return  # looked for by then, or nothing is heard yet
-        self._words_at_s = at_s
-        if not self._is_woken and at_s + STALLS_S < self._looks_at_s:
-            self._looks_at_s = at_s + STALLS_S
-            self._call_at(self, self._looks_at_s, self._look_now)
+        is_heard = bool(self._utterances) and self._utterances[0].started
+        if is_heard and not self._is_woken and at_s < self._looks_at_s:
+            self._looks_at_s = at_s
+            self._call_at(self, at_s, self._look_now)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
-        pcm = audio.pcm
-        plays_until_s = self._plays_until_s
-        if (  # the usual case, and so a quick one
-            utterance is self._steady
-            and now_s < plays_until_s <= now_s + _ROOM_S
-            and 0 < len(pcm) <= self._chunk_bytes
-            and not (audio.last or audio.text or audio.words)
-        ):
-            duration_s = len(pcm) * self._seconds_per_byte
-            self._plays_until_s = plays_until_s + duration_s
-            utterance.flow(pcm, duration_s * 1000, self._kept_bytes)
-            self._play(utterance.play_number, pcm)
-            # Words are looked for now, not a little later: that costs no step of its own.
-            if now_s >= self._words_at_s:
-                self._look_for_words(utterance, now_s)
-            return
-        self._add_unsteady(utterance, audio, now_s)
-
-    def _add_unsteady(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
-        """Queue audio that tells more, or that may have to wait."""
-        pcm = audio.pcm
-        size = self._chunk_bytes
-        tells_more = utterance.add_audio(audio)
+        looks = utterance.add_audio(audio) or not utterance.sent_ms
         utterance.await_voice(now_s)
-        is_steady = (
-            0 < len(pcm) <= size
-            and utterance.started
-            and utterance is self._utterances[0]
-            and not self._held
-            and not utterance.waiting
-            and not utterance.audio_complete
-            and not self._settling
-            and self._plays_until_s - now_s <= _ROOM_S
-        )
-        if is_steady:
-            self._send_one(utterance, pcm, now_s)
-            if now_s >= self._words_at_s or tells_more:
-                self._look_for_words(utterance, now_s)
-            self._steady = None if audio.last else utterance
-            return
-        looks = tells_more or not utterance.sent_ms or now_s >= self._words_at_s
-        utterance.waiting.put(pcm, size)
+        utterance.waiting.put(audio.pcm, self._chunk_bytes)
         if looks or self._send_due(now_s) < self._looks_at_s:
             self._look(now_s)
 
-    def _look_for_words(self, utterance: Utterance, now_s: float) -> None:
-        """Follow what is heard of a steady voice: nothing but its words can be due."""
-        if self._hear(utterance, utterance.sure_position_ms(now_s)):
-            self._given.forget_heard(utterance, now_s)
-        if not self._is_woken:
-            self._words_at_s = next_word_s(utterance, now_s)
-            # Only for a voice that has stalled by then: else the next audio comes before.
-            self._looks_at_s = (
-                math.ceil((self._words_at_s + STALLS_S) / STALL_GRID_S) * STALL_GRID_S
-            )
-            self._call_at(self, self._looks_at_s, self._look_now)
-
     def wake(self) -> None:
         """Have another look in the next scheduler step: something has changed."""
-        self._steady = None
         if not self.is_idle:
             self._is_woken = True
             self._call_at(self, trio.current_time(), self._look_now)
@@ -235,7 +167,6 @@ class Playout:
     def _look(self, now_s: float) -> None:
         """Send what is due, follow what is heard, and come back when something can happen next."""
         self._is_woken = False  # first, as those who are told below may wake it
-        self._steady = None
         self._drift_s = 0.0
         next_s = now_s + TICK_S  # if the transport raises: what follows is played all the same
         try:
@@ -444,13 +375,11 @@ class Playout:
 
     def _next_look_s(self, now_s: float) -> float:
         looks = list(self._settling.values())
-        self._words_at_s = math.inf
         for index, utterance in enumerate(() if self._held else self._utterances):
             looks += looks_at_s(utterance)
             if not index:
                 looks.append(voice_until_s(utterance))
-                self._words_at_s = next_word_s(utterance, now_s)
-        looks.append(self._words_at_s + STALLS_S)  # a steady voice has looked by then
+                looks.append(next_word_s(utterance, now_s))
         return min((look for look in looks if look > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:

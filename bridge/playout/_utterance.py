@@ -243,21 +243,6 @@ class Utterance(PlayedPosition):
             last = self.segments[-1]
             last.duration_ms = self.audio_ms - last.start_ms
 
-    def flow(self, pcm: bytes, duration_ms: float, kept_bytes: int) -> None:
-        """Take note of audio that came without anything else, and was handed over at once.
-
-        What ``add_audio()`` and ``sent()`` do for the next piece of a voice that has started, to a
-        player that has not played all.
-
-        Args:
-            pcm: The audio.
-            duration_ms: How much.
-            kept_bytes: As in ``KeptAudio.add()``.
-        """
-        self.audio_ms += duration_ms
-        self.sent_ms += duration_ms
-        self.kept.add(pcm, kept_bytes)
-
     def again_from_ms(self, position_ms: float, chars: int | None = None) -> float:
         """Return where its audio begins that is given again: with the last heard word.
 

@@ -1,4 +1,6 @@
-"""Calls that talk: 50 frames in and 50 chunks out a second, in bare trio and as ours.
+"""Calls that talk: 50 frames in a second, and a voice out as vendors give it, bare and as ours.
+
+The voice comes in pieces of 200 ms at three times real time, and tells its words.
 
 The network is left out on both sides: frames come from a task that sleeps instead of reading, and
 the writer task of each call, the same on both sides, takes what it is given and drops it.
@@ -20,6 +22,7 @@ from bargein.events import (
     UserAudio,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    WordTiming,
 )
 
 from ._bare import Conversation, Envelope, Table
@@ -28,24 +31,32 @@ EVERY_S = 0.02
 RATE_HZ = 24_000
 _DUE = struct.Struct("<d")
 _FRAME_REST = bytes(640 - _DUE.size)
-_CHUNK_REST = bytes(int(RATE_HZ * EVERY_S) * 2 - _DUE.size)
 _QUEUED_CHUNKS = 64
 
-_SENTENCE = "An answer that goes on and on."
-_CLAUSE = "It goes on and on, for three seconds or so, "
-_CLAUSE_CHUNKS = 150
-"""For how many chunks it is the text: at 15 characters a second, as people speak."""
+PIECE_S = 0.2
+SPEED = 3
+"""A voice gives pieces of 200 ms at three times real time, as those of vendors do."""
+
+CLAUSE = "It goes on and on, for three seconds or so, "
+CLAUSE_S = 3.0
+"""At 15 characters a second, as people speak."""
+
+PIECES = int(CLAUSE_S / PIECE_S)
+WORDS = {
+    number * PIECES // len(CLAUSE.split()): (WordTiming(word, 0.0, PIECE_S),)
+    for number, word in enumerate(CLAUSE.split())
+}
+"""In which piece of a clause which word lies."""
+
+PIECE = bytes(int(PIECE_S * RATE_HZ) * 2)
 
 BEGINNING_S = 1.0
 """Over so long the calls begin: fifty that begin within one frame are late for seconds, which tells
 of beginnings and not of calls that talk."""
 
-AHEAD_CHUNKS = 10
-"""The agent's voice is 200 ms ahead of what is heard, as any is that bridges jitter."""
-
 
 class Line:
-    """The caller's side: takes everything, and the delay of what was due at a time."""
+    """The caller's side: takes everything, and how late the caller's frames were."""
 
     def __init__(self, delays_s: list[float] | None = None) -> None:
         self.audio = True
@@ -68,17 +79,14 @@ class Line:
     def hear(self, message: Any) -> None:
         """Take a frame of the caller, as a handler."""
         self.frames += 1
-        self._note_delay(message.event.pcm)
+        if self.delays_s is not None:
+            due_s = _DUE.unpack_from(message.event.pcm)[0]
+            self.delays_s.append(trio.current_time() - due_s)
 
     async def write(self) -> None:
         """Take what is queued, as a socket would, until cancelled."""
-        async for pcm in self._receive:
+        async for _ in self._receive:
             self.chunks += 1
-            self._note_delay(pcm)
-
-    def _note_delay(self, pcm: bytes) -> None:
-        if self.delays_s is not None:
-            self.delays_s.append(trio.current_time() - _DUE.unpack_from(pcm)[0])
 
 
 async def frames(publish: Any, first_s: float) -> None:
@@ -90,34 +98,28 @@ async def frames(publish: Any, first_s: float) -> None:
         due_s += EVERY_S
 
 
-async def _chunks() -> AsyncGenerator[AgentAudio, None]:
-    due_s = trio.current_time()
-    for _ in range(AHEAD_CHUNKS):
-        yield AgentAudio(_DUE.pack(due_s) + _CHUNK_REST, RATE_HZ, last=False)
+async def _voice() -> AsyncGenerator[AgentAudio, None]:
+    at_s = trio.current_time()
     while True:
-        yield AgentAudio(_DUE.pack(due_s) + _CHUNK_REST, RATE_HZ, last=False)
-        due_s += EVERY_S
-        await trio.sleep_until(due_s)
+        for number in range(PIECES):
+            text = CLAUSE if number == 0 else ""
+            is_last = number == PIECES - 1
+            yield AgentAudio(PIECE, RATE_HZ, text, WORDS.get(number, ()), last=is_last)
+            await trio.sleep(PIECE_S / SPEED)
+        at_s += CLAUSE_S
+        await trio.sleep_until(at_s)
 
 
 async def _answer_bare(_: Envelope) -> AsyncGenerator[AgentAudio, None]:
-    async for chunk in _chunks():
-        yield chunk
+    async for piece in _voice():
+        yield piece
 
 
 async def _answer_ours(_: object) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
-    yield AgentResponse(content=_SENTENCE)
-    async for chunk in _chunks():
-        yield chunk
-
-
-async def _answer_in_words(_: object) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
-    number = 0
-    async for chunk in _chunks():
-        if number % _CLAUSE_CHUNKS == 0:
-            yield AgentResponse(content=_CLAUSE)
-        number += 1
-        yield chunk
+    async for piece in _voice():
+        if piece.text:
+            yield AgentResponse(content=piece.text)
+        yield piece
 
 
 @asynccontextmanager
@@ -136,21 +138,14 @@ async def bare_call(line: Line) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def our_call(line: Line, *, in_words: bool = False) -> AsyncIterator[Any]:
-    """Open a call as it is used: an app, a bridge, an interruptible route, the playback ledger.
-
-    Args:
-        line: The caller's side.
-        in_words: Whether the text of all that is said comes with it, of which bare trio knows
-            nothing; else a sentence comes first.
-    """
-    generate = _answer_in_words if in_words else _answer_ours
+async def our_call(line: Line) -> AsyncIterator[Any]:
+    """Open a call as it is used: an app, a bridge, an interruptible route, the playback ledger."""
 
     async def answer(call: Call) -> None:
         bridge = call.bridge(name="agent")
         bridge.on(UserAudio).map(line.hear)
         route = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        route.stream(generate).broadcast()
+        route.stream(_answer_ours).broadcast()
 
     async with App(answer).open_call(line) as call:
         call.nursery.start_soon(line.write)
@@ -169,19 +164,16 @@ def begins_at_s(begin_s: float, number: int, calls: int) -> float:
     return begin_s + EVERY_S * (share + int(share * BEGINNING_S / EVERY_S))
 
 
-async def hold(
-    side: str, line: Line, *, talks: bool, in_words: bool = False, first_s: float = 0.0
-) -> None:
+async def hold(side: str, line: Line, *, talks: bool, first_s: float = 0.0) -> None:
     """Be in a call until cancelled.
 
     Args:
         side: ``bare`` or ``ours``.
         line: The caller's side.
         talks: Whether the caller's microphone and the agent's answer run; else the call idles.
-        in_words: As in ``our_call()``.
         first_s: When the first frame comes, in seconds of trio's clock.
     """
-    call = bare_call(line) if side == "bare" else our_call(line, in_words=in_words)
+    call = bare_call(line) if side == "bare" else our_call(line)
     async with call as publish:
         if not talks:
             await trio.sleep_forever()

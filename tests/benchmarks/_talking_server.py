@@ -31,29 +31,12 @@ from bargein.events import (
     UserAudio,
     UserStartedSpeaking,
     UserTranscriptionReceived,
-    WordTiming,
 )
 from bargein.server import Limits, open_server
 
 from ._process import resident_bytes
+from ._talk import CLAUSE, CLAUSE_S, PIECE, PIECE_S, PIECES, RATE_HZ, SPEED, WORDS
 
-RATE_HZ = 24_000
-PIECE_S = 0.2
-SPEED = 3
-"""A voice gives pieces of 200 ms at three times real time, as those of vendors do."""
-
-CLAUSE = "It goes on and on, for three seconds or so, "
-CLAUSE_S = 3.0
-"""At 15 characters a second, as people speak."""
-
-PIECES = int(CLAUSE_S / PIECE_S)
-WORDS = {
-    number * PIECES // len(CLAUSE.split()): (WordTiming(word, 0.0, PIECE_S),)
-    for number, word in enumerate(CLAUSE.split())
-}
-"""In which piece of a clause which word lies."""
-
-PIECE = bytes(int(PIECE_S * RATE_HZ) * 2)
 FRAME = bytes(640)
 START = "go"
 

@@ -83,7 +83,7 @@ async def _open(nursery: trio.Nursery, side: str, calls: int, talks: bool, secon
 
 
 async def _hold(side: str, talks: bool, first_s: float) -> None:
-    await hold(side, Line(), talks=talks, in_words=True, first_s=first_s)
+    await hold(side, Line(), talks=talks, first_s=first_s)
 
 
 if __name__ == "__main__":
