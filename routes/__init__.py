@@ -21,15 +21,15 @@ from ._events import class_of as class_of
 from ._events import register as register
 from ._match import Predicate as Predicate
 from ._message import Message as Message
+from ._open_router import open_router as open_router
 from ._outcome import Decision as Decision
 from ._outcome import Interruption as Interruption
 from ._outcome import Outcome as Outcome
 from ._outcome import Phase as Phase
+from ._outcome import RouterStatistics as RouterStatistics
 from ._outcome import Verdict as Verdict
 from ._route import Route as Route
 from ._router import Router as Router
-from ._router import RouterStatistics as RouterStatistics
-from ._router import open_router as open_router
 from ._rules import Overlap as Overlap
 from ._run import Clock as Clock
 from ._run import Deadline as Deadline

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, is_dataclass
-from functools import wraps
-from typing import Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from ._match import Matcher, Predicate
 from ._message import Message
+from ._rules import Interrupt
+from ._stage_results import Shape, shape_of
+from ._user_errors import as_error
+
+if TYPE_CHECKING:
+    from ._run import Run
+    from ._runtime import RouteRuntime
 
 Observer = Callable[[Message], Any]
+Meant = list[tuple[Matcher, Observer]]
+Failed = Callable[["Run | None", "RouteRuntime", str, Exception], None]
 
 
 @dataclass(slots=True)
@@ -41,6 +50,13 @@ def is_event(value: object) -> bool:
     return False
 
 
+def hint_at_event(value: object) -> str:
+    """Return what to do so that a value can be published."""
+    if shape_of(value) is Shape.CHANNEL:
+        return "give the function that it comes from to .stream(), which reads it"
+    return "make an event of it, such as AgentResponse(content=...)"
+
+
 def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
     """Whether all conditions hold for a message."""
     for check in checks:  # noqa: SIM110 - a generator expression costs more than the checks
@@ -49,7 +65,7 @@ def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
     return True
 
 
-def matching(entries: list[tuple[Matcher, Observer]], cls: type) -> list[Observer]:
+def matching(entries: Meant, cls: type) -> list[Observer]:
     """Return the observers or sinks that are meant to see events of a class."""
     found: list[Observer] = []
     for meant, fn in entries:
@@ -70,3 +86,72 @@ def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
             fn(message)
 
     return call_if_meant
+
+
+def plan_of(
+    cls: type, chains: Iterable[RouteRuntime], first: Meant, sinks: Meant, failed: Failed
+) -> Plan:
+    """Decide what is to be done with messages of an event class.
+
+    Args:
+        cls: The class of the event.
+        chains: All chains at work, and those of which only runs are left.
+        first: The observers.
+        sinks: The sinks.
+        failed: Told of a condition that raises.
+    """
+    cuts: list[Observer] = []
+    gates: list[Observer] = []
+    triggers: list[Observer] = []
+    for runtime in chains:
+        for rule in runtime.rules:
+            types = rule.matcher.types
+            if types is not None and not issubclass(cls, types):
+                continue
+            checks = rule.matcher.for_class(cls)
+            if checks is None:
+                continue
+            if isinstance(rule, Interrupt):
+                cut = partial(runtime.interrupt, rule)
+                cuts.append(guarded(runtime, rule.written, checks, cut, failed))
+            else:
+                gate = partial(runtime.gate, rule)
+                gates.append(guarded(runtime, rule.written, checks, gate, failed))
+        if runtime.removed or not runtime.route.stages:
+            continue
+        trigger = runtime.route.trigger
+        types = trigger.matcher.types
+        if types is not None and not issubclass(cls, types):
+            continue
+        checks = trigger.matcher.for_class(cls)
+        if checks is not None:
+            act = runtime.trigger
+            triggers.append(guarded(runtime, trigger.written, checks, act, failed))
+    observers = tuple(matching(first, cls))
+    return Plan((*cuts, *gates), observers, tuple(triggers), tuple(matching(sinks, cls)))
+
+
+def guarded(
+    runtime: RouteRuntime,
+    what: str,
+    checks: tuple[Predicate, ...],
+    act: Observer,
+    failed: Failed,
+) -> Observer:
+    """Return what acts on a message if all conditions hold; one that raises is told."""
+    if not checks:
+        return act
+    check = checks[0] if len(checks) == 1 else partial(holds, checks)
+
+    def act_if_meant(message: Message) -> None:
+        try:
+            meant = check(message)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
+            failed(None, runtime, what, as_error(error))
+            return  # noqa: ASYNC104 - see as_error()
+        if runtime.failures is not None:
+            runtime.works(what)
+        if meant:
+            act(message)
+
+    return act_if_meant

@@ -69,3 +69,12 @@ class Decision(NamedTuple):
     verdict: Verdict
     why: str
     """The rule that decided, and its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterStatistics:
+    """What a router had done when it was asked."""
+
+    published: int = 0
+    stale: int = 0
+    """Messages of cut runs that were dropped when they were published."""

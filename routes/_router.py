@@ -11,9 +11,8 @@ Rules of a publication, in this order:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
@@ -21,19 +20,26 @@ import structlog
 import trio
 
 from ._alarms import Alarms
-from ._dispatch_plan import NOTHING, Observer, Plan, holds, is_event, matching, publishable
+from ._dispatch_handoff import hand_on
+from ._dispatch_plan import (
+    NOTHING,
+    Observer,
+    Plan,
+    hint_at_event,
+    is_event,
+    plan_of,
+    publishable,
+)
 from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
-from ._match import Matcher, Predicate, matcher
+from ._match import Matcher, matcher
 from ._message import Message
-from ._outcome import Interruption, Outcome, Verdict
-from ._repeated_failures import KINDS_KEPT, Failures
+from ._outcome import Interruption, Outcome, RouterStatistics, Verdict
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run, _current
 from ._runtime import RouteRuntime
-from ._signatures import is_async_function, name_of, needs_function, needs_plain_function
-from ._sinks import SINK_LIMIT, QueuedSink
-from ._stage_results import Shape, shape_of
+from ._signatures import name_of, needs_function, needs_plain_function
+from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
 from ._types import E
 from ._user_errors import as_error
 
@@ -41,21 +47,6 @@ log = structlog.get_logger()
 
 DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
-
-UNWIND_S = 1.0
-"""How long a cut run may take to unwind before it no longer holds up its chain."""
-
-HANDLER_S = 1.0
-"""How long the handler of an interruption may take."""
-
-
-@dataclass(frozen=True, slots=True)
-class RouterStatistics:
-    """What a router had done when it was asked."""
-
-    published: int = 0
-    stale: int = 0
-    """Messages of cut runs that were dropped when they were published."""
 
 
 class Router:
@@ -85,15 +76,13 @@ class Router:
     """
 
     __slots__ = (
-        "_after", "_alarms", "_depth", "_depth_limit", "_failures", "_first", "_messages",
+        "_after", "_alarms", "_depth", "_depth_limit", "_failing", "_first", "_messages",
         "_plans", "_retired", "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished",
         "closed", "closing", "handler_s", "nursery", "on_cut", "on_decision", "on_error",
         "on_failure", "on_move", "on_run_end", "on_run_start", "told_of", "unwind_s", "withholds",
     )  # fmt: skip
 
-    def __init__(
-        self, nursery: trio.Nursery, *, unwind_s: float = UNWIND_S, handler_s: float = HANDLER_S
-    ) -> None:
+    def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
         self.nursery = nursery
         self.unwind_s = unwind_s
         self.handler_s = handler_s
@@ -113,8 +102,7 @@ class Router:
         self._first: list[tuple[Matcher, Observer]] = []
         self._sinks: list[tuple[Matcher, Observer]] = []
         self._plans: dict[type, Plan] = {}
-        # Of sinks and observers, by their identity, which is theirs while they are kept here.
-        self._failures: dict[int, tuple[Observer, Failures]] = {}
+        self._failing = FailingTakers(self.caught)
         self._messages = 0
         self._unpublished = self._stale = 0
         self._runs = 0
@@ -207,10 +195,7 @@ class Router:
         needs_function(fn, "add_sink()")
         if not isinstance(limit, int) or limit is True or limit < 1:
             raise RouteDefinitionError(f"add_sink() limit= is a whole number from 1, not {limit!r}")
-        queued = None
-        if is_async_function(fn):
-            queued = QueuedSink(fn, limit, self.caught)
-            self.nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
+        queued = queued_sink(fn, limit, self.caught, self.nursery)
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)
@@ -287,7 +272,7 @@ class Router:
         if type(event) not in publishable:  # the usual case is known to be one
             event = value.event if type(value) is Message else value
             if type(event) not in publishable and not is_event(event):
-                raise NotAnEventError(event, _as_event(event))
+                raise NotAnEventError(event, hint_at_event(event))
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
 
@@ -301,7 +286,10 @@ class Router:
         try:
             plan = self._plans[cls]
         except KeyError:
-            plan = self._plan_for(cls)
+            plan = NOTHING
+            if not self.closed:
+                plan = plan_of(cls, self._all, self._first, self._sinks, self.failed)
+                self._plans[cls] = plan
         depth = self._depth
         if depth >= self._depth_limit:
             self._refuse_deeper(message)
@@ -316,10 +304,10 @@ class Router:
                 try:
                     observer(message)
                 except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
-                    self._taker_failed("observer_failed", observer, message, as_error(error))
+                    self._failing.failed("observer_failed", observer, message, as_error(error))
                 else:
-                    if self._failures:
-                        self._taker_works("observer_failed", observer)
+                    if self._failing.known:
+                        self._failing.works("observer_failed", observer)
             for trigger in plan.triggers:
                 trigger(message)
             if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
@@ -329,31 +317,14 @@ class Router:
                 try:
                     sink(message)
                 except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
-                    self._taker_failed("sink_failed", sink, message, as_error(error))
+                    self._failing.failed("sink_failed", sink, message, as_error(error))
                 else:
-                    if self._failures:
-                        self._taker_works("sink_failed", sink)
+                    if self._failing.known:
+                        self._failing.works("sink_failed", sink)
         finally:
             self._depth = depth
             if not depth and self._after:
                 self._run_after()
-
-    def _taker_failed(
-        self, event: str, taker: Observer, message: Message, error: Exception
-    ) -> None:
-        self.caught(error)
-        name = name_of(taker)
-        if id(taker) not in self._failures:
-            if len(self._failures) >= KINDS_KEPT:
-                del self._failures[next(iter(self._failures))]
-            self._failures[id(taker)] = taker, Failures(taker=name)
-        if self._failures[id(taker)][1].is_news(event, error):
-            log.error(event, taker=name, event_alias=message.alias, exc_info=error)
-
-    def _taker_works(self, event: str, taker: Observer) -> None:
-        failing = self._failures.get(id(taker))
-        if failing is not None and failing[1].works(event):
-            del self._failures[id(taker)]
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # From here on all that is published within this publication is refused, else two chains
@@ -396,64 +367,6 @@ class Router:
     def caught(self, error: Exception) -> None:
         """Show ``on_error`` an exception that goes no further."""
         self.notify(self.on_error, error)
-
-    def _plan_for(self, cls: type) -> Plan:
-        if self.closed:
-            return NOTHING
-        cuts: list[Observer] = []
-        gates: list[Observer] = []
-        triggers: list[Observer] = []
-        for runtime in self._all:
-            for rule in runtime.rules:
-                types = rule.matcher.types
-                if types is not None and not issubclass(cls, types):
-                    continue
-                checks = rule.matcher.for_class(cls)
-                if checks is None:
-                    continue
-                if isinstance(rule, Interrupt):
-                    cut = partial(runtime.interrupt, rule)
-                    cuts.append(self._guarded(runtime, str(rule), checks, cut))
-                else:
-                    gate = partial(runtime.gate, rule)
-                    gates.append(self._guarded(runtime, str(rule), checks, gate))
-            if runtime.removed or not runtime.route.stages:
-                continue
-            types = runtime.route.trigger.matcher.types
-            if types is not None and not issubclass(cls, types):
-                continue
-            checks = runtime.route.trigger.matcher.for_class(cls)
-            if checks is not None:
-                written = runtime.route.trigger.written
-                triggers.append(self._guarded(runtime, written, checks, runtime.trigger))
-        plan = Plan(
-            (*cuts, *gates),
-            tuple(matching(self._first, cls)),
-            tuple(triggers),
-            tuple(matching(self._sinks, cls)),
-        )
-        self._plans[cls] = plan
-        return plan
-
-    def _guarded(
-        self, runtime: RouteRuntime, what: str, checks: tuple[Predicate, ...], act: Observer
-    ) -> Observer:
-        if not checks:
-            return act
-        check = checks[0] if len(checks) == 1 else partial(holds, checks)
-
-        def act_if_meant(message: Message) -> None:
-            try:
-                meant = check(message)
-            except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
-                self.failed(None, runtime, what, as_error(error))
-                return  # noqa: ASYNC104 - see as_error()
-            if runtime.failures is not None:
-                runtime.works(what)
-            if meant:
-                act(message)
-
-        return act_if_meant
 
     # --- runs ---------------------------------------------------------------------------------
 
@@ -525,21 +438,7 @@ class Router:
             meant: Which triggers.
             reason: Why, for people.
         """
-        given: dict[int, Message] = {}
-        for runtime in self._all:
-            if runtime.source == source and runtime.route.streams:
-                taken = runtime.give_up_waiting(meant, reason)
-                given.update((message.id, message) for message in taken)
-        for _, message in sorted(given.items()):
-            self._trigger_again(target, message)
-
-    def _trigger_again(self, source: str, message: Message) -> None:
-        for runtime in self.routes:
-            trigger = runtime.route.trigger
-            checks = trigger.matcher.for_class(type(message.event))
-            if runtime.source != source or checks is None or runtime.takes_care_of(message):
-                continue
-            self._guarded(runtime, trigger.written, checks, runtime.trigger)(message)
+        hand_on(self._all, source, target, meant, reason, self.failed)
 
     def cut_all(
         self,
@@ -573,8 +472,7 @@ class Router:
             outcome: ``disconnected`` or ``shutdown``.
         """
         self.closing = self.closing or outcome
-        for _, failures in self._failures.values():
-            failures.close()
+        self._failing.close()
         for runtime in self._all:
             runtime.close(self.closing)
 
@@ -599,34 +497,3 @@ class Router:
     def forget(self, key: object) -> None:
         """Take an alarm away, if there is one."""
         self._alarms.take_away(key)
-
-
-def _as_event(value: object) -> str:
-    if shape_of(value) is Shape.CHANNEL:
-        return "give the function that it comes from to .stream(), which reads it"
-    return "make an event of it, such as AgentResponse(content=...)"
-
-
-@asynccontextmanager
-async def open_router(
-    *, unwind_s: float = UNWIND_S, handler_s: float = HANDLER_S
-) -> AsyncIterator[Router]:
-    """Open a router; leaving the block ends all its runs.
-
-    Args:
-        unwind_s: How long a cut run may take to unwind before it holds up nobody.
-        handler_s: How long the handler of an interruption may take.
-    """
-    router: Router | None = None
-    try:
-        async with trio.open_nursery() as nursery:
-            router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
-            try:
-                yield router
-            finally:
-                router.close("shutdown")
-                router._alarms.close()
-                nursery.cancel_scope.cancel(reason="the router is closing")
-    finally:
-        if router is not None:
-            router._seal()

@@ -15,9 +15,9 @@ import structlog
 import trio
 
 from ._message import Message
-from ._repeated_failures import Failures
+from ._repeated_failures import KINDS_KEPT, Failures
 from ._run import Run
-from ._signatures import name_of
+from ._signatures import is_async_function, name_of
 from ._user_errors import as_error
 
 log = structlog.get_logger()
@@ -120,3 +120,55 @@ def _lineage(run: Run | None) -> Iterator[Run]:
     while run is not None:
         yield run
         run = run.parent
+
+
+def queued_sink(
+    fn: Callable[[Message], Any],
+    limit: int,
+    on_error: Callable[[Exception], None],
+    nursery: trio.Nursery,
+) -> QueuedSink | None:
+    """Return the queue of an async function, at work; ``None`` for a plain one."""
+    if not is_async_function(fn):
+        return None
+    queued = QueuedSink(fn, limit, on_error)
+    nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
+    return queued
+
+
+class FailingTakers:
+    """The sinks and observers that fail at present; each is told once, until it works again.
+
+    Attributes:
+        known: They, by their identity, which is theirs while they are kept here.
+    """
+
+    __slots__ = ("_on_error", "known")
+
+    def __init__(self, on_error: Callable[[Exception], None]) -> None:
+        self._on_error = on_error
+        self.known: dict[int, tuple[Callable[[Message], Any], Failures]] = {}
+
+    def failed(
+        self, event: str, taker: Callable[[Message], Any], message: Message, error: Exception
+    ) -> None:
+        """Record that one has raised, and log it if that is news."""
+        self._on_error(error)
+        name = name_of(taker)
+        if id(taker) not in self.known:
+            if len(self.known) >= KINDS_KEPT:
+                del self.known[next(iter(self.known))]
+            self.known[id(taker)] = taker, Failures(taker=name)
+        if self.known[id(taker)][1].is_news(event, error):
+            log.error(event, taker=name, event_alias=message.alias, exc_info=error)
+
+    def works(self, event: str, taker: Callable[[Message], Any]) -> None:
+        """Record that one has worked."""
+        failing = self.known.get(id(taker))
+        if failing is not None and failing[1].works(event):
+            del self.known[id(taker)]
+
+    def close(self) -> None:
+        """Log how often the same was withheld."""
+        for _, failures in self.known.values():
+            failures.close()

@@ -1,0 +1,46 @@
+"""Gives what waits in line in the chains of one bridge to those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ._dispatch_plan import Failed, guarded
+from ._message import Message
+
+if TYPE_CHECKING:
+    from ._runtime import RouteRuntime
+
+
+def hand_on(
+    chains: Iterable[RouteRuntime],
+    source: str,
+    target: str,
+    meant: Callable[[Message], bool],
+    reason: str,
+    failed: Failed,
+) -> None:
+    """Let the chains of one bridge act on what waits in line in another's streaming chains.
+
+    Args:
+        chains: All chains.
+        source: The bridge whose triggers are taken away.
+        target: The bridge whose chains are triggered, where they are meant for the message.
+        meant: Which triggers.
+        reason: Why, for people.
+        failed: Told of a condition that raises.
+    """
+    chains = tuple(chains)
+    given: dict[int, Message] = {}
+    for runtime in chains:
+        if runtime.source == source and runtime.route.streams:
+            taken = runtime.give_up_waiting(meant, reason)
+            given.update((message.id, message) for message in taken)
+    for _, message in sorted(given.items()):
+        for runtime in chains:
+            trigger = runtime.route.trigger
+            checks = trigger.matcher.for_class(type(message.event))
+            if runtime.source != target or checks is None or runtime.removed:
+                continue
+            if not runtime.takes_care_of(message):
+                guarded(runtime, trigger.written, checks, runtime.trigger, failed)(message)

@@ -1,0 +1,41 @@
+"""Opens a router, and ends all of its runs when its block is left."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from ._router import Router
+
+UNWIND_S = 1.0
+"""How long a cut run may take to unwind before it no longer holds up its chain."""
+
+HANDLER_S = 1.0
+"""How long the handler of an interruption may take."""
+
+
+@asynccontextmanager
+async def open_router(
+    *, unwind_s: float = UNWIND_S, handler_s: float = HANDLER_S
+) -> AsyncIterator[Router]:
+    """Open a router; leaving the block ends all its runs.
+
+    Args:
+        unwind_s: How long a cut run may take to unwind before it holds up nobody.
+        handler_s: How long the handler of an interruption may take.
+    """
+    router: Router | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
+            try:
+                yield router
+            finally:
+                router.close("shutdown")
+                router._alarms.close()
+                nursery.cancel_scope.cancel(reason="the router is closing")
+    finally:
+        if router is not None:
+            router._seal()
