@@ -303,17 +303,17 @@ async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery, car
     """JSON from the first that is missing, audio from the very sample, then what waits."""
     bench = Bench(nursery, carry)
     await bench.first()
-    put, play = bench.backlog.put, bench.backlog.put_audio
-    put("1")
-    play(1, b"aabbcc")
-    put("2")
-    play(1, b"dd")
-    play(2, b"ee")
-    put("3")
+    backlog = bench.backlog
+    backlog.put("1")
+    backlog.put_audio(1, b"aabbcc")
+    backlog.put("2")
+    backlog.put_audio(1, b"dd")
+    backlog.put_audio(2, b"ee")
+    backlog.put("3")
     await trio.testing.wait_all_tasks_blocked()
-    bench.backlog.leave()
-    put("4")
-    play(2, b"ff")
+    backlog.leave()
+    backlog.put("4")
+    backlog.put_audio(2, b"ff")
     wire = await bench.again(asks(1, utterance=1, audio_bytes=4))
     assert wire.got == [
         "the greeting",
