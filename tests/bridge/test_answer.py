@@ -23,7 +23,7 @@ from bargein.events import (
     UserStoppedSpeaking,
 )
 from bargein.llm import TextDelta, ToolCallRequest
-from bargein.testing import Caller, interrupt_everywhere, open_call
+from bargein.testing import Caller, ScriptedModel, calls, interrupt_everywhere, open_call
 from bargein.tools import finish, tool
 
 
@@ -477,13 +477,9 @@ async def test_interrupt_lets_tools_end_by_their_policies(autojump_clock):
         await trio.sleep(1.5)
         return "saved"
 
-    class Saver:
-        async def stream(self, messages: object, *, tools: object = ()) -> AsyncIterator[object]:
-            yield TextDelta("One moment. ")
-            yield ToolCallRequest(id="t1", name="save", arguments={}, raw="")
-
     async def answer(call: Call) -> None:
-        call.converse(ChatNode(Saver(), tools=[save]))
+        model = ScriptedModel(["One moment. ", calls("save")])
+        call.converse(ChatNode(model, tools=[save]))
 
     async with open_call(answer, chars_per_s=10) as caller:
         await caller.says("save it", takes_s=0.0)

@@ -17,8 +17,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.llm import ToolCallRequest
-from bargein.testing import Caller, open_call
+from bargein.testing import Caller, ScriptedModel, calls, open_call
 from bargein.tools import finish, tool
 
 SECRET = "Your balance is nine. "
@@ -124,14 +123,6 @@ async def test_several_turns_that_are_cut_are_one_line(autojump_clock):
     assert (line["heard_s"], line["dropped_s"]) == (0.5, 1.7 + 1.1)
 
 
-class Calls:
-    """Calls three tools at once, in its first turn."""
-
-    async def stream(self, messages: object, *, tools: object = ()) -> AsyncIterator[object]:
-        for number, name in enumerate(("looks", "writes", "works")):
-            yield ToolCallRequest(id=str(number), name=name, arguments={}, raw="{}")
-
-
 def clerk() -> ChatNode:
     @tool
     async def looks() -> str:
@@ -151,7 +142,8 @@ def clerk() -> ChatNode:
         await trio.sleep(4)
         return "done"
 
-    return ChatNode(model=Calls(), tools=[looks, writes, works])
+    model = ScriptedModel([calls(name) for name in ("looks", "writes", "works")], then="Well.")
+    return ChatNode(model, tools=[looks, writes, works])
 
 
 async def test_several_tools_that_are_cut_are_one_line(autojump_clock):

@@ -17,8 +17,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.testing import open_call
+from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import ToolContext, tool
 
 WORDS = "one two three four five six seven eight"
@@ -88,17 +87,6 @@ async def test_a_result_is_told_by_whoever_has_the_floor_at_its_moment(autojump_
 # --- tokens
 
 
-class Polite:
-    """A model that calls the tool ``work``, and then says that it is done."""
-
-    async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
-        if any(message["role"] == "tool" for message in messages):
-            yield TextDelta("It is done.")
-        else:
-            yield ToolCallRequest("call_work", "work", {}, "{}")
-        yield Usage()
-
-
 async def test_the_verb_tells_the_tokens_of_run_and_tools(autojump_clock):
     """What polls in the node and in a tool sees that nobody waits for it; it was not cut."""
     tokens: list[InterruptToken] = []
@@ -112,7 +100,7 @@ async def test_the_verb_tells_the_tokens_of_run_and_tools(autojump_clock):
         await trio.sleep(3)
         return "worked"
 
-    node = ChatNode(Polite(), tools=[work])
+    node = ChatNode(ScriptedModel(calls("work"), "It is done.", then="It is done."), tools=[work])
     async with open_agent(node) as handle:
         handle.send_input("Work!")
         await trio.sleep(1)
@@ -162,7 +150,7 @@ async def test_asking_the_token_of_a_tool_moves_the_tool(autojump_clock):
         await trio.sleep(3)
         return "worked"
 
-    node = ChatNode(Polite(), tools=[work])
+    node = ChatNode(ScriptedModel(calls("work"), "It is done.", then="It is done."), tools=[work])
     async with open_agent(node) as handle:
         handle.send_input("Work!")
         await trio.sleep(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,20 +9,13 @@ import trio
 
 from bargein import ChatNode, open_agent
 from bargein.events import ToolCall
-from bargein.llm import TextDelta, ToolCallRequest, Usage
+from bargein.testing import ScriptedModel, calls
 from bargein.tools import tool
 
 
-class Model:
-    """Calls the tool ``pay``, and then says that it is done."""
-
-    async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
-        await trio.sleep(1)
-        if any(message["role"] == "tool" for message in messages):
-            yield TextDelta("It is done.")
-        else:
-            yield ToolCallRequest("call_pay", "pay", {}, "{}")
-        yield Usage()
+def pays() -> ScriptedModel:
+    """Return a model that calls the tool ``pay``, and then says that it is done."""
+    return ScriptedModel([1.0, calls("pay")], then=[1.0, "It is done."])
 
 
 async def test_a_yes_while_paused_starts_the_tool_when_it_is_resumed(autojump_clock):
@@ -36,7 +28,7 @@ async def test_a_yes_while_paused_starts_the_tool_when_it_is_resumed(autojump_cl
         begun.append(trio.current_time())
         return "paid"
 
-    async with open_agent(ChatNode(Model(), tools=[pay])) as handle:
+    async with open_agent(ChatNode(pays(), tools=[pay])) as handle:
         handle.send_input("pay")
         await trio.sleep(2)
         receipt = handle.pause()
@@ -66,7 +58,7 @@ async def test_a_pause_in_the_instant_of_the_call_holds_the_body(autojump_clock,
         late.extend(paused)
         return "paid"
 
-    async with open_agent(ChatNode(Model(), tools=[pay])) as handle:
+    async with open_agent(ChatNode(pays(), tools=[pay])) as handle:
 
         async def pause() -> None:
             for _ in range(steps):
@@ -104,7 +96,7 @@ async def test_a_cancel_while_paused_starts_nothing(autojump_clock):
         begun.append(trio.current_time())
         return "paid"
 
-    async with open_agent(ChatNode(Model(), tools=[pay])) as handle:
+    async with open_agent(ChatNode(pays(), tools=[pay])) as handle:
         handle.send_input("pay")
         await trio.sleep(2)
         handle.pause()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import trio
 
 from bargein import Call, ChatNode, Interruption, Message
-from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
-from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.testing import open_call
+from bargein.events import (
+    AgentResponse,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import tool
 
 told: list[Interruption] = []
@@ -57,20 +60,15 @@ async def test_the_tools_and_their_outcomes(autojump_clock):
         await trio.sleep(5)
         return "booked"
 
-    class Model:
-        async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
-            yield TextDelta("Let me see. ")
-            for name in ("look", "book"):
-                yield ToolCallRequest(f"call_{name}", name, {}, "{}")
-            yield Usage()
-
-    node = ChatNode(Model(), tools=[look, book])
+    model = ScriptedModel(["Let me see. ", calls("look"), calls("book")])
+    node = ChatNode(model, tools=[look, book])
 
     async def answer(call: Call) -> None:
         route = call.bridge(node).on(UserStoppedSpeaking)
         route.interrupt_on(UserStartedSpeaking, handler=keep).stream(node.generate).broadcast()
 
     async with open_call(answer, audio=False) as caller:
+        caller.publish(UserTranscriptionReceived(content="book it"))
         caller.publish(UserStoppedSpeaking())
         await trio.sleep(1)
         caller.publish(UserStartedSpeaking())
