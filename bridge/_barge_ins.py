@@ -52,7 +52,7 @@ class BargeIns:
         context.router.observe(UserStartedSpeaking, self._turn_began)
 
     def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
-        """Take note of a turn that was cut; ``tell()`` has it written.
+        """Record that a turn was cut; ``tell()`` writes it to the log.
 
         Args:
             turn: The turn.

@@ -86,7 +86,7 @@ class Call:
         history: What was said, and what of it was heard.
         work: The tools that run.
         permissions: The questions whether a tool may run.
-        questions: What tools ask the caller in the midst of their work.
+        questions: What tools ask the caller while they run.
         delivery: The results of background jobs that wait for their moment.
         steps: Writes down the steps of the turns.
         agent_status: What the agent that the caller hears does at this moment.

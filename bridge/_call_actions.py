@@ -226,7 +226,7 @@ class CallActions:
         self._answer(request, reason)
 
     def _answer(self, request: _Request, reason: str) -> None:
-        """Tell what has become of a request, unless that was told."""
+        """Publish how a request ended, unless that was published before."""
         if request.outcome is not None:
             return
         if reason:

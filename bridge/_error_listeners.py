@@ -1,4 +1,4 @@
-"""Tells of errors that a call survives: developers by listeners, the caller's side by an event."""
+"""Reports errors that a call survives: to listeners of yours, and to the caller by an event."""
 
 from __future__ import annotations
 

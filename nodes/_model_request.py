@@ -54,7 +54,7 @@ class LastAsked:
         self._last: _Request | None = None
 
     def add(self, turn: Turn, news: Entry | None) -> None:
-        """Take note that a turn asks now.
+        """Record that a turn asks now.
 
         Args:
             turn: The turn.

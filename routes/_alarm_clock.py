@@ -21,7 +21,7 @@ class Sleeper(Protocol):
     """When; the clock alone sets it."""
 
     def wake(self, now_s: float) -> None:
-        """Take note that it is time; raises nothing."""
+        """Wake up: it is time. Raises nothing."""
 
 
 class AlarmClock:

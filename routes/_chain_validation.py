@@ -1,4 +1,4 @@
-"""Finds the mistakes in what a chain says of its events, when it is built: typos, wrong values.
+"""Finds mistakes in what a chain says of its events when it is built: typos and wrong values.
 
 What stages are given is checked in ``_stages.py``.
 """

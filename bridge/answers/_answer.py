@@ -173,12 +173,12 @@ class Turn:
         return self._paused_at_s is not None
 
     def pause(self, now_s: float) -> None:
-        """Take note that its time stands still."""
+        """Stop its clock."""
         if self._paused_at_s is None:
             self._paused_at_s = now_s
 
     def go_on(self, now_s: float) -> None:
-        """Take note that its time goes on."""
+        """Start its clock again."""
         if self._paused_at_s is not None:
             self.paused_s += now_s - self._paused_at_s
             self._paused_at_s = None
@@ -312,7 +312,7 @@ class Turns:
             each.release()
 
     def leave(self, turn: Turn, run: Run) -> None:
-        """Take note that the stages of a run that worked on a turn have ended."""
+        """Record that a run which worked on a turn has finished its stages."""
         if run in turn.active:
             turn.active.remove(run)
         self._release_earlier(run)
@@ -417,7 +417,7 @@ def verb_of(cause: Message | None) -> Verb:
 
 
 def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> InterruptionRecord:
-    """Return what is put down of the cut of a turn."""
+    """Return the record of the cut of a turn."""
     cause = interruption.cause
     verb = verb_of(cause)
     return InterruptionRecord(

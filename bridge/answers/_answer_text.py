@@ -61,7 +61,7 @@ class Texts:
         context.router.add_sink(self._response_passed, AgentResponse)
 
     def complete(self, turn: Turn) -> None:
-        """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
+        """Speak what a turn has said so far, without waiting for the rest of its clause."""
         for utterance in turn.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)

@@ -198,7 +198,7 @@ class Speaking:
         return self._cuts.told_of(interruption)
 
     def complete_text(self, turn: Turn) -> None:
-        """Take note that what a turn has said so far is whole: the rest of a clause is said now."""
+        """Speak what a turn has said so far, without waiting for the rest of its clause."""
         self._texts.complete(turn)
 
     def hold(self, reason: str) -> None:
@@ -243,7 +243,7 @@ class Speaking:
                 turn.upgrade(verb)
 
     def floor_moved(self) -> None:
-        """Take note of what the agent that is heard answers; called when another is, too."""
+        """Find out what the agent with the floor answers; called again when the floor moves."""
         heard = (turn.answers for turn in self._turns if self._context.floor.has(turn.agent))
         self.answered = max(self.answered, *heard, 0)
 
@@ -263,7 +263,7 @@ class Speaking:
         self._holding.look()
 
     async def _tell_moved(self) -> None:
-        """Tell that turns went to the background, once the step in which they did is over."""
+        """Publish that turns went to the background, once the step in which they did is over."""
         self._told_moved()
 
     def _told_moved(self) -> None:
@@ -285,7 +285,7 @@ class Speaking:
             self.close_if_over(turn)
 
     def advance(self) -> None:
-        """Take note of what was heard by now, and write it down."""
+        """Bring up to date what the caller has heard, and write it to the history."""
         self._playout.advance(trio.current_time())
         self._memory.write()
 
@@ -351,7 +351,7 @@ class Speaking:
         self._barge_ins.tell()
 
     def leave_out_rest(self, turn: Turn) -> None:
-        """Fall silent in the midst of a turn that goes on: what was not heard so far is left out.
+        """Fall silent within a turn that goes on: what was not heard so far is left out.
 
         What is not interruptible is said to its end, and then so is all of it.
         """
@@ -430,7 +430,7 @@ class Speaking:
         self._barge_ins.tell()
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
-        """Cut utterances; no end of a turn is told within, as its cut is put down first."""
+        """Cut utterances, and publish no end of a turn before its cut is recorded."""
         outer, self._cutting = self._cutting, True
         try:
             for utterance in utterances:
@@ -527,7 +527,7 @@ class Speaking:
     def close_if_over(self, turn: Turn) -> None:
         """End a turn that was generated and heard to its end, or cut."""
         if self._cutting:
-            return  # the cut is put down first, then its end is told
+            return  # the cut is recorded first, then its end is published
         if turn.is_delivered:
             if not turn.is_aside:
                 self._turns.close(turn)

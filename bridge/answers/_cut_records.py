@@ -1,4 +1,4 @@
-"""What is put down of the cuts of answers, and told to the handlers of their chains."""
+"""Records the cuts of answers, and hands the records to the handlers of their chains."""
 
 from __future__ import annotations
 

@@ -398,7 +398,7 @@ class Caller:
         self._take(resumed)
 
     def end(self, reason: str) -> None:
-        """Take note that the call is over.
+        """Record that the call is over.
 
         Args:
             reason: Why.

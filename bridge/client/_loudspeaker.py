@@ -106,7 +106,7 @@ class Loudspeaker:
         self._free_at_s = self._end_of(last)
 
     def end(self, utterance: int) -> None:
-        """Take note that no more audio of an utterance will come."""
+        """Record that an utterance gets no more audio."""
         self._complete.add(utterance)
 
     def clear(self, fence: int, now_s: float) -> Report:

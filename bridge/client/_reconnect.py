@@ -69,7 +69,7 @@ class CallerLine:
         self._audio_bytes += len(message.pcm)
 
     def lose(self, close_code: int | None) -> None:
-        """Take note that the connection is gone.
+        """Record that the connection is gone.
 
         Args:
             close_code: Why.

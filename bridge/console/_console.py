@@ -194,7 +194,7 @@ class Console:
         self.refresh()
 
     def _settle(self, call: Call, conversation: Conversation) -> None:
-        """Tell what is left, and give the terminal back before what may take long to end."""
+        """Show what was not sent, and give the terminal back before the slow part of ending."""
         if call.end_reason == "agent_error":
             self.exit_code = self.exit_code or 1
         for text in (*conversation.queued, self._editor.text):

@@ -112,7 +112,7 @@ class Conversation:
         return receipt.accepted
 
     def no_more(self) -> None:
-        """Take note that nothing more will be typed; it leaves once everything is answered."""
+        """Record that no more will be typed; the console leaves once everything is answered."""
         self._no_more = True
         self.changed()
 
@@ -144,7 +144,7 @@ class Conversation:
         return bool(self.queued) or self._call.current_state not in _AT_REST
 
     def changed(self) -> None:
-        """Take note that something may have to be done; called with every event of the call."""
+        """Wake the task that does what is due; called with every event of the call."""
         self._changed.set()
         self._display.refresh()
 

@@ -62,7 +62,7 @@ class Display(Protocol):
         """End the line in which the agent speaks, if there is one."""
 
     def refresh(self) -> None:
-        """Take note that what is under way has changed."""
+        """Show that the work under way has changed."""
 
 
 def encodable(text: str, encoding: str) -> str:

@@ -1,4 +1,4 @@
-"""Tells what happens in a call as lines: what the agent says, its tools, and how its turns end."""
+"""Turns the events of a call into lines: what the agent says, its tools, and how its turns end."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Narrator:
         self._voice = voice
 
     def take(self, event: Any) -> None:
-        """Tell of an event; never waits."""
+        """Show an event; never waits."""
         match event:
             case AgentResponse(content=content):
                 self._display.write(clean(content))

@@ -123,7 +123,7 @@ class PlainConsole:
             self.write("\n")
 
     def refresh(self) -> None:
-        """Take note that what is under way has changed, which is not shown here."""
+        """Do nothing: the plain console does not show the work under way."""
 
     def _put(self, stream: TextIO, text: str) -> None:
         self._waiting.append((stream, text))

@@ -88,7 +88,7 @@ class Player:
                 utterance.waits_since_s = now_s
 
     def end(self, number: int) -> None:
-        """Take note that all audio of an utterance is there."""
+        """Record that all audio of an utterance has arrived."""
         with self._lock:
             for utterance in self._queue:
                 if utterance.number == number:

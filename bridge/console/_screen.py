@@ -207,7 +207,7 @@ class Painter:
         return f"{out}\x1b[J"
 
     def forget(self) -> None:
-        """Take note that the cursor is at the beginning of a row which is none of ours."""
+        """Record that the cursor is at the start of a row that belongs to something else."""
         self._shown = None
 
     def _to_top(self) -> str:

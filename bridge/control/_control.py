@@ -260,7 +260,7 @@ class Control(Reach):
     # --- what a verb does -------------------------------------------------------------------------
 
     def _perform(self, receipt: Receipt, message: Message) -> None:
-        self._settle_state()  # in the midst of a publication it may not have been told yet
+        self._settle_state()  # within a publication it may not have been published yet
         before = self._under_way
         if before is not None and receipt.verb != "resume":
             receipt.take_over(before)
@@ -322,7 +322,7 @@ class Control(Reach):
         self._router.nursery.start_soon(self._settle, receipt, [], self._works)
 
     def floor_moved(self) -> None:
-        """Take note that another agent is heard; while everything is held it stands still, too."""
+        """Record that the floor has moved; during a pause, hold the new agent too."""
         self._speaking.floor_moved()
         self._hold_heard()
 
@@ -463,7 +463,7 @@ class Control(Reach):
     # --- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Take note that the call is over: nothing is waited for any more."""
+        """Settle every receipt: the call is over."""
         self._context.close()
         for receipt in self._unsettled:
             receipt.settled.set()

@@ -112,7 +112,7 @@ class Subscription:
         self.end()
 
     def end(self) -> None:
-        """Take note that nothing more will come."""
+        """Record that no more events will come."""
         self._over = True
         self._more.set()
 

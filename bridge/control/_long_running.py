@@ -37,7 +37,7 @@ class LongRunningMarks:
         self._look_in(turn, LONG_S)
 
     def end(self, turn: Turn) -> None:
-        """Take note that a turn is over."""
+        """Stop watching a turn that is over."""
         self._router.forget(turn)
 
     def _look_in(self, turn: Turn, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What tools ask the caller in the midst of their work, and what becomes of each question.
+"""What tools ask the caller while they run, and how each question ends.
 
 Rules:
 1. One question is open at a time; others wait in line, in the order in which they were put.

@@ -41,7 +41,7 @@ class Settled:
         return self._event.wait().__await__()
 
     def set(self) -> None:
-        """Take note that it is; for the control of the call."""
+        """Settle it; only the call's control does this."""
         self._event.set()
 
 
@@ -102,7 +102,7 @@ class Receipt:
         self.returned += tuple(inputs)
 
     def took(self, work: Work, still: StillRunning | None) -> None:
-        """Take note of what became of a tool; a later word about the same tool replaces it."""
+        """Record what became of a tool, in place of what was recorded before."""
         self.stopped = tuple(one for one in self.stopped if one.id != work.id)
         self.still_running = tuple(one for one in self.still_running if one.id != work.id)
         if still is None:

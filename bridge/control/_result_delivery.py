@@ -69,11 +69,11 @@ class Delivery:
             self._context.router.publish_detached(event, heard)
 
     def began(self, turn: Turn, event: Telling) -> None:
-        """Take note that a turn tells a result."""
+        """Record that a turn tells a result."""
         self._telling[turn.number] = (event, turn.agent)
 
     def ended(self, turn: Turn) -> None:
-        """Take note that a turn is over: what nobody heard is brought again."""
+        """Bring the results again that a finished turn left unheard."""
         told = self._telling.pop(turn.number, None)
         if told is None:
             return

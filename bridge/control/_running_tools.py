@@ -130,7 +130,7 @@ class WorkRoom:
         self._on_change()
 
     def changed(self) -> None:
-        """Tell that something about a tool has changed."""
+        """Announce that something about a tool has changed."""
         self._on_change()
 
     def of(self, run: Run) -> tuple[Work, ...]:

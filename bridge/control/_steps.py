@@ -30,7 +30,7 @@ class Step:
     """Whether it asks the operator; no caller of a server is told of it."""
 
     def end(self, state: StepState) -> None:
-        """Take note of how it ended; later calls do nothing."""
+        """Record how it ended; later calls do nothing."""
         if self.ended_at_s is None:
             self.ended_at_s = trio.current_time()
             self.state = state
@@ -62,19 +62,19 @@ class StepList(list[Step]):
     """The steps of one turn, in the order in which they began."""
 
     def ask_model(self) -> None:
-        """Take note that the model is asked."""
+        """Begin the step in which the model is asked."""
         self.model_answered()
         self.append(Step(trio.current_time()))
 
     def model_answered(self, state: StepState = "done") -> None:
-        """Take note that the model has answered, or will not."""
+        """End the step in which the model was asked."""
         for step in reversed(self):  # one question at a time is open, and it is the last one
             if not step.tool:
                 step.end(state)
                 return
 
     def call_tool(self, name: str, id: str, *, for_operator: bool = False) -> Step:
-        """Take note that a tool is called."""
+        """Begin the step of a tool."""
         self.model_answered()
         step = Step(trio.current_time(), name, id, for_operator=for_operator)
         self.append(step)

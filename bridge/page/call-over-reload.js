@@ -1,13 +1,13 @@
 /**
- * A call that is kept while its page is loaded anew.
+ * Keeps a call while its page reloads.
  *
- * It lies in this tab's storage from the moment in which the page goes until it is back: a tab that
- * is duplicated meanwhile finds nothing, and so takes no call away.
+ * The call is in this tab's storage only while the page is away, so a duplicate of the tab finds no
+ * call to take over.
  */
 
 const KEPT_UNDER = "bargein.call";
 
-/** Keeps what `Call.keepsake()` gives; nothing for null. */
+/** Stores what `Call.keepsake()` returns; null stores nothing. */
 export function keepCall(keepsake) {
   if (!keepsake) return;
   try {
@@ -17,7 +17,7 @@ export function keepCall(keepsake) {
   }
 }
 
-/** Takes out what was kept; null if there is nothing, or the server waits no longer. */
+/** Returns what was stored and removes it; null if there is none, or the server has stopped waiting. */
 export function takeKeptCall() {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEPT_UNDER));

@@ -1,4 +1,4 @@
-/** Copies texts, and says on the key that it has. */
+/** Copies text to the clipboard and confirms it on the button. */
 
 import { h } from "./dom.js";
 

@@ -1,5 +1,5 @@
 /**
- * Puts the times of another clock on ours.
+ * Converts times of another clock to ours.
  *
  * A message is never early: the one that was least delayed tells best how far the two clocks are
  * apart.  Only the newest count, because clocks drift, and that of a starved audio context falls

@@ -1,4 +1,4 @@
-/** The page's controls: what they show, and which wishes of the person they pass on. */
+/** The page's controls: what they show, and what happens when a person uses them. */
 
 // Every other state is shown by its own name.
 const STATES = {

@@ -1,4 +1,4 @@
-/** The choice of microphone and loudspeaker, the volume, and the other settings of the person. */
+/** Lets a person choose microphone, loudspeaker, volume and the other settings. */
 
 import { canChooseSpeaker } from "./audio.js";
 

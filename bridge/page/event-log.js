@@ -1,5 +1,5 @@
 /**
- * The drawer's second tab: everything that happened, newest last, to be filtered and copied.
+ * The drawer's second tab: everything that happened, newest last, with a filter and a copy button.
  *
  * Some thousands of records are kept and the newest few hundred of those that the filter lets pass
  * are rows; older ones come on demand.  Rows are made at most ten times a second.

@@ -1,4 +1,4 @@
-/** The handle on the page: shows what Handle knows, and passes on which key was pressed. */
+/** Shows what Handle knows, and tells Handle which button was pressed. */
 
 import { capName, capUse, clock, effectOf, short } from "./control-texts.js";
 

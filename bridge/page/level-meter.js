@@ -1,4 +1,4 @@
-/** How loud what is played is: steps of 20 ms, five to a message; no message while it is silent. */
+/** Measures how loud the output is: 20 ms steps, five to a message, and no message during silence. */
 
 const STEP_S = 0.02;
 const STEPS = 5;

@@ -1,4 +1,4 @@
-/** How loud somebody was, in steps of 20 ms: a ring of bytes, of which the newest half hour is kept. */
+/** Loudness over time, in steps of 20 ms: a ring of bytes that holds the last half hour. */
 
 export const STEP_S = 0.02;
 const KEPT_STEPS = 90_000;

@@ -1,4 +1,4 @@
-/** What is measured in a call: times with their history, and counts. */
+/** The measurements of a call: times with their history, and counts. */
 
 const KEPT = 500; // values of one measure
 const OTHERS = 24; // measures that are not ours

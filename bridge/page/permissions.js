@@ -1,5 +1,5 @@
 /**
- * Questions whether a tool may run.
+ * Asks whether a tool may run.
  *
  * One is shown at a time.
  */

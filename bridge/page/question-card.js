@@ -1,5 +1,5 @@
 /**
- * A card that asks something.
+ * A card with a question.
  *
  * The focus goes to the card, not to a key of it, so that nobody answers by a key that was meant for
  * another thing; it stays where it is for who types, and goes back where it was.

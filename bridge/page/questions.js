@@ -1,5 +1,5 @@
 /**
- * What a tool asks the person in the midst of its work.
+ * What a tool asks the person while it runs.
  *
  * One question is open at a time.  It is answered by a key of its choices, by what is typed, or by
  * voice; the server alone says that it is closed.

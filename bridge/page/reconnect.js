@@ -1,5 +1,5 @@
 /**
- * The line of a call: a WebSocket, and another one when it drops.
+ * Keeps a call connected: opens a WebSocket, and a new one when it drops.
  *
  * Both sides count the JSON messages that they get, over all connections of the call (hello, resume
  * and resumed do not count).  Each tells its count when the line is back, and the other sends again

@@ -1,4 +1,4 @@
-/** The composer of Redirect: what should the agent do instead? */
+/** The text box of Redirect: what should the agent do instead? */
 
 const byId = (id) => document.getElementById(id);
 

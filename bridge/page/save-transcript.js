@@ -1,4 +1,4 @@
-/** What a person takes along of a call: the transcript, as text to paste or as a file. */
+/** Saves the transcript of a call, as text to paste or as a file. */
 
 import { copyOnClick } from "./clipboard.js";
 

@@ -1,6 +1,6 @@
 /**
- * What the timeline shows, made of the records of a call: states, times in which the agent is held,
- * cuts, and times in which both speak, each with what was decided about it and why.
+ * Builds what the timeline shows from the records of a call: states, holds, cuts and overlaps, each
+ * with the decision about it and the reason.
  */
 
 const LATE_S = 4; // how long after it a decision still belongs to an overlap: words come late

@@ -1,5 +1,5 @@
 /**
- * The drawer's first tab: the call as a picture that moves with it, and the same in words.
+ * The drawer's first tab: the call as a moving picture, and the same in words.
  *
  * Keys, while the picture has the focus: arrows move, plus and minus zoom, End follows the call
  * again, Home shows its beginning, Space stops and follows.

@@ -49,7 +49,7 @@ class Telling:
         return text if now_s - over_at_s <= LINGERS_S else ""
 
     def utterance_started(self, utterance: Utterance) -> None:
-        """Tell that the agent has begun to speak."""
+        """Publish that the agent has started to speak."""
         self._tell(utterance, AgentStartedSpeaking(utterance=utterance.number))
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
@@ -58,11 +58,11 @@ class Telling:
         self._tell(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 
     def utterance_queued(self, utterance: Utterance) -> None:
-        """Tell that the transport has all audio of it."""
+        """Publish that the transport has all its audio."""
         self._tell(utterance, AgentUtteranceQueued(utterance=utterance.number))
 
     def voice_failed(self, utterance: Utterance) -> None:
-        """Tell that the rest of an utterance will not be said."""
+        """Publish that the rest of an utterance will not be said."""
         text = f"the voice gave no audio for utterance {utterance.number}; its rest is left out"
         self._tell(utterance, AgentError(message=text))
 
@@ -75,7 +75,7 @@ class Telling:
             self._tell(utterance, AgentStoppedSpeaking(utterance=utterance.number, cut=cut))
 
     def utterance_settled(self, utterance: Utterance) -> None:
-        """Tell what of a cut utterance was heard, now that it is known."""
+        """Publish how much of a cut utterance was heard, now that it is known."""
         self._memory.note(utterance.turn)
         if utterance.is_cut:
             cut = AgentSpeechCut(

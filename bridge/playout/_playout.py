@@ -132,7 +132,7 @@ class Playout:
         self._utterances.append(utterance)
 
     def text_complete(self, utterance: Utterance) -> None:
-        """Take note that an utterance gets no more text: now its voice has a deadline."""
+        """Record that an utterance gets no more text, which gives its voice a deadline."""
         utterance.complete_text(trio.current_time())
         self.wake()
 
@@ -326,7 +326,7 @@ class Playout:
             self._utterances[0].await_voice(now_s)
 
     def advance(self, now_s: float) -> None:
-        """Take note of what was heard by now."""
+        """Bring up to date what the caller has heard."""
         for utterance in () if self._held else tuple(self._utterances):
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):

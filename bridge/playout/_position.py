@@ -32,7 +32,7 @@ class PlayedPosition:
     _stalled: bool = field(default=False, init=False)
 
     def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
-        """Take note of audio that was handed to the transport.
+        """Record audio that was handed to the transport.
 
         Args:
             duration_ms: How much.
@@ -45,7 +45,7 @@ class PlayedPosition:
         self.sent_ms += duration_ms
 
     def _begin_to_flow(self, now_s: float, plays_at_s: float) -> None:
-        """Take note of audio that a player gets which has played all, or stood still."""
+        """Record audio for a player that had run out, or was held."""
         if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
             self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
         elif self._stalled:
@@ -53,24 +53,24 @@ class PlayedPosition:
         self._stalled = False
 
     def stand(self, now_s: float) -> None:
-        """Take note that its player holds at the sample that is being heard."""
+        """Record that the player holds at the sample being heard."""
         if self._anchor_s is not None:
             self._anchor_s, self._anchor_ms = now_s, self.position_ms(now_s)
             self._stalled = True
 
     def go_on(self, now_s: float) -> None:
-        """Take note that its player goes on where it was held."""
+        """Record that the player goes on where it was held."""
         if self._anchor_s is not None:
             self._anchor_s = now_s
             self._stalled = False
 
     def begins_at(self, plays_at_s: float) -> None:
-        """Take note that what is in front of it takes longer, or less long, than was thought."""
+        """Shift its start: the audio ahead of it takes more or less time than expected."""
         if not self.started and self._anchor_s is not None:
             self._anchor_s = plays_at_s
 
     def report(self, played_ms: float, now_s: float, *, stalled: bool) -> None:
-        """Take note of a position that the player reports.
+        """Record a position that the player reports.
 
         Args:
             played_ms: How much of this utterance was played.

@@ -49,7 +49,7 @@ class GivenAudio:
             self.recalled_at_s = min(self.recalled_at_s, now_s)
 
     def lose(self, utterances: Sequence[Utterance], now_s: float) -> None:
-        """Take note that the player has lost all: its last report is what it has played."""
+        """Record that the player has lost its audio: its last report is all that it played."""
         self.recall(utterances, "sent again", now_s)
         self._is_lost = self.is_recalled
 

@@ -207,7 +207,7 @@ class Utterance(PlayedPosition):
     # --- its audio ------------------------------------------------------------------------------
 
     def add_audio(self, audio: AgentAudio) -> bool:
-        """Take note of a piece of synthesised audio.
+        """Add a piece of synthesised audio.
 
         Returns:
             Whether it tells more than its sound: which words are heard when may be other than was
@@ -222,7 +222,7 @@ class Utterance(PlayedPosition):
         return tells_more
 
     def _get_to_know(self, audio: AgentAudio) -> None:
-        """Take note of what a piece tells beside its sound."""
+        """Record what a piece says besides its sound."""
         self._quiet_until_ms = 0.0
         self._measure_last()
         if audio.text or not self.segments:
@@ -283,7 +283,7 @@ class Utterance(PlayedPosition):
             self.segments[:past] = [Segment.joined(self.segments[:past])]
 
     def give_again(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
-        """Take note that what was sent from a position on is given again.
+        """Record that everything sent from a position on is sent again.
 
         Args:
             play_number: The number under which the player gets it.
@@ -327,7 +327,7 @@ class Utterance(PlayedPosition):
         return self.audio_complete and self.sent_ms >= self.audio_ms - 0.5
 
     def hear(self, played_ms: float) -> str:
-        """Take note of how much was played, and return the words newly heard."""
+        """Bring up to date how much was played, and return the words newly heard."""
         if played_ms < self._quiet_until_ms and self._quiet_for == self._known:
             return ""
         before = self.heard_chars

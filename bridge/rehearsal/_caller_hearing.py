@@ -56,11 +56,11 @@ class Ear:
         return new
 
     def line_began(self, now_s: float) -> None:
-        """Take note that the caller begins to speak."""
+        """Record that the caller starts to speak."""
         self.line_at_s = now_s
 
     def line_ended(self, now_s: float) -> None:
-        """Take note that the caller has stopped speaking."""
+        """Record that the caller has stopped speaking."""
         self._quiet_since_s = max(self._quiet_since_s, now_s)
 
     def perceive(self, now_s: float) -> Perception:

@@ -40,7 +40,7 @@ class Metric:
 
 @final
 class Observer:
-    """Takes notes of one call.
+    """Records what happens in one call.
 
     Attributes:
         call: The call, once it was answered.

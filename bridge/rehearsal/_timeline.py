@@ -102,14 +102,14 @@ class Timeline:
         self._conversation = conversation
 
     def line(self, at_s: float, line: Line) -> None:
-        """Tell that the caller begins to say a line."""
+        """Show that the caller starts to say a line."""
         self._finish_draft(broken=True)
         text = line.shown + (" (talks over the agent)" if line.interrupts else "")
         text += " (while the agent speaks)" if line.is_aside else ""
         self._row(at_s, "caller", "caller", text)
 
     def messages(self, messages: Messages) -> None:
-        """Tell what the server told."""
+        """Show what the server sent."""
         for received in messages:
             self._tell(received)
 

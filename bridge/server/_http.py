@@ -328,7 +328,7 @@ def _text(status: HTTPStatus, text: str) -> Response:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address is this machine by definition (RFC 6761, section 6.3)."""
+    """Whether a host name or address is this machine by definition (RFC 6761, section 6.3)."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

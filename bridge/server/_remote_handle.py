@@ -112,7 +112,7 @@ class RemoteHandle:
                 assert_never(message)
 
     def settle_all(self) -> None:
-        """Tell that every verb has settled: the call is closed, and so everything is over."""
+        """Send that every verb has settled: the call is closed, so everything is over."""
         for receipt_id in tuple(self._unsettled):
             self._settle(receipt_id)
 
@@ -124,7 +124,7 @@ class RemoteHandle:
             call.on_touch.append(self._touched)
 
     def _touched(self) -> None:
-        """Tell what the call is doing, if it is something else than what was told last."""
+        """Send what the call is doing, if that differs from what was sent last."""
         if self._call is None or self._followed is None:
             return
         now = snapshot_of(self._call, self._followed, self._verbs)

@@ -25,7 +25,7 @@ class Point:
     """A moment at which the scenario was interrupted."""
 
     step: int
-    """After which step of the scheduler, counted from the begin of the scenario."""
+    """After which step of the scheduler, counted from the start of the scenario."""
     later_s: float
     """How long after that step; 0, or a time at which all tasks sleep."""
     at_s: float
@@ -102,11 +102,11 @@ class Recorder(trio.abc.Instrument):
         self._scope = scope
 
     def task_spawned(self, task: trio.lowlevel.Task) -> None:
-        """Take note of a task that begins."""
+        """Record a task that starts."""
         self.alive.add(task)
 
     def task_exited(self, task: trio.lowlevel.Task) -> None:
-        """Take note of a task that has ended."""
+        """Record a task that has ended."""
         self.alive.discard(task)
         self.last = task.name
 

@@ -58,13 +58,13 @@ class CallerLevel:
         return _share(self._turn) if len(self._turn) >= LEAST_WINDOWS else None
 
     def hear_weak(self) -> None:
-        """Take note of a window that would be speech if it were louder."""
+        """Count a window that would be speech if it were louder."""
         self._weak += 1
         if self._weak >= LOST_WINDOWS:
             self._level, self._weak = None, 0
 
     def hear_voice(self, peak: int) -> None:
-        """Take note of a voiced window that may be the caller's.
+        """Learn from a voiced window that may be the caller's.
 
         Args:
             peak: Its highest sample.

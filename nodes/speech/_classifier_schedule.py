@@ -95,7 +95,7 @@ class Looks:
         return self._ask([(sound, self._recent()) for sound in due])
 
     def begin(self, onset_windows: int) -> list[VoiceHint]:
-        """Take note that a voice begins, and return what is known of it already.
+        """Start on a new voice, and return what is known of it already.
 
         The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it, and
         so does one whose "o" was too soft to begin a voice, or was taken for the agent's echo, or

@@ -256,7 +256,7 @@ class Ear:
             self._publish(ListeningFailed(error=type(error).__name__))
 
     def _resume(self, since_s: float) -> None:
-        """Tell that the caller is heard again, unless the detectors still fail now and then."""
+        """Publish that the caller is heard again, unless the detectors still fail now and then."""
         now_s = trio.current_time()
         if now_s >= self._failed_s + HEARS_S:
             self._failed_since_s = None

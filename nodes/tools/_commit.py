@@ -63,7 +63,7 @@ class CommitState:
             self._stopped = True
 
     def knock(self) -> None:
-        """Take note that the tool wants to enter its section, if a stop came first."""
+        """Record that the tool wants to enter its section after a stop came."""
         with self._lock:
             if self._stopped and self.stage == "unused":
                 self.stage = "refused"

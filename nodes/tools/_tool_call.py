@@ -398,7 +398,7 @@ class RunningTool:
         return "" if error is None else detail(error, with_text=False)
 
     def publish_finished(self, result: ToolResult) -> None:
-        """Tell that the job is finished, where nobody else does."""
+        """Publish that the job is finished, where nobody else does."""
         finished = JobFinished(
             id=result.id,
             name=result.name,

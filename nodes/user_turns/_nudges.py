@@ -33,7 +33,7 @@ class _Silence:
     """When it is to be told next; infinite for never."""
 
     def follow(self, now_s: float, is_silent: bool, after_s: float | None, times: int) -> bool:
-        """Take note of whether it lasts; tell whether it is to be told now."""
+        """Follow whether it lasts; return whether it is to be announced now."""
         self.look_at_s = math.inf
         if not is_silent:
             self.since_s, self.told = None, 0
@@ -72,7 +72,7 @@ class Nudges:
         return min(self._user.look_at_s, self._agent.look_at_s)
 
     def user_is_there(self) -> None:
-        """Take note that the caller said or did something."""
+        """Record that the caller said or did something."""
         self._user = _Silence()
 
     def look(

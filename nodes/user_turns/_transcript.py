@@ -73,7 +73,7 @@ class Transcript:
         self.error = ""
 
     def sound_began(self) -> None:
-        """Take note of a further sound: its words are not known yet."""
+        """Record a further sound, whose words are not known yet."""
         self.fresh = False
 
     @property
