@@ -4,13 +4,15 @@ Rules:
 1. A voice begins with two voiced windows in a row (64 ms): fast enough to hold the agent's speech,
    too long for a click.  It stops with two silent ones.
 2. A little later its sound is looked at (`Looks`): a hum of assent, a burst of noise, or speech.
-3. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
+3. A voice over the agent is given to the recogniser before it is over, again and again: of a laugh
+   it makes "ha ha", of a sentence its first words.
+4. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
    that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
    by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
-4. What the loudspeaker plays and the microphone gives back is no voice of the caller's, and neither
+5. What the loudspeaker plays and the microphone gives back is no voice of the caller's, and neither
    is what is much weaker than the caller was in their last turns (`CallerLevel`), or no louder than
    the babble that never stops (`BackgroundLevel`).
-5. Each start is followed by exactly one stop, and by words or by why there are none, also when the
+6. Each start is followed by exactly one stop, and by words or by why there are none, also when the
    microphone falls silent in mid-word, and the recogniser fails or hangs.
 
 Whether a voice is a turn, and when that turn ends, is not decided here.
@@ -33,6 +35,7 @@ from bargein.bridge.events import (
     LogMetric,
     TurnScored,
     UserAudio,
+    UserStartedSpeaking,
     UserStoppedSpeaking,
     VoiceHint,
     VoiceSettled,
@@ -61,6 +64,13 @@ log = structlog.get_logger()
 
 SAMPLE_RATE_HZ = 16_000
 BYTES_PER_S = 2 * SAMPLE_RATE_HZ
+
+FIRST_LOOK_S = 0.5
+"""When the recogniser first hears a voice over the agent that goes on: it has told by 0.8 s, when a
+voice that lasts interrupts."""
+
+LOOKS_EVERY_S = 0.8
+"""How long after that it hears it again, while the voice goes on and does not interrupt."""
 
 LONGEST_PART_S = 24.0
 """Whisper hears at most 30 s at once; longer speech is transcribed in parts."""
@@ -123,9 +133,17 @@ class ListeningSettings:
     stop_windows: int = 2
     """Silent windows in a row after which a voice has stopped."""
     pause_s: float = 0.2
-    """Silence after which recogniser and end-of-turn model begin."""
+    """Silence after which recogniser and end-of-turn model begin; over an agent that speaks, they
+    begin when the voice has stopped."""
     pre_roll_s: float = 0.35
     """Sound from before the onset that the recogniser gets too."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechLasts:
+    """The caller has talked over the agent for a while, and goes on."""
+
+    parts: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +229,7 @@ class Ear:
         self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._recent))
         self._recording: _Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
+        self._over_agent = False  # the voice began while the agent spoke, and did not interrupt yet
         self._paused = False  # the models were asked, and nobody went on since
         self._owes_words = self._settles = False  # words are awaited; and then all is settled
         self._voiced = self._silent = 0  # windows in a row
@@ -218,6 +237,8 @@ class Ear:
         self._failed_since_s: float | None = None  # when the detectors began to fail
         self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
+        bridge.on(SpeechLasts, overlap="restart").interrupt_on(SpeechPaused).map(self._look_early)
+        bridge.on(UserStartedSpeaking).map(self._stop_looking)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
         bridge.on(SpeechBegan, overlap="restart").map(self._guard)
         bridge.on(VoiceSettled).map(self._settle)
@@ -311,6 +332,7 @@ class Ear:
         if self._on:
             self._silent = 0
             self._last_voice_s = trio.current_time()
+            self._ask_early()
         elif self._voiced >= self._settings.onset_windows:
             self._begin()
 
@@ -319,6 +341,7 @@ class Ear:
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             self._recording = _Recording(bytearray(b"".join(self._recent)))
+            self._over_agent = self._stt is not None and self._bridge.agent_status.is_audible
         if self._paused:
             self._paused = self._owes_words = self._settles = False
             self._publish(SpeechResumed())
@@ -327,6 +350,16 @@ class Ear:
         for hint in self._looks.begin(self._settings.onset_windows):
             self._publish(hint)
 
+    def _ask_early(self) -> None:
+        """Have the recogniser hear a voice over the agent that is not over."""
+        assert self._recording is not None
+        late = self._voiced - self._windows(FIRST_LOOK_S)
+        if self._over_agent and late >= 0 and late % self._windows(LOOKS_EVERY_S) == 0:
+            self._publish(SpeechLasts(self._recording.all_parts()))
+
+    def _stop_looking(self, _: Message) -> None:
+        self._over_agent = False
+
     def _hear_silence(self) -> None:
         if not self._on:
             self._voiced = 0
@@ -334,7 +367,9 @@ class Ear:
         if self._on and self._silent >= self._settings.stop_windows:
             self._stop()
         silent_s = self._silent * self._window_s
-        if self._recording is not None and not self._paused and silent_s >= self._settings.pause_s:
+        # Over the agent there is no end of turn to hear, and the agent stands still until it knows.
+        pause_s = 0.0 if self._over_agent and not self._on else self._settings.pause_s
+        if self._recording is not None and not self._paused and silent_s >= pause_s:
             self._pause()
 
     def _hear_echo(self, probability: float) -> None:
@@ -391,6 +426,20 @@ class Ear:
                 nursery.start_soon(self._score, self._end_of_turn, parts[-1])
             if self._stt is not None:
                 nursery.start_soon(self._transcribe, self._stt, parts)
+
+    async def _look_early(self, message: Message) -> None:
+        """Publish what the words are so far; a failure is told with the last ones."""
+        if self._stt is None:
+            return
+        try:
+            with CONTAINED:
+                heard = await self._stt.transcribe(message.event.parts[-1])
+        except Exception:  # the same sound is asked about again when it is over
+            log.info("early_look_failed", call_id=self._bridge.call_id, exc_info=True)
+            return
+        if heard.text.strip():
+            words = _words_of([heard])
+            self._publish(words.model_copy(update={"final": False}))
 
     async def _score(self, end_of_turn: EndOfTurn, pcm: bytes) -> None:
         """Ask the model; one that fails must not cost the caller's words."""

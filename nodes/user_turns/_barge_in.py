@@ -12,7 +12,8 @@ The rules, in the order in which they are tried; the first that knows an answer 
    into a cough, unless it is as sure without the hint that somebody spoke.
 6. ``min_confidence``: words of a short sound that the recogniser itself is unsure of are what it
    makes of a cough.
-7. ``noises``: what a recogniser writes for a laugh or a cough ("ha ha", "C-") is no word.
+7. ``noises``: what a recogniser writes for a laugh, a cough or a sneeze ("ha ha", "C-", "But...")
+   is no word.
 8. ``min_words``: enough other words are one; fewer are kept for later.
 9. ``words``: a sound without words was none.
 10. ``hint``: what the sound itself tells is enough to let the agent go on for now.
@@ -217,6 +218,8 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     is_sure = hint is not None and hint.probability >= settings.hint_above
     if hint is not None and hint.kind in ("noise", "echo") and is_sure and not text:
         return None
+    if text and settings.phrases.is_noise(text):
+        return None  # people laugh for seconds; what they say behind it comes as words
     assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
     assent = assent or (bool(text) and settings.phrases.is_acknowledgement(text))
     if assent and settings.acknowledgement_lasts_s > least_s:

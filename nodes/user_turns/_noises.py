@@ -22,17 +22,37 @@ SAYS_FAST = 0.7
 """The confidence that such words need: two and more that somebody said had no less."""
 
 
+SURE_OF_ONE_WORD = 0.65
+"""The confidence that a single word needs, if it is no number, no word of the hint, and no other
+that callers say alone: of throats that are cleared Whisper makes "You" and "M" with up to 0.61."""
+
+
 def written_as_noise(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """``noises``: recognisers write a laugh or a cough as "ha ha", or "C-".
+    """``noises``: recognisers write a laugh, a cough or a sneeze as "ha ha", "C-", or "But...".
 
     Args:
         sound: What was heard so far.
         settings: As they are at this moment.
     """
-    if not settings.phrases.is_noise(sound.text):
+    if not sound.text:
+        return None
+    if not settings.phrases.is_noise(sound.text) and not _breaks_off(sound, settings):
         return None
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("noise", "noises", values, final=sound.is_over)
+
+
+def _breaks_off(sound: Sound, settings: TurnSettings) -> bool:
+    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...")."""
+    if sound.lasts(settings.acknowledgement_lasts_s) or not _is_one_word(sound, settings):
+        return False
+    return sound.text.rstrip().endswith(("...", "\u2026"))
+
+
+def _is_one_word(sound: Sound, settings: TurnSettings) -> bool:
+    """Whether a sound is a single word, but for numbers, "no" and others that are said alone."""
+    one = len(words_of(sound.text)) == 1
+    return one and not settings.phrases.is_short_answer(sound.text)
 
 
 def heard_by_hint_alone(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -64,6 +84,8 @@ def unsure_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     confidence, least = sound.confidence, settings.min_confidence
     if least and words_a_second(sound) > UNHEARD_OF_WORDS_S:
         least = max(least, SAYS_FAST)
+    if least and sound.unhinted_confidence is None and _is_one_word(sound, settings):
+        least = max(least, SURE_OF_ONE_WORD)
     if not sound.text or confidence is None or confidence >= least:
         return None
     if sound.lasts(settings.acknowledgement_lasts_s):

@@ -63,7 +63,8 @@ class TurnSettings:
     seems to be speech."""
     min_confidence: float = 0.5
     """Words of a short sound that the recogniser is less sure of interrupt nothing: of a cough
-    Whisper makes "Mocha, mocha" with 0.3 to 0.4.  An interruption phrase interrupts from 0.4 on,
+    Whisper makes "Mocha, mocha" with 0.3 to 0.4.  A single word needs 0.65, but for numbers, "no",
+    and words of the recogniser's hint.  An interruption phrase interrupts from 0.4 on,
     and a voice that lasts does; words without a confidence are sure.  0: all words count."""
     longest_hold_s: float = 0.25
     """For how long a sound holds the agent's speech at most that is more likely an acknowledgement

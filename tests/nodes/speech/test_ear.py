@@ -15,6 +15,7 @@ from bargein.events import (
     LogMetric,
     TurnScored,
     UserAudio,
+    UserStartedSpeaking,
     UserStoppedSpeaking,
     VoiceHint,
     VoiceSettled,
@@ -528,6 +529,65 @@ async def test_what_is_very_faint_is_no_voice(autojump_clock):
     async with listening(Engines(), quietest_peak_dbfs=-100.0) as caller:
         await send(caller, FAINT, 1.28)
         assert len(times(caller, VoiceStarted)) == 1
+
+
+@asynccontextmanager
+async def listening_to_an_agent(engines):
+    """Listen in a call whose agent speaks for some ten seconds."""
+    async with listening(engines) as caller:
+        caller.call.say("It is a long story, and I am going to tell all of it. " * 4)
+        await trio.sleep(0.1)
+        yield caller
+
+
+async def test_a_voice_over_the_agent_is_understood_before_it_is_over(autojump_clock):
+    """The recogniser hears it after half a second and every 0.8 s; these words are not final."""
+    async with listening_to_an_agent(Engines(takes_s=0.1)) as caller:
+        began_s = caller.now_s
+        await send(caller, VOICE, 1.6)
+        found = [(e.content, e.final) for e in caller.events(VoiceWords)]
+        assert found == [("a latte", False)] * 2
+        first_s, second_s = (at_s - began_s for at_s in times(caller, VoiceWords))
+        assert first_s == pytest.approx(0.5 + 0.1, abs=2 * FRAME_S)
+        assert second_s - first_s == pytest.approx(0.8)
+
+
+async def test_a_voice_over_the_agent_is_understood_when_it_stops(autojump_clock):
+    """The agent stands still meanwhile, so the recogniser does not wait for a longer silence."""
+    async with listening_to_an_agent(Engines(takes_s=0.1)) as caller:
+        await send(caller, VOICE, 0.32)
+        stops_s = caller.now_s
+        await send(caller, SILENCE, 0.64)
+        [at_s] = times(caller, VoiceWords)
+        assert at_s - stops_s == pytest.approx(FRAME_S + 0.1)
+
+
+async def test_what_interrupts_is_not_understood_early_again(autojump_clock):
+    """Once the turn is the caller's, only its pauses are looked at."""
+    async with listening_to_an_agent(Engines(takes_s=0.1)) as caller:
+        await send(caller, VOICE, 0.8)
+        caller.publish(UserStartedSpeaking())
+        await send(caller, VOICE, 3.2)
+        assert len(caller.events(VoiceWords)) == 1
+
+
+async def test_a_voice_to_a_silent_agent_is_not_understood_early(autojump_clock):
+    """There is nothing to hold, so the words can wait for a pause."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 3.2)
+        assert not caller.events(VoiceWords)
+
+
+async def test_a_recogniser_that_fails_early_is_asked_again(autojump_clock):
+    """What it fails on before the voice is over is no failure of the turn's."""
+    engines = Engines(takes_s=0.1, fails=True)
+    async with listening_to_an_agent(engines) as caller:
+        await send(caller, VOICE, 0.8)
+        assert engines.heard
+        assert not caller.events(VoiceWords)
+        engines.fails = False
+        await send(caller, SILENCE, 0.64)
+        assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
 
 
 SOFTER, WEAK, WEAKER = b"\x01\x05" * 512, b"\x01\x03" * 512, b"\x01\x02" * 512

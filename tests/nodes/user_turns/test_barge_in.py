@@ -246,10 +246,32 @@ def test_a_sure_word_of_an_echo_is_the_agents():
 
 @pytest.mark.parametrize("text", ["Ha ha ha ha.", "Hahahaha", "Ugh.", "Oh, ha ha", "C-", "Ssss"])
 def test_what_recognisers_write_for_a_laugh_is_noise(text):
-    """It interrupts nothing, however sure they are; a voice that lasts still does."""
+    """It interrupts nothing, however sure they are and however long it lasts; words do."""
     verdict = over(text, confidence=0.88, voiced_s=0.4)
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "noises", True)
-    assert judged(text=text, voiced_s=0.9).rule == "min_duration_s"
+    lasting = judged(text=text, voiced_s=2.0)
+    assert (lasting.decision, lasting.rule, lasting.final) == ("noise", "noises", False)
+    assert judged(text=f"{text} No wait", voiced_s=2.0).decision == "interruption"
+
+
+@pytest.mark.parametrize("text", ["But...", "It's...", "So\u2026"])
+def test_a_single_word_that_breaks_off_is_noise(text):
+    """So Whisper writes a sneeze, and is sure of it; numbers and longer sounds are none."""
+    verdict = over(text, confidence=0.9, voiced_s=0.5)
+    assert (verdict.decision, verdict.rule) == ("noise", "noises")
+    assert over(text, confidence=0.9, voiced_s=0.9).decision == "interruption"
+    assert over("Two...", confidence=0.9, voiced_s=0.5).decision == "interruption"
+    assert over("But I...", confidence=0.9, voiced_s=0.5).decision == "interruption"
+
+
+def test_a_single_word_needs_more_confidence():
+    """Of a throat that is cleared Whisper makes "You"; numbers and "no" count from 0.5 on."""
+    verdict = over("You.", confidence=0.6, voiced_s=0.4)
+    assert (verdict.decision, verdict.values["min_confidence"]) == ("noise", 0.65)
+    assert over("You.", confidence=0.66, voiced_s=0.4).decision == "interruption"
+    assert over("You know.", confidence=0.6, voiced_s=0.4).decision == "interruption"
+    assert over("Two.", confidence=0.55, voiced_s=0.4).decision == "interruption"
+    assert over("No.", confidence=0.55, voiced_s=0.4).decision == "interruption"
 
 
 def test_a_scrap_of_a_sure_echo_is_no_interruption():
@@ -294,7 +316,7 @@ def test_unsure_words_let_the_agent_go_on_for_now():
     """Before the sound is over better words may come, and a voice that lasts still interrupts."""
     verdict = judged(text="mocha", confidence=0.3, voiced_s=0.3)
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "min_confidence", False)
-    assert verdict.values == {"confidence": 0.3, "min_confidence": 0.5, "words": 1}
+    assert verdict.values == {"confidence": 0.3, "min_confidence": 0.65, "words": 1}
     assert verdict.look_in_s == pytest.approx(0.2)
     assert judged(text="mocha", confidence=0.3, voiced_s=0.5).rule == "min_duration_s"
 
