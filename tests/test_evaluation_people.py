@@ -7,14 +7,18 @@ import subprocess
 import sys
 import wave
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from bargein.evaluation import RecordingsError, Row, command
+from bargein.nodes.evaluation import _endpointing, _measure
+from bargein.nodes.evaluation._pictures import draw
+from bargein.nodes.evaluation._recordings import RATE, Folder
+from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, level, pcm
 from bargein.rehearsal import cough
-from tests.evaluation.people import _endings, _ground
-from tests.evaluation.people._folder import RATE, Folder, RecordingsError
-from tests.evaluation.people._sound import SPEECH_DB, WINDOW, Surroundings, level, pcm
 
 ROOT = Path(__file__).parent.parent
 
@@ -57,10 +61,104 @@ def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
         Folder(tmp_path, most=1, seed=1)
 
 
+def wrong_width(path: Path) -> None:
+    """Write 24 bits a sample."""
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 3, RATE, 0, "NONE", ""))
+        file.writeframes(bytes(3 * RATE))
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "says"),
+    [
+        ("coughs/a.mp3", lambda path: path.write_bytes(b"ID3"), "ffmpeg -i a.mp3 a.wav"),
+        ("coughs/a.wav", lambda path: path.write_bytes(b""), "no WAV file of PCM: it is empty"),
+        ("coughs/a.wav", lambda path: path.write_bytes(b"RIFF"), "no WAV file of PCM"),
+        ("orders/a.wav", wrong_width, "has 24 bits a sample; convert it to 16"),
+        ("laughs/a.wav", lambda path: write(path, bytes(64)), "is shorter than 0.05 s"),
+        ("digits/a.wav", lambda path: write(path, tone(1)), "has no a.txt with the word"),
+    ],
+)
+def test_a_file_that_cannot_be_played_is_named(
+    tmp_path: Path, name: str, make: Any, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command says which file it is and what to do, loads nothing, and ends with 2."""
+    path = tmp_path / name
+    path.parent.mkdir()
+    make(path)
+    assert command([str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert str(path) in error
+    assert says in error
+
+
+def test_many_files_that_cannot_be_played_are_counted(tmp_path: Path) -> None:
+    """The error names the first five."""
+    for number in range(7):
+        write(tmp_path / "coughs" / f"{number}.wav", b"")
+    with pytest.raises(RecordingsError, match=r"(?s)0\.wav.*4\.wav.*\.\.\. and 2 more"):
+        Folder(tmp_path, most=1, seed=1)
+
+
+def test_a_folder_that_is_not_there_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command names it."""
+    assert command([str(tmp_path / "none")]) == 2
+    assert "none is no folder" in capsys.readouterr().err
+
+
+def replayed(**facts: Any) -> dict[str, Any]:
+    """Return the facts of a replay in which a cough cut the agent."""
+    usual = {
+        "kind": "coughs",
+        "name": "ann <1>",
+        "texts": ["It & so"],
+        "no_word": True,
+        "cut_s": 0.8,
+        "talked_on_s": 0.0,
+        "talks_on_above_s": 0.1,
+        "begins_s": 1.0,
+        "step_s": 0.02,
+        "microphone_db": [-75] * 50 + [-24] * 50,
+        "loudspeaker": [("plays", -1.0, 0.1), ("held", 0.1, 0.8), ("empty", 0.8, 2.0)],
+        "decisions": [(0.1, "barge_in", "held", "voice", {}),
+                      (0.8, "barge_in", "interruption", "min_words", {})],
+    }  # fmt: skip
+    return {**usual, **facts}
+
+
+def test_pictures_show_the_goals_and_the_replays_that_missed(tmp_path: Path) -> None:
+    """Replays in which all went well have none; what was said is escaped."""
+    rows = [
+        Row("coughs", "1 cough", "cut it", 100.0, "%", 3),
+        Row("echo", "a room", "nothing", 0.0, "", 0),
+        Row("told", "no goal", "nothing"),
+    ]
+    orders = {"kind": "orders", "condition": "noise", "no_word": False}
+    replays = [
+        replayed(),
+        replayed(cut_s=None),
+        replayed(**orders),
+        replayed(**orders, talked_on_s=0.5),
+    ]
+    pictures = draw(rows, replays, tmp_path / "out")
+    assert [picture.name for picture in pictures] == [
+        *("summary.svg", "coughs.svg", "orders-noise.svg")
+    ]
+    texts = [
+        [text.text for text in ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
+        for picture in pictures
+    ]
+    assert "100 % (≤ 3)" in texts[0]
+    assert {"ann <1>", "It & so", "interruption min_words"} <= set(texts[1])
+    assert texts[2][0] == "orders-noise: 1 replays that missed"
+
+
 def test_sounds_lie_at_all_places_of_the_detectors_windows() -> None:
     """As many recordings as a window has samples lie at as many places."""
-    assert {_ground.place(number) for number in range(WINDOW)} == set(range(WINDOW))
-    assert {_ground.place(0, 4, which) for which in range(4)} == {0, 128, 256, 384}
+    assert {_measure.place(number) for number in range(WINDOW)} == set(range(WINDOW))
+    assert {_measure.place(0, 4, which) for which in range(4)} == {0, 128, 256, 384}
 
 
 @pytest.mark.parametrize("condition", ["plain", "telephone"])
@@ -81,20 +179,20 @@ def test_a_pause_is_put_into_the_deepest_gap() -> None:
     """The sentence gets longer by the pause, and loses nothing before it."""
     loud = 8_000 * np.sin(np.arange(RATE) / 5)
     sound = np.concatenate([loud, np.zeros(1_600), loud])
-    gap = _endings.middle_gap(sound)
+    gap = _endpointing.middle_gap(sound)
     assert gap is not None
     assert RATE <= gap <= RATE + 1_600
-    paused = _endings.with_pause(sound, gap, 0.5)
+    paused = _endpointing.with_pause(sound, gap, 0.5)
     assert len(paused) == len(sound) + RATE // 2
-    assert _endings.middle_gap(loud) is None
+    assert _endpointing.middle_gap(loud) is None
 
 
 def test_nothing_has_no_figures() -> None:
     """A row without recordings has no share and no quantiles."""
-    assert _ground.quantiles([None]) == "-"
-    assert _ground.quantiles([0.5, None, 0.5]) == "p50 0.50, p95 0.50 s"
-    assert _ground.percent(1, 3) == 33.3
-    assert _ground.percent(0, 0) is None
+    assert _measure.quantiles([None]) == "-"
+    assert _measure.quantiles([0.5, None, 0.5]) == "p50 0.50, p95 0.50 s"
+    assert _measure.percent(1, 3) == 33.3
+    assert _measure.percent(0, 0) is None
 
 
 @pytest.mark.proof
@@ -102,14 +200,22 @@ def test_nothing_has_no_figures() -> None:
 def test_a_folder_is_measured(tmp_path: Path) -> None:
     """The program plays a cough at four places, and leaves a row and the facts of each replay."""
     write(tmp_path / "in" / "coughs" / "ann_1.wav", cough(2, voiced=0.0))
+    rows_file, replays_file = tmp_path / "rows.json", tmp_path / "replays.jsonl"
+    program = "import sys; from bargein.evaluation import command; sys.exit(command(sys.argv[1:]))"
+    arguments = [tmp_path / "in", "--out", tmp_path / "out"]
+    arguments += ["--json", rows_file, "--replays", replays_file]
     run = subprocess.run(
-        [sys.executable, "-m", "tests.evaluation.people", str(tmp_path / "in"),
-         "--json", str(tmp_path / "rows.json"), "--replays", str(tmp_path / "replays.jsonl")],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert run.returncode == 0, run.stdout + run.stderr
-    [row] = json.loads((tmp_path / "rows.json").read_text())
+    [row] = json.loads(rows_file.read_text())
     assert row["what"] == "1 coughs at 4 places"
     assert row["figure"] in (0, 25, 50, 75, 100)
-    replays = [json.loads(line) for line in (tmp_path / "replays.jsonl").read_text().splitlines()]
+    replays = [json.loads(line) for line in replays_file.read_text().splitlines()]
     assert [each["place"] for each in replays] == [0, 128, 256, 384]
+    assert (tmp_path / "out" / "summary.svg").exists()

@@ -99,6 +99,7 @@ def _name(owner: ast.expr) -> str:
 
 
 HAND_ON_THE_CALL = {
+    "evaluation/_replay.py": "it declares the agent of its calls, as users do",
     "speech/_local_speech.py": "a speech stack is attached to a call",
     "speech/_streaming_speech.py": "as above",
     "tools/_tool_context.py": "what tools are given has the call, for what users write",

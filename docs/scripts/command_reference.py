@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bargein.bridge.cli import _main as command_line
+from bargein.nodes.evaluation import _command as evaluation
 from bargein.nodes.weights import _command as models
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +102,8 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     with patch.dict(os.environ, clear=True):  # a token in the environment is no default
         parser = command_line._parser({})
     [commands] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    return {**commands.choices, "models": models._parser()}
+    own = {"models": models._parser(), "eval": evaluation._parser()}
+    return {**commands.choices, **own}
 
 
 def variables_read() -> set[str]:

@@ -41,6 +41,7 @@ ROOMS = {
     "bridge/websocket": "the WebSocket",
     "nodes": "nodes",
     "nodes/ears": "ears of vendors",
+    "nodes/evaluation": "the evaluation",
     "nodes/llm": "language models",
     "nodes/processes": "processes",
     "nodes/speech": "ears and voice",

@@ -1,1 +1,1 @@
-"""Turn taking on recordings of people, in virtual time; ``README.md`` describes the folder."""
+"""Public recordings of people; ``README.md`` names them."""

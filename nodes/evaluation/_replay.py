@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import trio
 import trio.testing
 
-from bargein import App, Call, Message, ReasoningNode
-from bargein.events import (
+from bargein.bridge import App, Call, Message
+from bargein.bridge.events import (
     AgentResponse,
     AgentSpeechCut,
     CallStarted,
@@ -22,10 +21,11 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.user_turns import TurnTaking
+from bargein.nodes import ReasoningNode
+from bargein.nodes.user_turns import TurnTaking
 
 from ._engines import Engines
-from ._folder import RATE, Samples
+from ._recordings import RATE, Samples
 from ._sound import low_pass, pcm
 
 FRAME_S = 0.02
@@ -58,6 +58,8 @@ class _Loudspeaker:
         self.messages.append(message)
 
     def play(self, utterance: int, pcm: bytes) -> None:
+        import numpy as np
+
         self._queue.append((utterance, np.frombuffer(pcm, "<i2").astype(np.float64)))
 
     def clear(self, utterance: int, reason: str) -> None:
@@ -68,6 +70,8 @@ class _Loudspeaker:
 
     def step(self) -> Samples:
         """Play 20 ms and return them."""
+        import numpy as np
+
         played = np.zeros(PLAYED)
         self.steps.append("empty" if not self._queue else "held" if self._held else "plays")
         at = 0
@@ -106,6 +110,19 @@ class Replay:
     """How often the agent was asked for an answer."""
     steps: list[str] = field(default_factory=list)
     """What the loudspeaker did in each 20 ms: ``plays``, ``held``, ``empty``."""
+
+    def runs(self, origin_s: float) -> list[tuple[str, float, float]]:
+        """Return what the loudspeaker did, each with its begin and end.
+
+        Args:
+            origin_s: The moment that times count from.
+        """
+        found: list[tuple[str, float, float]] = []
+        for place, state in enumerate(self.steps):
+            at_s = round(place * FRAME_S - origin_s, 2)
+            begins_s = found.pop()[1] if found and found[-1][0] == state else at_s
+            found.append((state, begins_s, round(at_s + FRAME_S, 2)))
+        return found
 
     def dead_air_s(self, from_s: float) -> float:
         """Return the longest silence of the agent from a moment on."""
@@ -147,6 +164,8 @@ class _Room:
     """Gives back what a loudspeaker plays, 20 ms at a time."""
 
     def __init__(self, echo: Echo) -> None:
+        import numpy as np
+
         length = int(len(echo.response) * 1.5)
         at = np.arange(length) / 1.5
         kernel = np.interp(at, np.arange(len(echo.response)), echo.response)
@@ -157,12 +176,14 @@ class _Room:
         self._history = np.zeros(len(self._kernel) + self._lag + PLAYED + 200)
 
     def hears(self, played: Samples) -> Samples:
+        import numpy as np
+
         self._history = np.concatenate([self._history[PLAYED:], played])
         end = len(self._history) - self._lag
         begin = end - PLAYED - len(self._kernel) + 1 - (len(self._smooth) - 1)
         back = np.convolve(self._history[begin:end], self._kernel, "valid")
         back = np.convolve(back, self._smooth, "valid")
-        return np.interp(np.arange(FRAME) * 1.5, np.arange(len(back)), back)
+        return np.asarray(np.interp(np.arange(FRAME) * 1.5, np.arange(len(back)), back))
 
 
 class _Teller(ReasoningNode):

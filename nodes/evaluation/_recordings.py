@@ -7,15 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from bargein.nodes.speech import resample
 
-from bargein.speech import resample
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RATE = 16_000
 
-Samples = NDArray[np.float64]
+Samples: TypeAlias = "NDArray[np.float64]"
+"""A sound: mono, 16 kHz, -32768 to 32767."""
 
 KINDS = {
     "coughs": "coughs",
@@ -32,6 +35,15 @@ KINDS = {
     "rooms": "impulse responses of rooms",
 }
 """The folders that are looked for; each may be missing, and its rows are left out then."""
+
+
+SPOKEN = ("digits", "words")
+"""Kinds of which each recording needs its text."""
+
+FAULTS = 5
+"""How many faulty files an error names."""
+
+SHORTEST_S = 0.05
 
 
 class RecordingsError(Exception):
@@ -63,15 +75,12 @@ class Recording:
     @cached_property
     def samples(self) -> Samples:
         """The sound: mono, 16 kHz, -32768 to 32767."""
-        try:
-            with wave.open(str(self.path)) as file:
-                channels, width, rate, *_ = file.getparams()
-                data = file.readframes(file.getnframes())
-        except (wave.Error, EOFError) as error:
-            raise RecordingsError(f"{self.path} is no WAV file of PCM: {error}") from error
-        if width != 2:
-            raise RecordingsError(f"{self.path} has {8 * width} bits a sample; convert it to 16")
-        mono = np.frombuffer(data, "<i2").reshape(-1, channels).mean(1)
+        import numpy as np
+
+        with wave.open(str(self.path)) as file:
+            channels, _, rate, *_ = file.getparams()
+            data = file.readframes(file.getnframes())
+        mono: Samples = np.frombuffer(data, "<i2").reshape(-1, channels).mean(1)
         if rate != RATE:
             pcm = resample(np.rint(mono).astype("<i2").tobytes(), rate, RATE)
             mono = np.frombuffer(pcm, "<i2").astype(np.float64)
@@ -90,14 +99,26 @@ class Folder:
             seed: Chooses them.
 
         Raises:
-            RecordingsError: There is no folder of a known name in it.
+            RecordingsError: There is no folder of a known name in it, or a file that is no 16-bit
+                WAV, or a word without its text; it names the first of them.
         """
         self.path, self.most, self.seed = path, most, seed
+        if not path.is_dir():
+            raise RecordingsError(f"{path} is no folder")
         if not any((path / kind).is_dir() for kind in KINDS):
             raise RecordingsError(
-                f"{path} has none of the folders {', '.join(KINDS)}; see "
-                "tests/evaluation/people/README.md"
+                f"{path} has none of the folders {', '.join(KINDS)}; docs/turns.md says what "
+                "belongs in each"
             )
+        wrong = [*filter(None, map(_fault, self._files()))]
+        if wrong:
+            more = f"\n... and {len(wrong) - FAULTS} more" if len(wrong) > FAULTS else ""
+            raise RecordingsError("\n".join(wrong[:FAULTS]) + more)
+
+    def _files(self) -> list[Path]:
+        """Return all files that should be recordings."""
+        files = (path for kind in KINDS for path in sorted((self.path / kind).glob("*")))
+        return [path for path in files if path.suffix != ".txt" and path.name[:1] != "."]
 
     def all(self, kind: str) -> list[Recording]:
         """Return every recording of a kind, by name."""
@@ -113,6 +134,8 @@ class Folder:
             most: Other than that of the folder.
             of: Which may be taken.
         """
+        import numpy as np
+
         order = np.random.default_rng(self.seed)
         by_speaker: dict[str, list[Recording]] = {}
         for recording in filter(of, self.all(kind)):
@@ -124,3 +147,21 @@ class Folder:
         longest = max(map(len, speakers), default=0)
         turns = [each[n] for n in range(longest) for each in speakers if n < len(each)]
         return turns[: most or self.most]
+
+
+def _fault(path: Path) -> str:
+    """Return what is wrong with a file; empty for a recording that can be played."""
+    if path.suffix != ".wav":
+        return f"{path} is no .wav; convert it: ffmpeg -i {path.name} {path.stem}.wav"
+    try:
+        with wave.open(str(path)) as file:
+            _, width, rate, frames, *_ = file.getparams()
+    except (wave.Error, EOFError, OSError) as error:
+        return f"{path} is no WAV file of PCM: {str(error) or 'it is empty'}"
+    if width != 2:
+        return f"{path} has {8 * width} bits a sample; convert it to 16"
+    if frames < SHORTEST_S * rate:
+        return f"{path} is shorter than {SHORTEST_S} s"
+    if path.parent.name in SPOKEN and not path.with_suffix(".txt").is_file():
+        return f"{path} has no {path.stem}.txt with the word that is said"
+    return ""

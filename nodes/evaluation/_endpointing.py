@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from bargein.nodes.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
-from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
-
-from .._row import Row
-from ._folder import RATE, Recording, Samples
-from ._ground import Ground, at, percent, place, quantiles, words_of
+from ._measure import Ground, at, percent, place, quantiles, words_of
+from ._recordings import RATE, Recording, Samples
 from ._replay import replay
 from ._sound import SPEECH_DB, at_level, frames_db, level, pcm, silence, span_s, trim
+from ._table import Row
 
 FIXED_S = 0.8
 FIXED = TurnTaking(TurnSettings(endpointing=FixedEndpointing(silence_s=FIXED_S)))
@@ -67,6 +65,8 @@ def _pause_row(what: str, endings: Sequence[tuple[Ending, Ending]], goal: float 
 
 def numbers(ground: Ground) -> list[Row]:
     """Say numbers of seven digits, with gaps between the digits."""
+    import numpy as np
+
     by: dict[str, list[Recording]] = {}
     for each in ground.folder.some("digits", most=10_000):
         by.setdefault(each.speaker, []).append(each)
@@ -117,12 +117,16 @@ def orders_with_pauses(ground: Ground) -> list[Row]:
 
 
 def _is_open(ground: Ground, sound: Samples) -> bool:
+    import numpy as np
+
     heard = ground.engines.hear(pcm(np.concatenate([silence(0.35), sound, silence(0.25)])))
     return words_of(heard.text)[-1:] != [] and words_of(heard.text)[-1] in OPEN_ENDS
 
 
 def middle_gap(sound: Samples) -> int | None:
     """Return the sample of the deepest short gap in the middle half; None if there is none."""
+    import numpy as np
+
     db = np.convolve(frames_db(sound), np.ones(4) / 4, "same")
     begins_s, ends_s = span_s(sound)
     low = int((begins_s + 0.3 * (ends_s - begins_s)) * 100)
@@ -135,6 +139,8 @@ def middle_gap(sound: Samples) -> int | None:
 
 def with_pause(sound: Samples, gap: int, pause_s: float) -> Samples:
     """Return a sound with silence put into a gap, faded over 10 ms."""
+    import numpy as np
+
     before, after = sound[:gap].copy(), sound[gap:].copy()
     before[-160:] *= np.linspace(1, 0, len(before[-160:]))
     after[:160] *= np.linspace(0, 1, len(after[:160]))

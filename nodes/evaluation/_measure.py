@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from .._row import Row
 from ._engines import Engines
-from ._folder import Folder
+from ._recordings import Folder
 from ._sound import WINDOW, Surroundings
+from ._table import Row
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,8 @@ def percent(count: int, of: int) -> float | None:
 
 def quantiles(values: Iterable[float | None]) -> str:
     """Return median and 95th percentile in seconds, as text."""
+    import numpy as np
+
     known = [value for value in values if value is not None]
     if not known:
         return "-"
@@ -55,6 +55,8 @@ def quantiles(values: Iterable[float | None]) -> str:
 
 def at(share: float, values: Iterable[float | None]) -> float | None:
     """Return a percentile in ms; None of nothing."""
+    import numpy as np
+
     known = [value for value in values if value is not None]
     return round(1000 * float(np.percentile(known, share))) if known else None
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ._folder import RATE, Folder, Samples
+from ._recordings import RATE, Folder, Samples
 
 SPEECH_DB = -24.0
 """The level at which callers speak."""
@@ -24,18 +22,24 @@ CONDITIONS = ("plain", "telephone", "weak", "babble", "noise", "reverberant")
 
 def pcm(samples: Samples) -> bytes:
     """Return PCM16 little-endian."""
+    import numpy as np
+
     return np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()
 
 
 def frames_db(samples: Samples, hop: int = 160) -> Samples:
     """Return the level of every 10 ms."""
+    import numpy as np
+
     count = len(samples) // hop
     power = np.square(samples[: count * hop]).reshape(count, hop).mean(1)
-    return 10 * np.log10(power / 32768**2 + 1e-12)
+    return np.asarray(10 * np.log10(power / 32768**2 + 1e-12))
 
 
 def level(samples: Samples) -> float:
     """Return the RMS of the frames within 20 dB of the 95th percentile."""
+    import numpy as np
+
     db = frames_db(samples)
     if not len(db):
         return -120.0
@@ -50,6 +54,8 @@ def at_level(samples: Samples, db: float) -> Samples:
 
 def span_s(samples: Samples) -> tuple[float, float]:
     """Return when a sound begins and ends by its energy, in seconds."""
+    import numpy as np
+
     db = frames_db(samples)
     floor = np.percentile(db, 10)
     on = db > max(level(samples) - 25, min(floor + 8, level(samples) - 12))
@@ -68,16 +74,22 @@ def trim(samples: Samples, before_s: float = 0.05, after_s: float = 0.1) -> Samp
 
 def silence(seconds: float) -> Samples:
     """Return digital silence."""
+    import numpy as np
+
     return np.zeros(max(0, round(seconds * RATE)))
 
 
 def hiss(length: int, db: float = HISS_DB) -> Samples:
     """Return the noise of a quiet line, the same each time."""
+    import numpy as np
+
     return np.random.default_rng(1).standard_normal(length) * 32768 * 10 ** (db / 20)
 
 
 def low_pass(cutoff_hz: float, rate_hz: float, reach: int = 48) -> Samples:
     """Return the taps of a filter."""
+    import numpy as np
+
     n = np.arange(-reach, reach + 1)
     taps = np.sinc(2 * cutoff_hz / rate_hz * n) * np.hanning(len(n) + 2)[1:-1]
     return np.asarray(taps / taps.sum())
@@ -85,6 +97,8 @@ def low_pass(cutoff_hz: float, rate_hz: float, reach: int = 48) -> Samples:
 
 def telephone(samples: Samples) -> Samples:
     """Return what G.711 mu-law leaves of a sound."""
+    import numpy as np
+
     narrow = np.convolve(samples, low_pass(3_400, RATE), "same")[::2] / 32768
     mu = 255.0
     coded = np.sign(narrow) * np.log1p(mu * np.minimum(abs(narrow), 1)) / math.log1p(mu)
@@ -111,6 +125,8 @@ class Surroundings:
 
     def around(self, length: int, condition: str, db: float) -> Samples:
         """Return so many samples of babble or noise."""
+        import numpy as np
+
         beside = self.babble if condition == "babble" else self.noise[0]
         assert beside is not None
         return np.resize(at_level(beside, db), length)
@@ -135,6 +151,8 @@ class Surroundings:
             place: By how many samples it is moved on the windows of the detector, 0 to 511.
             db: Its level.
         """
+        import numpy as np
+
         before_s += place / RATE
         sound = at_level(sound, db)
         begins, ends = span_s(sound)
@@ -153,6 +171,8 @@ class Surroundings:
 
 def _response(samples: Samples) -> Samples:
     """Return an impulse response of energy 1 that begins with the direct sound."""
+    import numpy as np
+
     samples = samples[: int(0.8 * RATE)]
     samples = samples[max(0, int(np.argmax(abs(samples))) - 16) :]
     return np.asarray(samples / math.sqrt(np.square(samples).sum()))
@@ -160,6 +180,8 @@ def _response(samples: Samples) -> Samples:
 
 def reverberate(sound: Samples, response: Samples) -> Samples:
     """Return a sound as it is heard in a room."""
+    import numpy as np
+
     length = len(sound) + len(response)
     spectra = np.fft.rfft(sound, 2 * length) * np.fft.rfft(response, 2 * length)
     return np.asarray(np.fft.irfft(spectra)[:length])
@@ -170,6 +192,8 @@ BABBLERS = 8
 
 def _babble(folder: Folder) -> Samples | None:
     """Return 20 s of people who read at once; None if there are fewer than three."""
+    import numpy as np
+
     readers: dict[str, list[Samples]] = {}
     for each in folder.all("readers"):
         readers.setdefault(each.speaker, []).append(each.samples)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .._row import Row
-from ._folder import RATE, Recording
-from ._ground import Ground, percent, place, quantiles, words_of
+from ._measure import Ground, percent, place, quantiles, words_of
+from ._recordings import RATE, Recording
 from ._replay import Echo, replay
 from ._sound import SPEECH_DB, at_level, hiss, trim
+from ._table import Row
 
 BELOW_DB = 20
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._engines import Engines
-from ._folder import RATE, Samples
+from ._recordings import RATE, Samples
 from ._sound import WINDOW, pcm
 
 WINDOW_S = WINDOW / RATE

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._row import Row
 from . import _peers
-from ._folder import RATE, Recording, Samples
-from ._ground import Ground, at, percent, place, quantiles, words_of
-from ._replay import Replay, replay
-from ._sound import CONDITIONS, pcm, trim
+from ._measure import Ground, at, percent, place, quantiles, words_of
+from ._recordings import RATE, Recording, Samples
+from ._replay import FRAME_S, Replay, replay
+from ._sound import CONDITIONS, frames_db, pcm, trim
+from ._table import Row
 
 BEFORE_S = 2.5
 """What the agent has said before a sound: longer than its echo's warm-up."""
@@ -77,6 +77,12 @@ def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how:
             "talked_on_s": round(found.talked_on_s, 2),
             "dead_s": round(result.dead_air_s(begins_s), 2),
             "texts": result.texts,
+            "no_word": kind in NO_WORDS,
+            "talks_on_above_s": TALKS_ON_S,
+            "begins_s": round(begins_s, 3),
+            "step_s": FRAME_S,
+            "loudspeaker": result.runs(begins_s),
+            "microphone_db": [round(db) for db in frames_db(microphone, round(FRAME_S * RATE))],
             "decisions": [
                 (round(d.at_s - begins_s, 2), d.about, d.decision, d.rule, d.values)
                 for d in result.decisions

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from bargein.speech import (
+from bargein.nodes.speech import (
     EndOfTurn,
     LocalSpeech,
     PiperVoice,
@@ -32,7 +32,7 @@ from bargein.speech import (
     VoiceActivity,
     WhisperTiny,
 )
-from bargein.user_turns import TurnTaking
+from bargein.nodes.user_turns import TurnTaking
 
 T = TypeVar("T")
 

@@ -1,0 +1,142 @@
+"""``bargein eval DIR``: measures turn taking on recordings of people."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+import trio
+
+from bargein.nodes.speech import SpeechError
+from bargein.nodes.weights import ProgressPrinter, WeightsError, fetch_models
+
+from ._recordings import Folder, RecordingsError
+from ._table import Row, as_json, head, lines
+
+if TYPE_CHECKING:
+    from ._measure import Measure
+
+NAMES = (
+    *("no-words", "barge-ins", "short-words", "talker", "same-caller", "babble", "echoes"),
+    *("over-echo", "numbers", "pauses", "whole"),
+)
+"""What can be measured, in the order in which it is."""
+
+MODELS = ("silero-vad", "whisper-tiny.en", "smart-turn", "piper-joe")
+
+
+def command(argv: Sequence[str]) -> int:
+    """Measure turn taking on a folder of recordings: coughs, barge-ins, pauses, echo.
+
+    Every recording is played into a call in virtual time, with the shipped ears and turn taking.  A
+    row that misses its goal says so; the exit code is 0 all the same, as a goal is no bound.
+
+    Args:
+        argv: The arguments after ``eval``; ``--help`` lists them.
+
+    Returns:
+        The exit code: 0 when everything was measured, 1 if an engine is missing, 2 if the
+        recordings cannot be used.
+    """
+    arguments = _parser().parse_args(argv)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    try:
+        folder = Folder(arguments.folder, arguments.most, arguments.seed)
+        trio.run(fetch_models, MODELS, ProgressPrinter(sys.stderr))
+        with ExitStack() as stack:
+            _measure_all(arguments, folder, stack)
+    except RecordingsError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except (SpeechError, WeightsError, ImportError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bargein eval",
+        description="Plays recordings of people into calls in virtual time, with the shipped ears "
+        "and turn taking, and prints what became of them.  docs/turns.md describes the folder.",
+    )
+    parser.add_argument("folder", type=Path, help="has a folder for each kind of recording")
+    parser.add_argument("--most", type=int, default=24, metavar="N",
+                        help="recordings of a kind that are played (%(default)s)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=7, help="chooses them (%(default)s)")
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="ROWS",
+                        help=f"of {', '.join(NAMES)}; repeat it for more")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path("eval-out"), metavar="DIR",
+                        help="where the pictures go (%(default)s)")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
+    parser.add_argument("--replays", type=Path, metavar="FILE",
+                        help="write the facts of each replay there, one JSON a line; they have "
+                        "what people said")  # fmt: skip
+    parser.add_argument("--answers", type=Path, metavar="FILE",
+                        help="keep the answers of Whisper and Smart Turn there, so that the next "
+                        "run takes half as long")  # fmt: skip
+    return parser
+
+
+def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack) -> None:
+    # These need numpy, which is of an extra.
+    from ._engines import open_engines
+    from ._measure import Ground
+    from ._pictures import draw
+    from ._sound import Surroundings
+
+    began_s, rows = time.monotonic(), list[Row]()
+    width = max(130, shutil.get_terminal_size((150, 24)).columns)
+    _say(f"{arguments.folder}: at most {arguments.most} of a kind, seed {arguments.seed}")
+    _say(head(width))
+    file = arguments.replays and stack.enter_context(arguments.replays.open("w", encoding="utf-8"))
+    drawn: list[dict[str, Any]] = []
+
+    def note(facts: dict[str, Any]) -> None:
+        if "loudspeaker" in facts:
+            drawn.append(facts)
+        if file:
+            file.write(json.dumps(facts) + "\n")
+            file.flush()
+
+    engines = stack.enter_context(open_engines(arguments.answers))
+    ground = Ground(engines, folder, Surroundings(folder), note)
+    measures = _measures()
+    for name in arguments.only or NAMES:
+        for row in measures[name](ground):
+            _say("\n".join(lines(row, width)))
+            rows.append(row)
+    judged = [row for row in rows if row.judged]
+    missed = sum(not row.passed for row in judged)
+    _say(f"\n{missed} of {len(judged)} goals missed; {time.monotonic() - began_s:.0f} s")
+    pictures = draw(rows, drawn, arguments.out)
+    _say(f"{len(pictures)} pictures in {arguments.out}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(as_json(rows), indent=1) + "\n", encoding="utf-8")
+
+
+def _measures() -> dict[str, Measure]:
+    from . import _background_sounds as beside
+    from . import _barge_ins as over
+    from . import _endpointing as endings
+
+    found = (
+        *(over.no_words, over.barge_ins, over.short_words),
+        *(beside.another_talker, beside.same_caller, beside.in_babble),
+        *(beside.echoes, beside.barge_ins_over_echo),
+        *(endings.numbers, endings.orders_with_pauses, endings.whole_sentences),
+    )
+    return dict(zip(NAMES, found, strict=True))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
