@@ -9,6 +9,7 @@ for that is over.  A client that closes its line by itself has left.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import structlog
@@ -164,7 +165,7 @@ class Session:
                 self._on_open(call)
                 self._opened.set()
                 if call.audio:
-                    nursery.start_soon(self._mind_line, call)
+                    self._mind_line(call)
                 if self._ending is not None:
                     call.end(self._ending)
                 try:
@@ -375,16 +376,18 @@ class Session:
         if not call.ended.is_set():
             call.release_speech(CONNECTION)
 
-    async def _mind_line(self, call: Call) -> None:
+    def _mind_line(self, call: Call) -> None:
         """Hold the agent's voice while the line is there and nothing comes of it."""
-        while True:
-            await trio.sleep_until(self._heard_at_s + STALLED_S)
-            if trio.current_time() >= self._heard_at_s + STALLED_S:
-                if self._line is not None and self._would_report(call):
-                    self._stalled = True
-                    log.info("line_stalled")
-                    call.hold_speech(CONNECTION)
-                await trio.sleep(STALLED_S)
+        now_s = trio.current_time()
+        due_s = self._heard_at_s + STALLED_S
+        if now_s >= due_s:
+            due_s = now_s + STALLED_S
+            if self._line is not None and self._would_report(call):
+                self._stalled = True
+                log.info("line_stalled")
+                call.hold_speech(CONNECTION)
+        # No task for it: each takes 2 kB a call.
+        call.router.call_at(self, due_s, partial(self._mind_line, call))
 
     def _would_report(self, call: Call) -> bool:
         speaking = call.speaking
