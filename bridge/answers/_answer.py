@@ -16,7 +16,7 @@ from bargein.routes import Interruption, Message, Outcome, Run, current_run
 
 from .._verbs import TurnPhase, Verb
 from ..control._steps import StepList
-from ..events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis
+from ..events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis, TurnEnded
 from ..history._entries import InterruptionRecord, directive_of
 
 if TYPE_CHECKING:
@@ -345,6 +345,12 @@ class Turns:
                 return self.of(run)
         return None
 
+    def is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
+        """Whether what cuts a turn is what its own chain says first; that ends it, once heard."""
+        if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
+            return False
+        return self.of(cause.run) is turn
+
     def close(self, turn: Turn) -> None:
         """Forget a turn that is over."""
         self._open.pop(turn, None)
@@ -433,4 +439,16 @@ def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> Inter
         basis=turn.basis,
         step=turn.step,
         directive=directive_of(verb),
+    )
+
+
+def end_of(turn: Turn, outcome: Outcome) -> TurnEnded:
+    """Return what is told of the end of a turn."""
+    return TurnEnded(
+        turn=turn.number,
+        agent=turn.agent,
+        outcome=outcome,
+        generated=turn.generated,
+        heard=turn.heard,
+        capped=turn.capped,
     )

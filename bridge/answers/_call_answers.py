@@ -18,7 +18,6 @@ from bargein.routes import Interruption, Message, Run, current_run
 from .._barge_ins import BargeIns
 from .._transport import Transport
 from .._verbs import Verb
-from ..control._background_turn import BackgroundTurn
 from ..control._long_running import LongRunningMarks
 from ..events import (
     AgentGenerationComplete,
@@ -26,8 +25,6 @@ from ..events import (
     JobAnnounced,
     JobFinished,
     Outcome,
-    ToolResult,
-    TurnEnded,
 )
 from ..playout._echo_text import words_around
 from ..playout._events import Telling
@@ -35,8 +32,9 @@ from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
-from ._answer import FixedText, Turn, Turns, lineage, verb_of
+from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
 from ._answer_text import Texts
+from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
 from ._fixed_texts import FixedTexts
 from ._handle import AnswerHandle
@@ -59,6 +57,7 @@ class Speaking:
             over.
         newest_turn_of: Returns the newest turn of some agents that is neither over nor cut;
             ``None`` for none.
+        turn_cut_by_itself: Returns the turn whose chain published a message and was cut by that.
         turns_cut: How many answers were cut.
         answered: The number of the last message that began an answer of an agent that is heard.
         is_closed: Whether the call is over: nothing is said any more.
@@ -91,6 +90,10 @@ class Speaking:
         self._turns = Turns(after=context.history.last_turn)
         self.turn_of = self._turns.of
         self.newest_turn_of = self._turns.newest_of
+        self.turn_cut_by_itself = self._turns.cut_by_itself
+        self._background = BackgroundAnswers(
+            context, delivery, self._turns, self._playout, self._tell_moved
+        )
         self._texts = Texts(context, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
@@ -100,7 +103,6 @@ class Speaking:
         self.turns_cut = 0
         self.answered = 0
         self._ends_as: Outcome | None = None
-        self._moving: list[Turn] = []  # to the background, which is not told yet
         self._cutting = False
         self._marks = LongRunningMarks(router)
         self._barge_ins = BargeIns(context, self._turns)
@@ -167,14 +169,6 @@ class Speaking:
     def is_pending(self) -> bool:
         """Whether something was generated and waits to be heard."""
         return bool(self._playout.utterances)
-
-    def turn_cut_by_itself(self, message: Message) -> Turn | None:
-        """Return the turn whose chain published a message and was cut by that; ``None`` for none.
-
-        Args:
-            message: The message, in the step in which it is published.
-        """
-        return self._turns.cut_by_itself(message)
 
     def utterance_of(self, message: Message) -> Utterance | None:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
@@ -249,34 +243,17 @@ class Speaking:
 
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""
-        job = BackgroundTurn(turn, self._job_ended)
-        turn.move_to_background(job.end)
-        self._turns.set_aside(turn)
-        for utterance in turn.utterances:
-            if not utterance.finished:
-                self._playout.cut(utterance, "moved to the background")
-        for run in tuple(turn.active):
-            run.set_aside()
-        self._context.work.add(job)
-        self._moving.append(turn)
-        self._router.nursery.start_soon(self._tell_moved)  # a cancel in this step still wins
+        self._background.move(turn)
         self._holding.look()
 
-    async def _tell_moved(self) -> None:
-        """Publish that turns went to the background, once the step in which they did is over."""
-        self._told_moved()
-
-    def _told_moved(self) -> None:
-        moved, self._moving = self._moving, []
-        for turn in moved:
-            self.history.add_moved(turn.number)
-            self._tell_ended(turn)
-            self.close_if_over(turn)
+    def _tell_moved(self, turn: Turn) -> None:
+        self.history.add_moved(turn.number)
+        self._tell_ended(turn)
+        self.close_if_over(turn)
 
     def cut_moving(self, message: Message) -> None:
         """Let turns that were moved to the background in this very step end by a stronger verb."""
-        moving, self._moving = self._moving, []
-        for turn in moving:
+        for turn in self._background.take_untold():
             by = interruption_of(turn, message, "moved and stopped", "running")
             turn.cut(by)
             self._cuts.record(turn, by, turn.seen_phase)
@@ -302,13 +279,6 @@ class Speaking:
     def _utterance_settled(self, utterance: Utterance) -> None:
         self.close_if_over(utterance.turn)
         self._context.touch_state()
-
-    def _job_ended(self, job: BackgroundTurn, result: ToolResult) -> None:
-        """Take in the result of a turn that went on in the background."""
-        log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
-        self._context.work.remove(job)
-        if job.turn.outcome == "backgrounded":  # else it was cancelled as it was moved
-            self._delivery.bring(result, is_told=not job.is_cut)
 
     def report(self, utterance: int, kind: str, played_ms: float) -> None:
         """Take in what the player reports."""
@@ -379,7 +349,7 @@ class Speaking:
         Args:
             outcome: What becomes of answers that were not heard to their end.
         """
-        self._told_moved()
+        self._background.tell()
         self._closed_as = outcome
         self.is_closed = True
         self._fixed_texts.end_unbegun(outcome)
@@ -406,7 +376,7 @@ class Speaking:
         outcome = turn.run_ended(run.outcome)
         if turn.end_job is not None:
             if not turn.active:
-                self._told_moved()
+                self._background.tell()
                 self._tell_complete(turn, outcome)
                 self._turns.close(turn)
                 turn.end_job(outcome)
@@ -449,16 +419,10 @@ class Speaking:
             self._barge_ins.add(turn, by, phase)
             self._cuts.keep(turn, by)
             has_ended = turn.run is None or not turn.run.is_running
-            if has_ended and not self._is_begun_by(turn, by.cause):
+            if has_ended and not self._turns.is_begun_by(turn, by.cause):
                 # What others still do for it nobody will hear.
                 self.finish(turn, self._outcome_of_cut(turn.verb))
         self.close_if_over(turn)
-
-    def _is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
-        """Whether what cuts a turn is what its own chain says first; that ends it, once heard."""
-        if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
-            return False
-        return self._turns.of(cause.run) is turn
 
     def _outcome_of_cut(self, verb: Verb | None) -> Outcome:
         return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
@@ -513,15 +477,7 @@ class Speaking:
         self._memory.remember_if_begun(turn)  # what is told of a turn is written down before
         if turn.handle is not None:
             turn.handle._end(outcome)
-        event = TurnEnded(
-            turn=turn.number,
-            agent=turn.agent,
-            outcome=outcome,
-            generated=turn.generated,
-            heard=turn.heard,
-            capped=turn.capped,
-        )
-        self._router.publish_detached(event, turn.agent)
+        self._router.publish_detached(end_of(turn, outcome), turn.agent)
         self._delivery.ended(turn)
 
     def close_if_over(self, turn: Turn) -> None:
