@@ -8,76 +8,76 @@ from functools import partial
 from ._barge_in import HoldThenDecide
 from ._sound import CLOSE_S, Sound, Verdict
 from ._turn_start import StartOnVoice
-from ._turn_taking_state import Book
-from ._types import Doubt
+from ._turn_taking_state import TurnTakingState
+from ._types import UndecidedSound
 
 
-def look_at_doubt(book: Book, doubt: Doubt) -> None:
+def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
     """Decide as much about a sound as can be decided now."""
-    if not doubt.agent_was_busy and not book.view.is_idle:
-        doubt.note_agent("")
-    _bound_voice(book, doubt)
-    _mute(book, doubt)
-    sound = _sound(book, doubt)
-    if doubt.blocked:
-        _look_at_blocked(book, doubt, sound)
-    elif book.view.is_idle:
-        _look_at_start(book, doubt, sound)
+    if not undecided.agent_was_busy and not state.view.is_idle:
+        undecided.note_agent("")
+    _bound_voice(state, undecided)
+    _mute(state, undecided)
+    sound = _sound(state, undecided)
+    if undecided.blocked:
+        _look_at_blocked(state, undecided, sound)
+    elif state.view.is_idle:
+        _look_at_start(state, undecided, sound)
     else:
-        _look_at_barge_in(book, doubt, sound)
-    if book.doubt is doubt and not doubt.voice.is_on:
+        _look_at_barge_in(state, undecided, sound)
+    if state.undecided is undecided and not undecided.voice.is_on:
         # At the latest then nothing more is known of it.
-        book.look_at(doubt.voice.sign_s + book.settings.words_within_s)
-    if book.doubt is doubt:
-        book.said_around(doubt)  # it may fall silent before the words are known
+        state.look_at(undecided.voice.sign_s + state.settings.words_within_s)
+    if state.undecided is undecided:
+        state.said_around(undecided)  # it may fall silent before the words are known
 
 
-def _sound(book: Book, doubt: Doubt) -> Sound:
-    voice, now_s = doubt.voice, book.now_s
+def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
+    voice, now_s = undecided.voice, state.now_s
     waited_s = now_s - voice.sign_s
-    no_more = not voice.is_on and waited_s >= book.settings.words_within_s - CLOSE_S
-    heard = doubt.transcript
+    no_more = not voice.is_on and waited_s >= state.settings.words_within_s - CLOSE_S
+    heard = undecided.transcript
     # Our own strategy compares words with what the agent says, and nothing else.
-    asks = heard.segments or type(book.settings.barge_in) is not HoldThenDecide
+    asks = heard.segments or type(state.settings.barge_in) is not HoldThenDecide
     return Sound(
         now_s=now_s,
         voiced_s=voice.voiced_s(now_s),
         is_voiced=voice.is_on,
         silent_s=voice.silent_s(now_s),
-        held_s=0.0 if doubt.held_at_s is None else now_s - doubt.held_at_s,
-        hint=doubt.hint,
-        hint_is_old=doubt.hinted_s < voice.began_s,
+        held_s=0.0 if undecided.held_at_s is None else now_s - undecided.held_at_s,
+        hint=undecided.hint,
+        hint_is_old=undecided.hinted_s < voice.began_s,
         text=heard.text,
         confidence=heard.confidence if heard.segments else None,
         unhinted_confidence=heard.unhinted_confidence if heard.segments else None,
         words_known=no_more or (heard.fresh and heard.is_known),
         waited_s=waited_s,
-        agent=book.view,
-        saying=book.said_around(doubt) if asks else doubt.saying,
+        agent=state.view,
+        saying=state.said_around(undecided) if asks else undecided.saying,
     )
 
 
-def _bound_voice(book: Book, doubt: Doubt) -> None:
+def _bound_voice(state: TurnTakingState, undecided: UndecidedSound) -> None:
     """Let a voice that never stops count as stopped."""
-    voice, settings = doubt.voice, book.settings
+    voice, settings = undecided.voice, state.settings
     if not voice.is_on:
         return
     limits_s = [] if settings.longest_turn_s is None else [voice.began_s + settings.longest_turn_s]
-    if doubt.transcript.fresh and doubt.transcript.is_known:
+    if undecided.transcript.fresh and undecided.transcript.is_known:
         limits_s.append(voice.sign_s + settings.voice_lost_s)
     at_s = min(limits_s, default=math.inf)
-    if book.now_s >= at_s - CLOSE_S:
-        voice.lose(book.now_s)
+    if state.now_s >= at_s - CLOSE_S:
+        voice.lose(state.now_s)
     else:
-        book.look_at(at_s)
+        state.look_at(at_s)
 
 
 # --- while nothing interrupts -----------------------------------------------------------------
 
 
-def blocking_rule(book: Book) -> str:
+def blocking_rule(state: TurnTakingState) -> str:
     """Return the rule by which the caller's voice interrupts nothing now; empty for none."""
-    view, mute = book.view, book.settings.mute
+    view, mute = state.view, state.settings.mute
     if view.is_idle:
         return ""
     if "first_message" in mute and view.first_message:
@@ -87,23 +87,23 @@ def blocking_rule(book: Book) -> str:
     return "interruptible" if view.is_audible and not view.may_be_cut else ""
 
 
-def _mute(book: Book, doubt: Doubt) -> None:
+def _mute(state: TurnTakingState, undecided: UndecidedSound) -> None:
     """Find out whether the sound may interrupt; words of a time when it must not stay kept."""
-    rule = blocking_rule(book)
-    is_now = doubt.voice.is_on or not doubt.voice.was_heard
-    if rule and is_now and doubt.blocked not in (rule, OVERRUN):
-        book.decide("barge_in", "muted", rule, {"state": book.view.state})
-        doubt.block(rule)
-        book.release(doubt)
-    elif doubt.blocked == OVERRUN:
-        if book.view.is_idle and doubt.transcript.text:
-            doubt.block("")
+    rule = blocking_rule(state)
+    is_now = undecided.voice.is_on or not undecided.voice.was_heard
+    if rule and is_now and undecided.blocked not in (rule, OVERRUN):
+        state.decide("barge_in", "muted", rule, {"state": state.view.state})
+        undecided.block(rule)
+        state.release(undecided)
+    elif undecided.blocked == OVERRUN:
+        if state.view.is_idle and undecided.transcript.text:
+            undecided.block("")
     elif (
-        doubt.blocked
+        undecided.blocked
         and not rule
-        and (book.view.is_idle or doubt.voice.is_on or doubt.blocked == "interruptible")
+        and (state.view.is_idle or undecided.voice.is_on or undecided.blocked == "interruptible")
     ):
-        doubt.block("")
+        undecided.block("")
 
 
 OVERRUN = "longest_turn_s"
@@ -111,132 +111,138 @@ OVERRUN = "longest_turn_s"
 what goes on may be no voice at all.  Words show that it is one."""
 
 
-def _look_at_blocked(book: Book, doubt: Doubt, sound: Sound) -> None:
+def _look_at_blocked(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
     if not sound.is_over:
         return
-    verdict = _judge(book, sound)
+    verdict = _judge(state, sound)
     if verdict.decision in ("acknowledgement", "echo", "noise") or not sound.text:
-        _drop(book, doubt, verdict)
+        _drop(state, undecided, verdict)
         return
-    book.decide("barge_in", "kept", doubt.blocked, verdict.values, sound.text)
-    book.keep(doubt, doubt.blocked, until_idle=doubt.blocked != "interruptible")
+    state.decide("barge_in", "kept", undecided.blocked, verdict.values, sound.text)
+    state.keep(undecided, undecided.blocked, until_idle=undecided.blocked != "interruptible")
 
 
 # --- while the agent is idle ------------------------------------------------------------------
 
 
-def _look_at_start(book: Book, doubt: Doubt, sound: Sound) -> None:
-    if sound.is_over and doubt.agent_was_busy and not _is_answer(book, doubt, sound):
+def _look_at_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+    if sound.is_over and undecided.agent_was_busy and not _is_answer(state, undecided, sound):
         return
     if sound.text and sound.is_over:
-        _start(book, doubt, sound, "words")
-    elif sound.is_voiced or not doubt.agent_was_busy:
-        _ask_start(book, doubt, sound)
+        _start(state, undecided, sound, "words")
+    elif sound.is_voiced or not undecided.agent_was_busy:
+        _ask_start(state, undecided, sound)
 
 
-def _is_answer(book: Book, doubt: Doubt, sound: Sound) -> bool:
+def _is_answer(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> bool:
     """Whether words that began while the agent was busy are an answer; else they are dropped."""
-    verdict = _judge(book, sound)
+    verdict = _judge(state, sound)
     if verdict.decision == "echo" or not sound.text:
-        _drop(book, doubt, verdict)
+        _drop(state, undecided, verdict)
         return False
-    late_s = book.silent_at_s - doubt.voice.since_s
-    if verdict.decision == "acknowledgement" and late_s > book.settings.answer_within_s:
-        _drop(book, doubt, verdict)
+    late_s = state.silent_at_s - undecided.voice.since_s
+    if verdict.decision == "acknowledgement" and late_s > state.settings.answer_within_s:
+        _drop(state, undecided, verdict)
         return False
     return True
 
 
-def _ask_start(book: Book, doubt: Doubt, sound: Sound) -> None:
-    strategy, settings = book.settings.start, book.settings
+def _ask_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+    strategy, settings = state.settings.start, state.settings
     unlike = any(sound.seems(kind, settings.hint_above) for kind in ("noise", "echo"))
-    if unlike and doubt.agent_was_busy and not sound.text:
+    if unlike and undecided.agent_was_busy and not sound.text:
         return  # its words will tell
-    begins = book.ask("start", lambda: strategy.begins(sound), lambda: StartOnVoice().begins(sound))
+    begins = state.ask(
+        "start", lambda: strategy.begins(sound), lambda: StartOnVoice().begins(sound)
+    )
     if begins:
-        _start(book, doubt, sound, type(strategy).__name__)
+        _start(state, undecided, sound, type(strategy).__name__)
         return
     if sound.is_over and not sound.text:
-        _drop(book, doubt, _judge(book, sound))
+        _drop(state, undecided, _judge(state, sound))
         return
-    after_s = book.ask("start", lambda: strategy.look_after_s, lambda: None)
+    after_s = state.ask("start", lambda: strategy.look_after_s, lambda: None)
     if sound.is_voiced and after_s is not None and after_s > sound.voiced_s:
-        book.look_at(doubt.voice.began_s + after_s)
+        state.look_at(undecided.voice.began_s + after_s)
 
 
-def _start(book: Book, doubt: Doubt, sound: Sound, rule: str) -> None:
-    values = {"voiced_s": round(sound.voiced_s, 3), "overlapped": doubt.agent_was_busy}
-    book.decide("start", "turn", rule, values, sound.text)
-    book.begin_turn(doubt)
+def _start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound, rule: str) -> None:
+    values = {"voiced_s": round(sound.voiced_s, 3), "overlapped": undecided.agent_was_busy}
+    state.decide("start", "turn", rule, values, sound.text)
+    state.begin_turn(undecided)
 
 
 # --- while the agent speaks or works ----------------------------------------------------------
 
 
-def _look_at_barge_in(book: Book, doubt: Doubt, sound: Sound) -> None:
-    verdict = _judge(book, sound)
-    if verdict.decision == "acknowledgement" and verdict.final and book.view.awaits_caller:
-        verdict = Verdict("interruption", "awaits_caller", {"state": book.view.state})
+def _look_at_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+    verdict = _judge(state, sound)
+    if verdict.decision == "acknowledgement" and verdict.final and state.view.awaits_caller:
+        verdict = Verdict("interruption", "awaits_caller", {"state": state.view.state})
     if verdict.decision == "interruption":
-        book.decide("barge_in", "interruption", verdict.rule, verdict.values, sound.text)
-        book.begin_turn(doubt)
+        state.decide("barge_in", "interruption", verdict.rule, verdict.values, sound.text)
+        state.begin_turn(undecided)
     elif sound.is_over or (verdict.final and verdict.decision != "undecided"):
-        _conclude(book, doubt, sound, verdict)
+        _conclude(state, undecided, sound, verdict)
     else:
-        _go_on(book, doubt, sound, verdict)
-        book.look_at(book.now_s + verdict.look_in_s)
+        _go_on(state, undecided, sound, verdict)
+        state.look_at(state.now_s + verdict.look_in_s)
 
 
-def _conclude(book: Book, doubt: Doubt, sound: Sound, verdict: Verdict) -> None:
-    """End a doubt about a sound that does not interrupt."""
-    answer_s = doubt.voice.since_s + book.settings.answer_within_s
+def _conclude(
+    state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
+) -> None:
+    """Decide on a sound that does not interrupt."""
+    answer_s = undecided.voice.since_s + state.settings.answer_within_s
     is_assent = verdict.decision == "acknowledgement" and not sound.is_voiced
-    if is_assent and book.now_s < answer_s - CLOSE_S:
-        if not doubt.let_go:
-            _let_go(book, doubt, verdict)
-        book.look_at(answer_s)  # the agent may be about to fall silent: then it is an answer
+    if is_assent and state.now_s < answer_s - CLOSE_S:
+        if not undecided.let_go:
+            _let_go(state, undecided, verdict)
+        state.look_at(answer_s)  # the agent may be about to fall silent: then it is an answer
         return
     if verdict.decision in ("acknowledgement", "echo", "noise") or not sound.text:
-        _drop(book, doubt, verdict)
+        _drop(state, undecided, verdict)
         return
-    book.decide("barge_in", "kept", verdict.rule, verdict.values, sound.text)
-    book.keep(doubt, verdict.rule, until_idle=True)
+    state.decide("barge_in", "kept", verdict.rule, verdict.values, sound.text)
+    state.keep(undecided, verdict.rule, until_idle=True)
 
 
-def _go_on(book: Book, doubt: Doubt, sound: Sound, verdict: Verdict) -> None:
+def _go_on(
+    state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
+) -> None:
     if verdict.decision != "undecided":
-        _let_go(book, doubt, verdict)
-    elif sound.is_voiced and book.view.is_audible and not doubt.let_go:
-        if doubt.held_at_s is None:
-            values = {"state": book.view.state}
-            book.decide("barge_in", "held", "voice", values)
-        book.hold(doubt)
+        _let_go(state, undecided, verdict)
+    elif sound.is_voiced and state.view.is_audible and not undecided.let_go:
+        if undecided.held_at_s is None:
+            values = {"state": state.view.state}
+            state.decide("barge_in", "held", "voice", values)
+        state.hold(undecided)
 
 
-def _let_go(book: Book, doubt: Doubt, verdict: Verdict) -> None:
+def _let_go(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -> None:
     """Let the agent go on for now; what is still to come may make it an interruption."""
-    if doubt.let_agent_go_on(verdict.decision):
-        book.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
-    book.release(doubt)
+    if undecided.let_agent_go_on(verdict.decision):
+        state.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
+    state.release(undecided)
 
 
-def _drop(book: Book, doubt: Doubt, verdict: Verdict) -> None:
+def _drop(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -> None:
     decision = verdict.decision
     if decision not in ("acknowledgement", "echo"):
         decision = "noise"  # without words, and over
-    book.decide(
-        "barge_in", decision, verdict.rule or "words", verdict.values, doubt.transcript.text
+    state.decide(
+        "barge_in", decision, verdict.rule or "words", verdict.values, undecided.transcript.text
     )
-    failure = doubt.transcript.failure
-    may_be_words = not doubt.transcript.text and failure.reason != "no_words"
-    if may_be_words and doubt.blocked != OVERRUN:  # that was told when its turn was ended
-        book.publish(failure)
-    book.drop(doubt)
+    failure = undecided.transcript.failure
+    may_be_words = not undecided.transcript.text and failure.reason != "no_words"
+    if may_be_words and undecided.blocked != OVERRUN:  # that was told when its turn was ended
+        state.publish(failure)
+    state.drop(undecided)
 
 
-def _judge(book: Book, sound: Sound) -> Verdict:
-    settings = book.settings
-    return book.ask(
+def _judge(state: TurnTakingState, sound: Sound) -> Verdict:
+    settings = state.settings
+    return state.ask(
         "barge_in",
         partial(settings.barge_in.judge, sound, settings),
         lambda: HoldThenDecide().judge(sound, settings),

@@ -17,7 +17,7 @@ from bargein.routes.containment import as_error
 from ._agent_view import AgentView
 from ._settings import TurnSettings
 from ._transcript import is_old_news, rest_of
-from ._types import Act, Doubt, Failed, Hold, Publish, Release, UserTurn, Values, Voice
+from ._types import Act, Failed, Hold, Publish, Release, UndecidedSound, UserTurn, Values, Voice
 
 log = structlog.get_logger()
 
@@ -36,13 +36,13 @@ not ended it."""
 
 
 @dataclass(slots=True)
-class Book:
+class TurnTakingState:
     """What is known, and what is to be done."""
 
     settings: TurnSettings = field(default_factory=TurnSettings)
     view: AgentView = field(default_factory=AgentView)
     now_s: float = 0.0
-    doubt: Doubt | None = None
+    undecided: UndecidedSound | None = None
     turn: UserTurn | None = None
     kept: list[str] = field(default_factory=list)
     """What was said when it must not interrupt."""
@@ -53,7 +53,7 @@ class Book:
     silent_at_s: float = -math.inf
     """When the agent fell silent; infinite while it speaks or works."""
     ended_at_s: float = -math.inf
-    """When the last doubt or turn was decided."""
+    """When the last sound or turn was decided."""
     last_silence_s: float = -math.inf
     """When the voice of the last turn stopped; infinitely long ago if it was ended by force."""
     last_text: str = ""
@@ -103,26 +103,26 @@ class Book:
         event = TurnDecided(about=about, decision=decision, rule=rule, values=dict(values))
         self.acts.append(Publish(event, words))
 
-    def hold(self, doubt: Doubt) -> None:
+    def hold(self, undecided: UndecidedSound) -> None:
         """Hold the agent's speech, if it is not held yet."""
-        if doubt.hold_agent(self.now_s):
+        if undecided.hold_agent(self.now_s):
             self.acts.append(Hold())
 
-    def release(self, doubt: Doubt) -> None:
+    def release(self, undecided: UndecidedSound) -> None:
         """Release the agent's speech, if it is held."""
-        if doubt.release_agent():
+        if undecided.release_agent():
             self.acts.append(Release())
 
     # --- the sound ------------------------------------------------------------------------------
 
-    def open_doubt(self, voice: Voice) -> Doubt:
+    def open_sound(self, voice: Voice) -> UndecidedSound:
         """Begin to follow a sound that is no turn yet."""
-        self.doubt = Doubt(voice)
-        return self.doubt
+        self.undecided = UndecidedSound(voice)
+        return self.undecided
 
     def overrun(self, voice: Voice, rule: str) -> None:
         """Follow a voice that goes on after its turn was ended by force; a rule blocks it."""
-        self.doubt = Doubt(voice, blocked=rule)
+        self.undecided = UndecidedSound(voice, blocked=rule)
         self.last_silence_s = -math.inf
 
     def start_voice(self) -> float:
@@ -164,35 +164,35 @@ class Book:
         """Record a silence of this caller that was no end."""
         self.pauses_s.append(pause_s)
 
-    def said_around(self, doubt: Doubt) -> str:
+    def said_around(self, undecided: UndecidedSound) -> str:
         """Return what the agent said around a sound; kept, as it may have fallen silent since."""
         if not self.view.is_idle:
-            doubt.note_agent(self.view.saying)
-        return doubt.saying
+            undecided.note_agent(self.view.saying)
+        return undecided.saying
 
-    def begin_turn(self, doubt: Doubt) -> None:
-        """Make a doubt a turn: from now on the agent is cut."""
-        pause_s = doubt.voice.began_s - self.last_silence_s
+    def begin_turn(self, undecided: UndecidedSound) -> None:
+        """Make a sound a turn: from now on the agent is cut."""
+        pause_s = undecided.voice.began_s - self.last_silence_s
         goes_on = 0 < pause_s <= PAUSE_AFTER_END_S
-        if goes_on and pause_s > CUT_OFF_S and self.said_around(doubt):
+        if goes_on and pause_s > CUT_OFF_S and self.said_around(undecided):
             goes_on = False
         if goes_on:
             self.pauses_s.append(pause_s)
         before = self.take_kept()
-        self.doubt = None
+        self.undecided = None
         self.turn = UserTurn(
             self.now_s,
-            doubt.voice,
-            doubt.transcript,
+            undecided.voice,
+            undecided.transcript,
             before,
-            doubt.score,
-            doubt.is_over,
+            undecided.score,
+            undecided.is_over,
             interrupted=not self.view.is_idle,
         )
         if goes_on:
             self.turn.pauses_s.append(pause_s)
         self.publish(UserStartedSpeaking())
-        self.release(doubt)
+        self.release(undecided)
 
     def end_turn(self, turn: UserTurn, text: str) -> None:
         """End a turn whose words were told; empty where nobody understood any."""
@@ -203,12 +203,12 @@ class Book:
         self.unfinal = {n: part.content for n, part in segments.items() if not part.final}
         self.settle(turn.voice, text)
 
-    def keep(self, doubt: Doubt, rule: str, *, until_idle: bool) -> None:
-        """Keep the words of a doubt until they may be a turn."""
-        self.kept.append(doubt.transcript.text)
+    def keep(self, undecided: UndecidedSound, rule: str, *, until_idle: bool) -> None:
+        """Keep the words of a sound until they may be a turn."""
+        self.kept.append(undecided.transcript.text)
         self.kept_rule = rule
         self.kept_until_idle = self.kept_until_idle or until_idle
-        self.drop(doubt)
+        self.drop(undecided)
 
     def take_kept(self) -> str:
         """Return the words that were kept, and keep them no more."""
@@ -216,11 +216,11 @@ class Book:
         self.kept_until_idle = False
         return text
 
-    def drop(self, doubt: Doubt) -> None:
-        """End a doubt that is no turn."""
-        self.release(doubt)
-        self.settle(doubt.voice, doubt.transcript.text)
-        self.doubt = None
+    def drop(self, undecided: UndecidedSound) -> None:
+        """End a sound that is no turn."""
+        self.release(undecided)
+        self.settle(undecided.voice, undecided.transcript.text)
+        self.undecided = None
 
     def settle(self, voice: Voice, text: str) -> None:
         """Record that what was heard is decided."""

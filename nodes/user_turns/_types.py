@@ -120,7 +120,7 @@ class Voice:
 
 
 @dataclass(slots=True)
-class Doubt:
+class UndecidedSound:
     """A sound that is no turn yet."""
 
     voice: Voice

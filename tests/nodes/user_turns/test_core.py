@@ -578,7 +578,7 @@ def test_why_words_are_kept_is_forgotten_with_them(bench, working, speaking, idl
 
 
 def test_a_verdict_on_a_voice_that_is_held(bench, speaking):
-    """A hold ends with the doubt that it was for."""
+    """A hold ends with the sound that it was for."""
     b = bench(speaking).take(VoiceStarted())
     b.settings = TurnSettings(barge_in=Deaf())
     b.wait(0.1).take(VoiceHint(kind="speech", probability=0.1))
