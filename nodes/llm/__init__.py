@@ -24,8 +24,8 @@ from ._protocol import Usage as Usage
 __all__ = [
     "Answer",
     "AnswerPiece",
-    "AnthropicChat",
     "AnswerProgress",
+    "AnthropicChat",
     "ChatModel",
     "ChatModelError",
     "ChatModelExtraError",
