@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from bargein.routes import Message
-from bargein.routes.containment import Failures, as_error
+from bargein.routes.containment import Failures, as_error, text_of
 
 from ._transport import Transport
 
@@ -72,7 +72,7 @@ class TransportGuard:
                 transport=type(self._transport).__name__,
                 method=method,
                 error=type(error).__name__,
-                pii_error=str(error),
+                pii_error=text_of(error),
                 exc_info=error,
             )
 

@@ -14,7 +14,17 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-__all__ = ["ON_TRIO", "detail", "explain", "headline", "is_of_app", "safe_text", "where_in_app"]
+from bargein.routes.containment import CONTAINED, text_of
+
+__all__ = [
+    "ON_TRIO",
+    "detail",
+    "explain",
+    "headline",
+    "is_of_app",
+    "safe_text",
+    "where_in_app",
+]
 
 ON_TRIO = (
     "bargein runs on trio, not on asyncio: write trio.sleep() for asyncio.sleep(), "
@@ -61,7 +71,11 @@ def _safe_text(error: BaseException) -> str:
         return ON_TRIO
     if isinstance(error, ValidationError):
         return _wrong_fields(error)
-    text = getattr(error, "safe_text", "")
+    try:
+        with CONTAINED:
+            text = getattr(error, "safe_text", "")
+    except Exception:  # noqa: BLE001  # the first error is the one to be told
+        text = ""
     return text if isinstance(text, str) else ""
 
 
@@ -106,7 +120,7 @@ def detail(error: BaseException, *, with_text: bool = True) -> str:
 
 
 def _detail(error: BaseException, with_text: bool) -> Iterator[str]:
-    text = str(error)
+    text = text_of(error)
     shown = _safe_text(error) if with_text else ""  # it stands in the headline, if there is one
     if with_text and (untold := text.removeprefix(shown).lstrip(":; ")):
         yield untold
@@ -139,7 +153,7 @@ def is_of_app(path: str) -> bool:
 
 
 def _is_of_asyncio(error: BaseException) -> bool:
-    return any(isinstance(error, cls) and sign in str(error) for cls, sign in _ASYNCIO_SIGNS)
+    return any(isinstance(error, cls) and sign in text_of(error) for cls, sign in _ASYNCIO_SIGNS)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

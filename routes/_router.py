@@ -41,7 +41,7 @@ from ._runtime import RouteRuntime
 from ._signatures import name_of, needs_function, needs_plain_function
 from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
 from ._types import E
-from ._user_errors import as_error
+from ._user_errors import as_error, text_of
 
 log = structlog.get_logger()
 
@@ -388,7 +388,7 @@ class Router:
             route=str(runtime.route),
             stage=stage,
             error=type(error).__name__,
-            pii_error=str(error),
+            pii_error=text_of(error),
             exc_info=error,
         )
         if self._depth_limit and not self._telling:

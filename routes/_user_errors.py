@@ -65,6 +65,19 @@ CONTAINED: Any = _Contained()
 ``with CONTAINED: await fn()``."""
 
 
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception, whatever its ``__str__`` does.
+
+    Args:
+        error: Any exception; that of an app may have a ``__str__`` that raises.
+    """
+    try:
+        with CONTAINED:
+            return str(error)
+    except Exception as failure:  # noqa: BLE001  # the first error is the one to be told
+        return f"its text cannot be told, as __str__ raised {type(failure).__name__}"
+
+
 def contain(error: BaseException) -> tuple[Exception | None, BaseException | None]:
     """Part what ends a run alone from what ends everything; called outside of the run's scope.
 

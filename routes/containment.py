@@ -5,5 +5,6 @@ from ._repeated_failures import Failures as Failures
 from ._user_errors import CONTAINED as CONTAINED
 from ._user_errors import as_error as as_error
 from ._user_errors import contain as contain
+from ._user_errors import text_of as text_of
 
-__all__ = ["CONTAINED", "Failures", "as_error", "closing", "contain"]
+__all__ = ["CONTAINED", "Failures", "as_error", "closing", "contain", "text_of"]

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bargein.bridge.control import ToolOutcome
+from bargein.routes.containment import text_of
 
 from ._prompt_texts import words_for
 
@@ -68,7 +69,7 @@ def _completed(outcome: ToolOutcome, interrupted: bool) -> ToolOutcome:
 
 
 def _failed(body: Body, error: Exception, interrupted: bool) -> Settled:
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {text_of(error)}"
     if body.commit.stage in ("open", "broken"):
         return Settled("effect_unknown", f"{text}\n{FAILED_INSIDE}", error=True)
     return Settled(_completed("completed", interrupted), text, error=True)

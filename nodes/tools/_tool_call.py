@@ -19,7 +19,7 @@ from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, To
 from bargein.bridge.error_text import detail
 from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
-from bargein.routes.containment import CONTAINED
+from bargein.routes.containment import CONTAINED, text_of
 
 from ._interrupts import Effect, Interrupts
 from ._outcome import Settled, plain, settle
@@ -370,7 +370,7 @@ class RunningTool:
             if not isinstance(error, CapReachedError):  # a cap that holds is no fault
                 self._call.router.caught(error)
             log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
-                        pii_error=str(error), exc_info=error)  # fmt: skip
+                        pii_error=text_of(error), exc_info=error)  # fmt: skip
 
     def _tell(self, result: ToolResult) -> None:
         self._answer = result

@@ -14,6 +14,7 @@ import trio.testing
 from bargein import App, Bridge, Call, CallRequest, Message
 from bargein.client import CallOverError, CallRefusedError, open_caller
 from bargein.events import (
+    AgentError,
     AgentResponse,
     DTMFInput,
     ToolCall,
@@ -564,3 +565,36 @@ async def test_a_server_outlives_the_code_around_a_call(
             async with open_caller(url, conversation="ada", reconnect=False) as caller:
                 assert caller.hello.call
     assert first == [bad]
+
+
+class Unspeakable(Exception):
+    """An error whose text cannot be told."""
+
+    def __str__(self) -> str:
+        raise SystemExit(2)
+
+    @property
+    def safe_text(self) -> str:
+        """Raise."""
+        raise SystemExit(3)
+
+
+async def test_an_error_whose_text_raises_ends_its_own_turn(autojump_clock):
+    """What ``__str__`` of an app's error raises is contained as well; the class is told."""
+
+    async def answer(call: Call) -> None:
+        async def generate(message: Message) -> AsyncIterator[AgentResponse]:
+            if message.event.button == "1":
+                raise Unspeakable
+            yield AgentResponse(content="Yes?")
+
+        call.bridge(name="agent").on(DTMFInput).stream(generate).broadcast()
+
+    async with open_call(answer, expect_errors=True) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await trio.sleep(1)
+        (told,) = caller.events(AgentError)
+        assert "Unspeakable" in told.message
+        caller.publish(DTMFInput(button="2"))
+        await caller.quiet()
+        assert caller.heard == "Yes?"
