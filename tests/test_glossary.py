@@ -18,6 +18,7 @@ PLAIN = """
     decision decorator default demo detector download editor english error espeak everywhere
     extra failure feature flow french function generator german greeting guard hearing hello
     http ignored incoming japanese json keeper key label latency launch layout limit listener
+    listening
     local lock log long main measure microphone name observer open openai option output packed
     partial picture piper plain player plugin position process recording refusal rehearse remote
     repeated reply report resample resource result runner running safe schema scope screen

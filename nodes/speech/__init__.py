@@ -4,7 +4,6 @@ from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
 from ._ear import Ear as Ear
-from ._ear import ListeningSettings as ListeningSettings
 from ._ear import SilenceOnly as SilenceOnly
 from ._echo_detector import EchoDetector as EchoDetector
 from ._end_of_turn_model import SmartTurn as SmartTurn
@@ -13,6 +12,7 @@ from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
+from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
 from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability

@@ -15,10 +15,11 @@ from bargein.nodes.user_turns import TurnTaking
 from bargein.nodes.weights import ProgressPrinter, fetch_models
 
 from ._backchannel import BackchannelDetector
-from ._ear import Ear, ListeningSettings
+from ._ear import Ear
 from ._echo_detector import EchoDetector
 from ._end_of_turn_model import SmartTurn
 from ._errors import SpeechExtraError
+from ._listening_settings import ListeningSettings
 from ._playback_reference import HeardAgent
 from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
 from ._stt_whisper import WhisperTiny

@@ -11,7 +11,8 @@ import trio
 
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
-from ._ear import Ear, ListeningSettings
+from ._ear import Ear
+from ._listening_settings import ListeningSettings
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar
 from ._streaming_protocols import StreamingSTT, StreamingTTS
