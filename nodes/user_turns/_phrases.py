@@ -28,6 +28,8 @@ _UNSPACED = re.compile(
 )
 """Thai, Lao, Burmese, Khmer, kana and Han (Unicode blocks): written without spaces."""
 
+_ASCII_WORD = re.compile("[a-z0-9]+")
+
 _MARKS_KEPT = "\u3099\u309a"
 """The voicing marks of kana are no accents: without them these are other sounds."""
 
@@ -52,6 +54,8 @@ def normalized(text: str) -> str:
     """
     # An apostrophe joins what it stands in: "that's" is one word.
     text = text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
+    if text.isascii():  # most is, and has neither accents nor scripts without spaces
+        return " ".join(_ASCII_WORD.findall(text.lower()))
     parts = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(c for c in parts if c in _MARKS_KEPT or not unicodedata.combining(c))
     kept = unicodedata.normalize("NFC", kept)

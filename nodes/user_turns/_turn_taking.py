@@ -149,7 +149,7 @@ class _Taker:
 
     def _decide(self, fact: Input) -> None:
         now_s, view = trio.current_time(), self._view()
-        settings = self._settings.at(view)
+        settings = self._settings.at(view) if self._settings.overlays else self._settings.base
         acts = self._core.take(fact, now_s, view, settings)
         user_speaks = not self._core.is_quiet
         nudges = self._nudges.look(now_s, view, settings, user_speaks=user_speaks)

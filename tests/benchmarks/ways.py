@@ -173,11 +173,19 @@ class _VoiceActivity:
 
 
 class _Ears:
-    """Understands the same words in any audio, and takes each silence for the end of a turn."""
+    """Understands the same words in any audio, and takes each silence for the end of a turn.
+
+    The words of the first turn come at once, later ones after so many seconds.
+    """
+
+    def __init__(self, words_s: float) -> None:
+        self._words_s = words_s
+        self._next_s = 0.05
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         """Return the words."""
-        await trio.sleep(0.05)
+        await trio.sleep(self._next_s)
+        self._next_s = self._words_s
         return Transcript("please tell me more")
 
     async def probability(self, pcm: bytes) -> float:
@@ -218,7 +226,9 @@ async def _talk(caller: Caller) -> None:
     await trio.sleep(0.5)
 
 
-def _traced(talk: Callable[[Caller], Awaitable[None]], mode: Literal["text", "audio"]) -> Trace:
+def _traced(
+    talk: Callable[[Caller], Awaitable[None]], mode: Literal["text", "audio"], words_s: float = 9.0
+) -> Trace:
     """Serve one call, and return what was called in the server's thread."""
     url: list[str] = []
     opened = threading.Event()
@@ -249,7 +259,7 @@ def _traced(talk: Callable[[Caller], Awaitable[None]], mode: Literal["text", "au
             tools = [look_up] if mode == "text" else []
             call.converse(ChatNode(_Model(trace, TOOL_CALLS * len(tools)), tools=tools))
 
-        ears = _Ears()
+        ears = _Ears(words_s)
         speech = LocalSpeech(
             voice=_Voice(), stt=ears, end_of_turn=ears, vad=_VoiceActivity, sounds=(), fetch=False
         )
@@ -264,13 +274,16 @@ def rows(size: Size) -> list[Row]:
     """Run the load."""
     with logs_to_nowhere():
         text, audio = _traced(_type, "text"), _traced(_talk, "audio")
+        spoken = _traced(_talk, "audio", words_s=0.05)
     tools = list(map(_tool_way, text.marked[TOOL]))
     frames = list(map(len, audio.below(*FRAME)))
     barge_ins = map(len, audio.until(*CLEARED, since=TURN_TAKING))
+    by_words = map(len, spoken.until(*CLEARED, since=TURN_TAKING))
     tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # they share messages
     return [
         _row("a text token, from the model to the wire", tokens, 60),
-        _row("a barge-in, to the order to drop audio", barge_ins, 120),
+        _row("a barge-in of a voice that lasts, to the cut", barge_ins, 120),
+        _row("the same, decided by its words", by_words, None),
         _row("a tool call, from what is asked to its result", tools, 300),
         _row("a frame of the caller", [min(frames)], 18),
         _row("one that completes a window", frames, 37),
@@ -283,7 +296,7 @@ def _tool_way(calls: list[Entered]) -> int:
     return own.index("add_result") + 1 - own.index("_call_tools")
 
 
-def _row(name: str, counts: Iterable[int], bound: int) -> Row:
+def _row(name: str, counts: Iterable[int], bound: int | None) -> Row:
     calls = [float(count) for count in counts]
     value = statistics.median(calls)
     return Row(name, "calls", None, None, value, quantile(calls, 0.99), value=value, bound=bound)
