@@ -337,9 +337,7 @@ class Ear:
         if self._on and self._silent >= self._settings.stop_windows:
             self._stop()
         silent_s = self._silent * self._window_s
-        # Over the agent there is no end of turn to hear, and the agent stands still until it knows.
-        pause_s = 0.0 if self._over_agent and not self._on else self._settings.pause_s
-        if self._recording is not None and not self._paused and silent_s >= pause_s:
+        if self._recording is not None and not self._paused and silent_s >= self._settings.pause_s:
             self._pause()
 
     def _hear_echo(self, probability: float) -> None:

@@ -30,7 +30,7 @@ class ListeningSettings:
     stop_windows: int = 2
     """Silent windows in a row after which a voice has stopped."""
     pause_s: float = 0.2
-    """Silence after which recogniser and end-of-turn model begin; over an agent that speaks, they
-    begin when the voice has stopped."""
+    """Silence after which recogniser and end-of-turn model begin.  Of an "uh-huh" that is heard in
+    its gap, recognisers make words."""
     pre_roll_s: float = 0.35
     """Sound from before the onset that the recogniser gets too."""

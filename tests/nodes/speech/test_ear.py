@@ -552,16 +552,6 @@ async def test_a_voice_over_the_agent_is_understood_before_it_is_over(autojump_c
         assert second_s - first_s == pytest.approx(0.8)
 
 
-async def test_a_voice_over_the_agent_is_understood_when_it_stops(autojump_clock):
-    """The agent stands still meanwhile, so the recogniser does not wait for a longer silence."""
-    async with listening_to_an_agent(Engines(takes_s=0.1)) as caller:
-        await send(caller, VOICE, 0.32)
-        stops_s = caller.now_s
-        await send(caller, SILENCE, 0.64)
-        [at_s] = times(caller, VoiceWords)
-        assert at_s - stops_s == pytest.approx(FRAME_S + 0.1)
-
-
 async def test_what_interrupts_is_not_understood_early_again(autojump_clock):
     """Once the turn is the caller's, only its pauses are looked at."""
     async with listening_to_an_agent(Engines(takes_s=0.1)) as caller:
