@@ -159,9 +159,9 @@ async def test_words_of_two_utterances_are_told_apart(serving, autojump_clock):
         await trio.sleep(2)
         for kind in (Transcript, Spoken):
             words = [r.message for r in caller.received if isinstance(r.message, kind)]
-            assert [(m.utterance, m.text) for m in words] == [
-                (1, "one two "),
-                (2, "three four "),
+            assert [(m.utterance, m.text.strip()) for m in words] == [
+                (1, "one two"),
+                (2, "three four"),
             ]
         ends = [r.number for r in caller.received if isinstance(r.message, UtteranceEnd)]
         generated = [r.number for r in caller.received if isinstance(r.message, Transcript)]
