@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -280,7 +279,7 @@ class Meter:
         """
         key = f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
         which: tuple[Cap, ...] = ("steps", "tool_calls", "repeats")
-        limited = [
+        limited: list[tuple[Meter, Cap]] = [
             (m, cap) for cap in which for m in self._lineage if getattr(m.caps, cap) is not None
         ]
         for meter, cap in limited:
@@ -414,6 +413,10 @@ class Meter:
             self._warn_if_due("wall_s")
 
 
+def _at_once(fn: Callable[..., Awaitable[T]], *args: Any) -> Awaitable[T]:
+    return fn(*args)
+
+
 class Steps:
     """Awaits one thing after the other, for as long as the time at work lasts."""
 
@@ -426,7 +429,7 @@ class Steps:
         """Return what awaits one step: given a function and its arguments, what that gives."""
         for _, _, scope in self._timed:
             self._scopes.enter_context(scope)
-        return self._in_time if self._timed else operator.call
+        return self._in_time if self._timed else _at_once
 
     async def _in_time(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
         self._meter.check("wall_s")

@@ -140,8 +140,8 @@ class _Hears:
 
         return Transcript(**self._answers.of(type(self._engine).__name__, sound, ask))
 
-    async def transcribe(self, sound: bytes) -> Transcript:
-        found = self.now(sound)
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        found = self.now(pcm)
         await trio.sleep(STT_S)
         return found
 
@@ -152,11 +152,11 @@ class _Ends:
     def __init__(self, elsewhere: Elsewhere, engine: EndOfTurn, answers: Answers) -> None:
         self._elsewhere, self._engine, self._answers = elsewhere, engine, answers
 
-    async def probability(self, sound: bytes) -> float:
+    async def probability(self, pcm: bytes) -> float:
         def ask() -> float:
-            return self._elsewhere.ask(self._engine.probability, sound)
+            return self._elsewhere.ask(self._engine.probability, pcm)
 
-        found: float = self._answers.of(type(self._engine).__name__, sound, ask)
+        found: float = self._answers.of(type(self._engine).__name__, pcm, ask)
         await trio.sleep(END_OF_TURN_S)
         return found
 

@@ -62,10 +62,14 @@ def at(share: float, values: Iterable[float | None]) -> float | None:
 
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-NUMBERS = {str(number): word for number, word in enumerate(DIGITS)}
+NUMBERS: dict[str, str] = {str(number): word for number, word in enumerate(DIGITS)}
 NUMBERS |= {"10": "ten", "12": "twelve", "16": "sixteen", "20": "twenty"}
+
+
+_WORD: re.Pattern[str] = re.compile(r"[a-z0-9']+")
 
 
 def words_of(text: str) -> list[str]:
     """Return words in lower case, numbers as they are said."""
-    return [NUMBERS.get(word, word) for word in re.findall(r"[a-z0-9']+", text.lower())]
+    words = [match.group() for match in _WORD.finditer(text.lower())]
+    return [NUMBERS.get(word, word) for word in words]

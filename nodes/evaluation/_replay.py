@@ -183,7 +183,8 @@ class _Room:
         begin = end - PLAYED - len(self._kernel) + 1 - (len(self._smooth) - 1)
         back = np.convolve(self._history[begin:end], self._kernel, "valid")
         back = np.convolve(back, self._smooth, "valid")
-        return np.asarray(np.interp(np.arange(FRAME) * 1.5, np.arange(len(back)), back))
+        heard = np.interp(np.arange(FRAME) * 1.5, np.arange(len(back)), back)
+        return np.asarray(heard, np.float64)
 
 
 class _Teller(ReasoningNode):

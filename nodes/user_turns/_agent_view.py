@@ -1,5 +1,9 @@
 """What turn taking knows of the agent at the moment in which it decides."""
 
+# A view that looks when it is asked has properties where a given one has values; as neither is
+# written, one stands for the other.
+# pyright: reportIncompatibleVariableOverride=false, reportIncompatibleMethodOverride=false
+
 from __future__ import annotations
 
 import math

@@ -106,7 +106,7 @@ class VendorVoice:
         self._codec = codec
         self._context_of = context_of
         self._sample_rate_hz = sample_rate_hz
-        self._times = times
+        self._times: Literal["words", "none"] = times
         self._limits = limits
         self._judge = judge
         self._dial = dial
