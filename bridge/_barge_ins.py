@@ -72,7 +72,7 @@ class BargeIns:
             return False
         return isinstance(cause.event, AgentHandoff) or self._turns.of(cause.run) is turn
 
-    def tell(self) -> None:
+    def write_down(self) -> None:
         """Have what was cut written down, once the publication under way is over."""
         if self._cut:
             self._context.router.call_after(self._write)

@@ -57,7 +57,7 @@ class Bridge(ChainStart):
         self.is_agent = is_agent
         return self
 
-    def _begin(self, event: object, **options: Any) -> Route[Any]:
+    def _new_chain(self, event: object, **options: Any) -> Route[Any]:
         return self.call.router.on(event, name=self.name, **options)
 
     def publish(self, event: E) -> Message[E]:

@@ -486,7 +486,7 @@ class Call:
             return
         if message.tag is not None or type(message.event) is not AgentResponse:  # as in _send()
             for watcher in tuple(self._watchers):
-                watcher.put(message)
+                watcher.add(message)
 
     def _send(self, message: Message) -> None:
         if message.tag is not None or type(message.event) is not AgentResponse:  # not unheard words

@@ -62,7 +62,7 @@ class _Request:
         for run in self.held:
             run.hold()
 
-    def begin(self) -> bool:
+    def stop_waiting(self) -> bool:
         """Wait no more, and return whether it is still wanted."""
         is_cut = self.message is not None and self.message.is_stale
         held, self.held = self.held, ()
@@ -187,7 +187,7 @@ class CallActions:
         try:
             while self._waiting:
                 request = self._waiting.pop(0)
-                is_wanted = request.begin()
+                is_wanted = request.stop_waiting()
                 if self._ended.is_set():
                     self._answer(request, OVER)
                 elif not is_wanted:

@@ -55,18 +55,18 @@ class ChainCheck:
         self._router = router
         self._is_heard = is_heard
         self._seen: set[Route] = set()
-        router.observe(CallStarted, self._begin)
+        router.observe(CallStarted, self._check_all)
 
-    def _begin(self, _: Message) -> None:
+    def _check_all(self, _: Message) -> None:
         for runtime in self._router.routes:
-            self._look(runtime.route)
+            self._check(runtime.route)
 
     def run_started(self, run: Run) -> None:
         """Look at the chain of a run, unless it was seen before."""
         if run.route.route not in self._seen:
-            self._look(run.route.route)
+            self._check(run.route.route)
 
-    def _look(self, route: Route) -> None:
+    def _check(self, route: Route) -> None:
         if route in self._seen or not self._is_heard(route.source):
             return
         self._seen.add(route)

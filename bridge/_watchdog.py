@@ -111,13 +111,13 @@ class _Watchdog:
             if passed_s > 2 * TICK_S and now_used_s - used_s < passed_s / 2:
                 self._awake_since_s = now_s  # the process stood still
             try:
-                self._look(now_s, looked_s)
+                self._check_turn(now_s, looked_s)
             except Exception:  # the outermost edge of the thread
                 log.exception("watchdog_failed")
                 return
             looked_s, used_s = now_s, now_used_s
 
-    def _look(self, now_s: float, looked_s: float) -> None:
+    def _check_turn(self, now_s: float, looked_s: float) -> None:
         """Look at the turn under way, if it lasts."""
         turn_s = self._turns.since_s
         if turn_s is None or now_s - turn_s < TICK_S:
@@ -132,9 +132,9 @@ class _Watchdog:
         blocked_s = now_s - max(self._task_since_s, self._awake_since_s)
         if blocked_s >= BLOCKED_S and not self._is_told:
             self._is_told = True
-            self._tell(blocked_s, task)
+            self._log_block(blocked_s, task)
 
-    def _tell(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:
+    def _log_block(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:
         frame = sys._current_frames().get(self._loop_thread)
         if frame is None or self._turns.since_s != self._turn_s or _is_debugged(frame):
             return

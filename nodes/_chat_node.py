@@ -122,7 +122,7 @@ class ChatNode(ReasoningNode):
             return
         said = UserEntry(message.at_s, message.event.content)
         schemas = () if self._runner is None else self._runner.schemas()
-        self._speculative.begin(
+        self._speculative.start_answer(
             bridge.call.nursery, self.messages(self.context.copy(said)), schemas
         )
 

@@ -60,7 +60,7 @@ class SpeculativeModel:
         self._model = model
         self._begun: _Begun | None = None
 
-    def begin(self, nursery: trio.Nursery, messages: Chat, tools: Chat = ()) -> None:
+    def start_answer(self, nursery: trio.Nursery, messages: Chat, tools: Chat = ()) -> None:
         """Begin an answer that may be asked for, in the place of one that nobody asked for.
 
         Args:
@@ -114,7 +114,7 @@ class SpeculativeModel:
         Raises:
             ChatModelError: The model failed after the answer was asked for.
         """
-        begun = self._take(messages, tools)
+        begun = self._claim(messages, tools)
         if begun is None:
             async with closing(self._pieces(messages, tools)) as pieces:
                 async for piece in pieces:
@@ -128,7 +128,7 @@ class SpeculativeModel:
         finally:
             begun.scope.cancel()
 
-    def _take(self, messages: Chat, tools: Chat) -> _Begun | None:
+    def _claim(self, messages: Chat, tools: Chat) -> _Begun | None:
         begun = self._begun
         if begun is None:
             return None

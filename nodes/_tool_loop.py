@@ -122,7 +122,7 @@ class ToolLoop:
         self._text = ""
         self.running: dict[str, RunningTool] = {}
 
-    def _begin(self) -> None:
+    def _join_turn(self) -> None:
         """Find out whose answer it is, in the task that gives it."""
         self._run = current_run()
         outer = current_meter()
@@ -152,7 +152,7 @@ class ToolLoop:
             ChatModelError: The model failed; what was said before stays said.
             CapReachedError: An answer that is no turn has reached a cap.  A turn just ends.
         """
-        self._begin()
+        self._join_turn()
         try:
             await self._let_cut_tools_end()
             if self._turn is not None and self._last_asked.covers(self._turn, self._story.news):

@@ -18,7 +18,7 @@ class ChainStart:
 
     __slots__ = ()
 
-    def _begin(self, event: object, **options: Any) -> Route[Any]:
+    def _new_chain(self, event: object, **options: Any) -> Route[Any]:
         raise NotImplementedError
 
     @overload
@@ -116,4 +116,4 @@ class ChainStart:
         Raises:
             RouteDefinitionError: A wrong type, a duplicate, an unknown alias, field or option.
         """
-        return self._begin(event, **options)
+        return self._new_chain(event, **options)

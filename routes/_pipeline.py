@@ -135,7 +135,7 @@ class Steps:
             name = watched.get(index)  # it may have published, and come back here
             waits = shape_of(given) not in _PLAIN  # may fail yet, and its run tells whether it did
             if name is not None and (waits or self._works(name)):
-                self._put(index, before)
+                self._replace(index, before)
                 del watched[index]
             return given
 
@@ -149,9 +149,9 @@ class Steps:
         if kind is Broadcast:
             self.publish = published
         else:
-            self._put(index, (kind, tried, stage, following))
+            self._replace(index, (kind, tried, stage, following))
 
-    def _put(self, index: int, step: tuple[Any, ...]) -> None:
+    def _replace(self, index: int, step: tuple[Any, ...]) -> None:
         self._steps = (*self._steps[:index], step, *self._steps[index + 1 :])
 
 

@@ -55,7 +55,7 @@ class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
     rules: tuple[Rule, ...] = ()
     stages: tuple[Stage, ...] = ()
 
-    def _begin(self, event: object, **options: Any) -> Route[Any]:
+    def _new_chain(self, event: object, **options: Any) -> Route[Any]:
         """Begin the next chain of the same bridge."""
         return new_route(self.router, self.source, event, **options)
 
@@ -67,7 +67,7 @@ class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
         return self._instead(replace(self, stages=(*self.stages, stage)))
 
     def _instead(self, route: Route[T_co]) -> Route[T_co]:
-        self.router.put(route, instead_of=self)
+        self.router.install(route, instead_of=self)
         return route
 
     def _refuse_second(self, new: Rule, where: str) -> None:
@@ -169,7 +169,7 @@ def new_route(
     written = f"on({', '.join([str(matched), *options])})"
     trigger = Trigger(matched, written, overlap, limit or _default_limit(overlap), linked)
     route = Route(router, from_source, trigger)
-    router.put(route, instead_of=None)
+    router.install(route, instead_of=None)
     return route
 
 

@@ -124,7 +124,7 @@ class Router:
         """
         return new_route(self, name, event, **options)
 
-    def put(self, route: Route, instead_of: Route | None) -> None:
+    def install(self, route: Route, instead_of: Route | None) -> None:
         """Make a chain run, in the place of the one it was written from."""
         if route.trigger.linked and any(isinstance(rule, Interrupt) for rule in route.rules):
             log.debug("linked_route_with_rules", route=str(route))

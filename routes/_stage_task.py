@@ -56,7 +56,7 @@ class Pump:
 
     async def __anext__(self) -> Any:
         if self._done is None:
-            self._begin()
+            self._start_stages()
         if not self._is_asked:
             self._is_asked = True
             self._wanted.set()
@@ -85,7 +85,7 @@ class Pump:
             await self._done.wait()
         self._raise_error()
 
-    def _begin(self) -> None:
+    def _start_stages(self) -> None:
         nursery = self._run._nursery
         assert nursery is not None
         self._done = trio.Event()

@@ -95,6 +95,25 @@ def test_private_words_are_not_explained_into_the_glossary() -> None:
     assert not private & (explained() | set(words(PLAIN)))
 
 
+SAYS_NOTHING = re.compile(r"\bdef (_*(?:take|tell|look|begin))\(")
+"""Verbs that do not say what is done."""
+
+OF_A_BUDGET_OR_QUEUE = {"playout/_playout_buffer.py": "take", "server/_limits.py": "take"}
+"""Where a piece is taken from a queue, and a token from a bucket, as everywhere."""
+
+
+def test_a_function_says_what_it_does() -> None:
+    """No function is named only ``take``, ``tell``, ``look`` or ``begin``."""
+    folders = [ROOT / name for name in ("bridge", "nodes", "routes")]
+    found = {
+        (f"{path.parent.name}/{path.name}", name)
+        for folder in folders
+        for path in folder.rglob("*.py")
+        for name in SAYS_NOTHING.findall(path.read_text())
+    }
+    assert found - set(OF_A_BUDGET_OR_QUEUE.items()) == set()
+
+
 @pytest.mark.parametrize(
     ("plural", "word"),
     [("histories", "history"), ("classes", "class"), ("turns", "turn"), ("access", "access")],

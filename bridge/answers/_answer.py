@@ -107,7 +107,7 @@ class Turn:
         """Become the turn of a fixed text."""
         self.is_said = True
         self.handle = handle
-        handle._begin(self)
+        handle._set_turn(self)
 
     def hand_out(self, handle: AnswerHandle) -> AnswerHandle:
         """Return its handle: the one that was given out first."""

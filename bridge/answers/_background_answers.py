@@ -62,9 +62,9 @@ class BackgroundAnswers:
         self._context.router.nursery.start_soon(self._tell_soon)
 
     async def _tell_soon(self) -> None:
-        self.tell()
+        self.publish_moved()
 
-    def tell(self) -> None:
+    def publish_moved(self) -> None:
         """Tell of those that were moved and not told yet."""
         for turn in self.take_untold():
             self._tell(turn)

@@ -244,7 +244,7 @@ class Speaking:
     def set_aside(self, turn: Turn) -> None:
         """Let a turn go on in the background: unheard, and holding up nobody."""
         self._background.move(turn)
-        self._holding.look()
+        self._holding.release_empty()
 
     def _tell_moved(self, turn: Turn) -> None:
         self.history.add_moved(turn.number)
@@ -317,8 +317,8 @@ class Speaking:
                 run.cut(reason=reason)
         self._silence(turn.utterances, reason)  # what no run has said
         self._cut_turn(turn, interruption_of(turn, None, reason, "delivered"))
-        self._holding.look()
-        self._barge_ins.tell()
+        self._holding.release_empty()
+        self._barge_ins.write_down()
 
     def leave_out_rest(self, turn: Turn) -> None:
         """Fall silent within a turn that goes on: what was not heard so far is left out.
@@ -331,7 +331,7 @@ class Speaking:
                 utterance.leave_out_rest()
                 self._playout.cut(utterance, "its rest is left out")
             self._memory.note(turn)
-            self._holding.look()
+            self._holding.release_empty()
 
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
@@ -340,8 +340,8 @@ class Speaking:
             by = interruption_of(utterance.turn, message, "emergency stop", "delivered")
             self._cut_turn(utterance.turn, by)
         self._fixed_texts.end_unbegun(self._outcome_of_cut(verb_of(message)))
-        self._holding.look()
-        self._barge_ins.tell()
+        self._holding.release_empty()
+        self._barge_ins.write_down()
 
     def close(self, outcome: Outcome) -> None:
         """Silence everything, for good: the call is over.  What was heard does not change again.
@@ -349,7 +349,7 @@ class Speaking:
         Args:
             outcome: What becomes of answers that were not heard to their end.
         """
-        self._background.tell()
+        self._background.publish_moved()
         self._closed_as = outcome
         self.is_closed = True
         self._fixed_texts.end_unbegun(outcome)
@@ -376,7 +376,7 @@ class Speaking:
         outcome = turn.run_ended(run.outcome)
         if turn.end_job is not None:
             if not turn.active:
-                self._background.tell()
+                self._background.publish_moved()
                 self._tell_complete(turn, outcome)
                 self._turns.close(turn)
                 turn.end_job(outcome)
@@ -396,8 +396,8 @@ class Speaking:
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
         for turn in stale:
             self._cut_turn(turn, run.interruption)
-        self._holding.look()
-        self._barge_ins.tell()
+        self._holding.release_empty()
+        self._barge_ins.write_down()
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
         """Cut utterances, and publish no end of a turn before its cut is recorded."""
@@ -452,7 +452,7 @@ class Speaking:
     def open_turn(self, run: Run | None, agent: str) -> Turn:
         """Begin a turn of an agent."""
         turn = self._turns.open(run, agent)
-        self._marks.begin(turn)
+        self._marks.watch(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
             turn.say_for(trigger.handle)

@@ -41,10 +41,12 @@ class Goodbye:
         self._ending: Message | None = None
         self._clock: Deadline | None = None
         self._stands = False
-        context.router.add_sink(self._begin, EndCall)
-        context.router.observe([StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._look)
+        context.router.add_sink(self._begin_ending, EndCall)
+        context.router.observe(
+            [StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._follow_hold
+        )
 
-    def _begin(self, message: Message) -> None:
+    def _begin_ending(self, message: Message) -> None:
         if self._ending is None or self._ending.is_stale:
             self._ending = message
             self._context.router.nursery.start_soon(
@@ -68,7 +70,7 @@ class Goodbye:
     def _must_stand(self) -> bool:
         return self._context.is_paused or self._speaking.is_held_until_released
 
-    def _look(self, _: Message) -> None:
+    def _follow_hold(self, _: Message) -> None:
         if self._clock is None:
             return
         stands = self._must_stand()

@@ -93,7 +93,7 @@ class AnswerHandle:
 
     # For the call, which alone knows:
 
-    def _begin(self, turn: Turn) -> None:
+    def _set_turn(self, turn: Turn) -> None:
         self._turn = turn
 
     def _end(self, outcome: Outcome) -> None:

@@ -277,7 +277,7 @@ class Caller:
 
     def send_raw(self, data: str | bytes) -> None:
         """Send anything, also what the protocol forbids."""
-        self.line.put(data)
+        self.line.send(data)
 
     # --- perceiving -----------------------------------------------------------------------------
 
@@ -367,7 +367,7 @@ class Caller:
         try:
             while True:
                 message = decode_server(await websocket.receive())
-                self._take(message)
+                self._receive(message)
                 if isinstance(message, Ended):
                     self._ending = message.reason
         except ConnectionClosedError:
@@ -395,7 +395,7 @@ class Caller:
             resumed: The server's first message on it.
         """
         self.line.go_on(outbox, resumed)
-        self._take(resumed)
+        self._receive(resumed)
 
     def end(self, reason: str) -> None:
         """Record that the call is over.
@@ -409,7 +409,7 @@ class Caller:
         """Send a frame of the microphone each 20 ms, on an exact grid."""
         at_s = trio.current_time()
         while not self.ended.is_set():
-            self.line.put(encode(CallerAudio(self._next_frame())))
+            self.line.send(encode(CallerAudio(self._next_frame())))
             at_s += FRAME_S
             await trio.sleep_until(at_s)
 
@@ -429,7 +429,7 @@ class Caller:
             await trio.sleep(PING_EVERY_S)
             self.ping()
 
-    def _take(self, message: ServerMessage) -> None:
+    def _receive(self, message: ServerMessage) -> None:
         now = trio.current_time()
         self.line.note(message)
         match message:
@@ -470,7 +470,7 @@ class Caller:
         return self._requests
 
     def _send(self, message: ClientMessage) -> None:
-        self.line.put(encode(message))
+        self.line.send(encode(message))
 
     def _over(self, reason: str) -> None:
         self.reason = reason

@@ -212,7 +212,7 @@ class Loudspeaker:
         own_s = self._own_s(now_s)
         due: list[Report] = []
         while (step := self._next_step(own_s)) is not None and step[0] <= own_s + _CLOSE_S:
-            due.append(self._tell(*step, now_s))
+            due.append(self._report(*step, now_s))
         return due
 
     def next_report_s(self, now_s: float) -> float:
@@ -243,7 +243,7 @@ class Loudspeaker:
                 return now_s, "done", self._starved
         return None if coming is None else (coming.at_s, "start", coming.utterance)
 
-    def _tell(self, at_s: float, kind: ReportKind, utterance: int, now_s: float) -> Report:
+    def _report(self, at_s: float, kind: ReportKind, utterance: int, now_s: float) -> Report:
         if kind in ("done", "underrun"):
             self.underruns += kind == "underrun"
             self._starved = utterance if kind == "underrun" else None

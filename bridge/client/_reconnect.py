@@ -44,7 +44,7 @@ class CallerLine:
         self.resume_s = greeting.resume_s
         self._token = greeting.resume
         self._backlog = Backlog(Outbox)
-        self._backlog.begin(outbox)
+        self._backlog.attach(outbox)
         self.received = 0
         self._utterance: int | None = None
         self._audio_bytes = 0
@@ -54,7 +54,7 @@ class CallerLine:
         """Whether the server lets this caller come back."""
         return self._token is not None
 
-    def put(self, data: Data) -> None:
+    def send(self, data: Data) -> None:
         """Send a message, now or once the line is back; audio is lost in between."""
         if self.is_up or isinstance(data, str):
             self._backlog.put(data)

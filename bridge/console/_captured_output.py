@@ -93,10 +93,10 @@ class _Shown:
             known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
             words = _WORDS.get(name)
             text = name.replace("_", " ") if words is None else words.format_map(_Known(known))
-            self._tell(Line(f"{one_line(text, 160)}{_hint(known)}{_why(event)}", "warn", "! "))
+            self._show_line(Line(f"{one_line(text, 160)}{_hint(known)}{_why(event)}", "warn", "! "))
         return event
 
-    def _tell(self, line: Line) -> None:
+    def _show_line(self, line: Line) -> None:
         if trio.lowlevel.in_trio_run():
             self._show(line)
         elif self._token is not None:  # another thread

@@ -76,11 +76,11 @@ class Console:
 
     # --- what is shown --------------------------------------------------------------------------
 
-    def take(self, message: Message) -> None:
+    def show_event(self, message: Message) -> None:
         """Take an event that reached the caller."""
-        self._narrator.take(message.event)
+        self._narrator.narrate(message.event)
         if isinstance(message.event, InputReturned):
-            self._editor.put(" ".join(filter(None, (self._editor.text, message.event.content))))
+            self._editor.replace(" ".join(filter(None, (self._editor.text, message.event.content))))
         if self._conversation is not None:
             self._conversation.changed()
 
@@ -177,13 +177,13 @@ class Console:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._draw)
             nursery.start_soon(self._read_keys)
-            async with session.open(self.take, self) as (call, conversation):
-                self._begin(call, conversation, session)
+            async with session.open(self.show_event, self) as (call, conversation):
+                self._begin_session(call, conversation, session)
                 await conversation.run()
                 nursery.cancel_scope.cancel()
                 self._settle(call, conversation)
 
-    def _begin(self, call: Call, conversation: Conversation, session: Session) -> None:
+    def _begin_session(self, call: Call, conversation: Conversation, session: Session) -> None:
         for line in earlier_lines(session.earlier):
             self.show(line)
         said = [entry.content for entry in session.earlier if isinstance(entry, UserEntry)]
@@ -243,7 +243,7 @@ class Console:
                     if not self._interrupt():
                         self._editor.clear()
                 case "enter":
-                    self._enter(self._editor.take())
+                    self._enter(self._editor.submit())
                 case "ctrl+c":
                     self._take_signal(signal.SIGINT)
                 case "ctrl+d" if not self._editor.text:
@@ -251,7 +251,7 @@ class Console:
                 case "ctrl+l":
                     self._anew = True
                 case "up" if not self._editor.text and self._queued():
-                    self._editor.put(self._queued().pop())
+                    self._editor.replace(self._queued().pop())
                 case _:
                     self._editor.press(key)
         self.refresh()
@@ -302,7 +302,7 @@ class Console:
         """Take the terminal again, and draw below what others have written there."""
         if not self._is_leaving:
             self._painter.forget()
-            self._terminal.take()
+            self._terminal.set_up()
             self.refresh()
 
     def _leave(self) -> None:

@@ -183,7 +183,7 @@ class Conversation:
     def _answer(self, entry: str) -> bool:
         question = self.question
         if question is None:
-            return self._tell(entry)
+            return self._answer_question(entry)
         answer = ANSWERS.get(entry.strip().lower())
         if answer is None:
             return False
@@ -194,7 +194,7 @@ class Conversation:
             self._display.show(Line(f"{one_line(question.name, 40)} {words}{always}", "user", "> "))
         return True
 
-    def _tell(self, entry: str) -> bool:
+    def _answer_question(self, entry: str) -> bool:
         """Answer what a tool has asked; False if none has."""
         asked = self.asked
         if asked is None:

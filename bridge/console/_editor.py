@@ -63,7 +63,7 @@ class LineEditor:
             action()
         return action is not None
 
-    def take(self) -> str:
+    def submit(self) -> str:
         """Return the text, put it into the history, and begin anew."""
         text = self.text
         if text.strip() and self._history[-1:] != [text]:
@@ -82,7 +82,7 @@ class LineEditor:
         self.text, self.cursor = "", 0
         self._at, self._draft = len(self._history), ""
 
-    def put(self, text: str) -> None:
+    def replace(self, text: str) -> None:
         """Replace the text, and put the cursor behind it."""
         self.text, self.cursor = text, len(text)
 
@@ -141,7 +141,7 @@ class LineEditor:
         if self._at == len(self._history):
             self._draft = self.text
         self._at = at
-        self.put(self._draft if at == len(self._history) else self._history[at])
+        self.replace(self._draft if at == len(self._history) else self._history[at])
 
     def _before(self, at: int) -> int:
         """Return where the character before a place begins, with what is joined to it."""

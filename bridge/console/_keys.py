@@ -84,7 +84,7 @@ class KeyParser:
         self._buffer += data
         keys: list[Key] = []
         while self._buffer:
-            found = self._take_paste() if self._pasting else self._take()
+            found = self._take_paste() if self._pasting else self._next_key()
             if found is None:
                 break
             keys += found
@@ -106,7 +106,7 @@ class KeyParser:
 
     # --- how ------------------------------------------------------------------------------------
 
-    def _take(self) -> list[Key] | None:
+    def _next_key(self) -> list[Key] | None:
         """Take one key; None while it is not whole."""
         if self._buffer[0] == 0x1B:
             return self._take_escape()

@@ -77,7 +77,7 @@ class Narrator:
         self._live = live
         self._voice = voice
 
-    def take(self, event: Any) -> None:
+    def narrate(self, event: Any) -> None:
         """Show an event; never waits."""
         match event:
             case AgentResponse(content=content):

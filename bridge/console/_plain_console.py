@@ -71,11 +71,11 @@ class PlainConsole:
 
     # --- what is shown --------------------------------------------------------------------------
 
-    def take(self, message: Message) -> None:
+    def show_event(self, message: Message) -> None:
         """Take an event that reached the caller."""
         if self._as_json:
             self._put_json(message)
-        self._narrator.take(message.event)
+        self._narrator.narrate(message.event)
         if self._conversation is not None:
             self._conversation.changed()
         self._show_question()
@@ -101,7 +101,7 @@ class PlainConsole:
             fields = message.event.model_dump(mode="json")
         except PydanticSerializationError:
             fields = {"type": message.alias}  # it has a value that JSON has no words for
-        self._put(self._out, json.dumps({**head, **fields}) + "\n")
+        self._queue(self._out, json.dumps({**head, **fields}) + "\n")
 
     def show(self, line: Line) -> None:
         """Add a line that stands."""
@@ -109,13 +109,13 @@ class PlainConsole:
             return  # it stands there already
         if self._out.isatty():
             self.end()  # the two streams meet there
-        self._put(self._err, f"{line.prefix}{line.text}\n")
+        self._queue(self._err, f"{line.prefix}{line.text}\n")
 
     def write(self, text: str) -> None:
         """Add to what the agent says."""
         if text and not self._as_json:
             self._in_line = not text.endswith("\n")
-            self._put(self._out, text)
+            self._queue(self._out, text)
 
     def end(self) -> None:
         """End the line in which the agent speaks, if there is one."""
@@ -125,7 +125,7 @@ class PlainConsole:
     def refresh(self) -> None:
         """Do nothing: the plain console does not show the work under way."""
 
-    def _put(self, stream: TextIO, text: str) -> None:
+    def _queue(self, stream: TextIO, text: str) -> None:
         self._waiting.append((stream, text))
         self._more.set()
 
@@ -158,7 +158,7 @@ class PlainConsole:
 
     async def _converse(self, session: Session, nursery: trio.Nursery) -> None:
         reading = trio.CancelScope()
-        async with session.open(self.take, self) as (call, conversation):
+        async with session.open(self.show_event, self) as (call, conversation):
             self._conversation = conversation
             self._show_question()
             for line in earlier_lines(session.earlier):

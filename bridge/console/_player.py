@@ -126,7 +126,7 @@ class Player:
             wanted = 2 * samples
             while len(out) < wanted and not self._held and self._may_play(now_s):
                 at_s = heard_s + len(out) / 2 / self._rate
-                out += self._take(wanted - len(out), at_s)
+                out += self._next_samples(wanted - len(out), at_s)
             self._was_silent = len(out) < wanted
             return bytes(out) + self._fall(wanted - len(out))
 
@@ -152,7 +152,7 @@ class Player:
         waited_s = 0.0 if head.waits_since_s is None else now_s - head.waits_since_s
         return head.ended or buffered_s >= PREBUFFER_S or waited_s >= PREBUFFER_S
 
-    def _take(self, size: int, at_s: float) -> bytes:
+    def _next_samples(self, size: int, at_s: float) -> bytes:
         head = self._queue[0]
         if not head.started:
             self._mark(at_s, "start", head)

@@ -61,7 +61,7 @@ class Terminal:
             columns, rows = 80, 24
         return max(SMALLEST[0], columns or 80), max(SMALLEST[1], rows or 24)
 
-    def take(self) -> None:
+    def set_up(self) -> None:
         """Set it up; used again after the shell had it.
 
         Signals of keys stay on, so that Ctrl+C is heard whatever the program is doing.
@@ -130,7 +130,7 @@ def opened_terminal() -> Iterator[Terminal]:
     """Set the terminal of the process up, and put it back however the block is left."""
     terminal = Terminal(os.dup(0), os.dup(1), sys.stdout.encoding)
     try:
-        terminal.take()
+        terminal.set_up()
         yield terminal
     finally:
         terminal.give_back()

@@ -215,12 +215,12 @@ class Control(Reach):
         return self.use("shutdown", source=source)
 
     def _requested(self, message: Message) -> None:
-        self._take(message.event.verb, message)
+        self._apply(message.event.verb, message)
 
     def _emergency(self, message: Message) -> None:
-        self._take("emergency_stop", message)
+        self._apply("emergency_stop", message)
 
-    def _take(self, verb: Verb, message: Message) -> None:
+    def _apply(self, verb: Verb, message: Message) -> None:
         way = self._under_way
         if way is not None and way.verb == verb and self._same_target(way):
             receipt = way

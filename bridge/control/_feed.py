@@ -88,21 +88,21 @@ class Subscription:
     def __init__(self, snapshot: Callable[[], Snapshot], closed: Callable[[Any], None]) -> None:
         self._snapshot = snapshot
         self._on_close = closed
-        self._items: deque[Message] = deque([self._look()])
+        self._items: deque[Message] = deque([self._snapshot_message()])
         self._more = trio.Event()
         self._over = False
 
-    def put(self, message: Message) -> None:
+    def add(self, message: Message) -> None:
         """Take in an event; never waits."""
         if len(self._items) >= FEED_LIMIT:
             kept = [m for m in self._items if isinstance(m.event, _KEPT)][-FEED_LIMIT // 2 :]
-            self._items = deque([*kept, self._look()])
+            self._items = deque([*kept, self._snapshot_message()])
         if type(message.event) is not AgentResponse:  # only text may go stale; a run is let go
             message = Message(message.event, message.source, message.id, message.at_s)
         self._items.append(message)
         self._more.set()
 
-    def _look(self) -> Message:
+    def _snapshot_message(self) -> Message:
         return Message(self._snapshot(), "call", at_s=trio.current_time())
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ class LongRunningMarks:
     def __init__(self, router: Router) -> None:
         self._router = router
 
-    def begin(self, turn: Turn) -> None:
+    def watch(self, turn: Turn) -> None:
         """Mark a turn once it has been worked on for ``LONG_S``; pauses do not count."""
         self._look_in(turn, LONG_S)
 
@@ -41,9 +41,9 @@ class LongRunningMarks:
         self._router.forget(turn)
 
     def _look_in(self, turn: Turn, seconds: float) -> None:
-        self._router.call_at(turn, trio.current_time() + seconds, partial(self._look, turn))
+        self._router.call_at(turn, trio.current_time() + seconds, partial(self._check, turn))
 
-    def _look(self, turn: Turn) -> None:
+    def _check(self, turn: Turn) -> None:
         active_s = turn.active_s(trio.current_time())
         if active_s < LONG_S - _SLACK_S:
             self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.is_paused else 0.0))

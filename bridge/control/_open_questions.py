@@ -46,7 +46,7 @@ class OpenQuestions(Generic[Q, A]):
         entry = self._open.get(id)
         return None if entry is None else entry.question
 
-    def put(self, id: str, question: Q) -> OpenQuestion[Q, A]:
+    def add(self, id: str, question: Q) -> OpenQuestion[Q, A]:
         """Add a question; its id must not be that of an open one."""
         entry = self._open[id] = OpenQuestion[Q, A](question)
         return entry

@@ -93,7 +93,7 @@ class Permissions:
             await trio.lowlevel.checkpoint()
             return known
         question = Question(id, name, dict(arguments), run, trio.current_time(), by)
-        entry = self._open.put(id, question)
+        entry = self._open.add(id, question)
         requested = PermissionRequested(id=id, name=name, arguments=dict(arguments), by=by)
         self._context.router.publish_detached(requested, _source(run))
         self._context.touch_state()

@@ -133,7 +133,7 @@ class Questions:
         self._user_speaks = False
         self._taken: tuple[int, str | None] = (0, None)
         self._phrases = ENGLISH
-        context.look_when(partial(getattr, self, "_asked"), self.look)
+        context.look_when(partial(getattr, self, "_asked"), self.update_clock)
         context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
         )
@@ -214,7 +214,7 @@ class Questions:
             f"question_{self._count}", call_id, name, text.strip(), tuple(choices), timeout_s, run,
             source, for_operator,
         )  # fmt: skip
-        entry = self._all.put(question.id, question)
+        entry = self._all.add(question.id, question)
         try:
             self._ask_next()
             answer = await entry.answer()
@@ -404,7 +404,7 @@ class Questions:
         else:
             at_s = trio.current_time() + KEY_GAP_S
             self._router.call_at(question, at_s, self._take_keys)
-            self.look()
+            self.update_clock()
 
     def _take_keys(self) -> None:
         question = self._asked
@@ -414,7 +414,7 @@ class Questions:
 
     # --- time -----------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def update_clock(self) -> None:
         """Let the time of the open question go on, or stand, after something has changed."""
         question = self._asked
         if question is None or question.left_s is None:

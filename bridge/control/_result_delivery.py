@@ -26,12 +26,12 @@ class Delivery:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
-        context.look_when(partial(getattr, self, "_waiting"), self.look)
+        context.look_when(partial(getattr, self, "_waiting"), self.deliver_next)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, event: JobFinished, source: str) -> None:
+    def queue(self, event: JobFinished, source: str) -> None:
         """Bring a result at the next boundary.
 
         Args:
@@ -58,9 +58,9 @@ class Delivery:
             for_operator=result.for_operator,
         )
         holder = self._context.floor.holder
-        self.put(finished, (is_told and holder) or "call")
+        self.queue(finished, (is_told and holder) or "call")
 
-    def look(self) -> None:
+    def deliver_next(self) -> None:
         """Bring the next result if this is a boundary; called when the state was worked out."""
         if self._waiting and self._context.state == "idle" and not self._telling:
             event, source = self._waiting.pop(0)

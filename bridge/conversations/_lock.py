@@ -40,9 +40,9 @@ class ConversationLock:
         folder = database.with_name(database.name + "-locks")
         folder.mkdir(mode=0o700, exist_ok=True)
         self._path = folder / hashlib.sha256(conversation.encode()).hexdigest()[:32]
-        self._descriptor = self._take()
+        self._descriptor = self._acquire()
 
-    def _take(self) -> int:
+    def _acquire(self) -> int:
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:

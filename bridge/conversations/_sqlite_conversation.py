@@ -120,7 +120,7 @@ class SqliteConversation:
         try:
             await self._attach(self)
         except (sqlite3.Error, OSError) as error:
-            self._tell(error)
+            self._report_trouble(error)
             self._woken.set()
 
     def lock_by(self, take_lock: Callable[[str], ConversationLock]) -> None:
@@ -187,7 +187,7 @@ class SqliteConversation:
             if error is None:
                 break
             if not _is_busy(error) or trio.current_time() - began_s >= BUSY_S:
-                self._tell(error)
+                self._report_trouble(error)
             await trio.sleep(wait_s)
             wait_s = min(2 * wait_s, MAX_RETRY_S)
         if self._trouble:
@@ -268,7 +268,7 @@ class SqliteConversation:
                 kept=len(self._kept),
             )
 
-    def _tell(self, error: Exception) -> None:
+    def _report_trouble(self, error: Exception) -> None:
         if self._trouble:
             return
         doing = "saved" if self._is_attached else "loaded and saved"

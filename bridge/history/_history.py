@@ -130,7 +130,7 @@ class History:
         for message, index in self._said:
             entry = self._entries[index]
             if after < message <= until and isinstance(entry, UserEntry) and not entry.is_returned:
-                self._put(index, replace(entry, is_returned=True))
+                self._replace(index, replace(entry, is_returned=True))
                 texts.append(entry.content)
         return texts
 
@@ -207,7 +207,7 @@ class History:
             tools = self._tool_records(turn)
             record = replace(record, generated=generated, heard=heard, basis=basis, tools=tools)
         # Made anew, not by replace(), which is slower: this comes with each piece of an answer.
-        self._put(index, AgentEntry(entry.at_s, turn, entry.agent, generated, heard, record))
+        self._replace(index, AgentEntry(entry.at_s, turn, entry.agent, generated, heard, record))
 
     # --- tools ----------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class History:
             entry = self._entries[index]
             assert isinstance(entry, ToolEntry)
             if entry.result is None and _MARKS[mark] > _MARKS[entry.mark]:
-                self._put(index, replace(entry, mark=mark))
+                self._replace(index, replace(entry, mark=mark))
 
     def add_tool_result(self, result: ToolResult, message: int | None = None) -> None:
         """Add what a tool returned.
@@ -267,7 +267,7 @@ class History:
                 kept = result
                 if result.id != entry.call.id:
                     kept = result.model_copy(update={"id": entry.call.id})
-                self._put(index, replace(entry, result=kept))
+                self._replace(index, replace(entry, result=kept))
                 self._unsettled.pop(entry.call.id, None)
                 self._refresh_record(entry.turn)
                 return
@@ -291,7 +291,7 @@ class History:
         if self.on_change is not None:
             self.on_change(len(self._entries) - 1, entry)
 
-    def _put(self, index: int, entry: Entry) -> None:
+    def _replace(self, index: int, entry: Entry) -> None:
         if entry != self._entries[index]:
             self._entries[index] = entry
             if self.on_change is not None:
@@ -340,7 +340,7 @@ class History:
         entry = None if index is None else self._entries[index]
         if index is not None and isinstance(entry, AgentEntry) and entry.interruption is not None:
             record = replace(entry.interruption, tools=self._tool_records(turn))
-            self._put(index, replace(entry, interruption=record))
+            self._replace(index, replace(entry, interruption=record))
 
     def _is_new(self, message: int | None) -> bool:
         if message is None:

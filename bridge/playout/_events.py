@@ -50,21 +50,21 @@ class Telling:
 
     def utterance_started(self, utterance: Utterance) -> None:
         """Publish that the agent has started to speak."""
-        self._tell(utterance, AgentStartedSpeaking(utterance=utterance.number))
+        self._publish(utterance, AgentStartedSpeaking(utterance=utterance.number))
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
         """Remember and tell what was heard."""
         self._memory.remember(utterance.turn)  # a word that is told is written down
-        self._tell(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
+        self._publish(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 
     def utterance_queued(self, utterance: Utterance) -> None:
         """Publish that the transport has all its audio."""
-        self._tell(utterance, AgentUtteranceQueued(utterance=utterance.number))
+        self._publish(utterance, AgentUtteranceQueued(utterance=utterance.number))
 
     def voice_failed(self, utterance: Utterance) -> None:
         """Publish that the rest of an utterance will not be said."""
         text = f"the voice gave no audio for utterance {utterance.number}; its rest is left out"
-        self._tell(utterance, AgentError(message=text))
+        self._publish(utterance, AgentError(message=text))
 
     def utterance_finished(self, utterance: Utterance) -> None:
         """Let the run go that said it, and tell that the agent has fallen silent."""
@@ -72,7 +72,7 @@ class Telling:
         if utterance.started:
             self._last = (utterance.heard, trio.current_time())
             cut = utterance.is_cut or not utterance.is_heard_whole
-            self._tell(utterance, AgentStoppedSpeaking(utterance=utterance.number, cut=cut))
+            self._publish(utterance, AgentStoppedSpeaking(utterance=utterance.number, cut=cut))
 
     def utterance_settled(self, utterance: Utterance) -> None:
         """Publish how much of a cut utterance was heard, now that it is known."""
@@ -85,9 +85,9 @@ class Telling:
                 at_ms=utterance.cut_at_ms or 0.0,
                 basis=utterance.basis,
             )
-            self._tell(utterance, cut)
+            self._publish(utterance, cut)
         self._settled(utterance)
 
-    def _tell(self, utterance: Utterance, event: object) -> None:
+    def _publish(self, utterance: Utterance, event: object) -> None:
         # These are facts about the caller's ear: they stand whether the run was cut or not.
         self._router.publish_detached(event, utterance.turn.agent)

@@ -78,7 +78,7 @@ class Holding:
         released = AgentSpeechReleased(reason=reason, held_s=held_s, respoken=respoken)
         self._router.publish_detached(released, "call")
 
-    def look(self) -> None:
+    def release_empty(self) -> None:
         """Take back what holds nothing any more."""
         if self._since_s and not self._has_something():
             for reason in self._since_s.keys() - LASTING:

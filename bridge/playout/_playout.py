@@ -153,7 +153,7 @@ class Playout:
         utterance.await_voice(now_s)
         utterance.waiting.put(audio.pcm, self._chunk_bytes)
         if looks or self._send_due(now_s) < self._looks_at_s:
-            self._look(now_s)
+            self._send_and_follow(now_s)
 
     def wake(self) -> None:
         """Have another look in the next scheduler step: something has changed."""
@@ -162,9 +162,9 @@ class Playout:
             self._call_at(self, trio.current_time(), self._look_now)
 
     def _look_now(self) -> None:
-        self._look(trio.current_time())
+        self._send_and_follow(trio.current_time())
 
-    def _look(self, now_s: float) -> None:
+    def _send_and_follow(self, now_s: float) -> None:
         """Send what is due, follow what is heard, and come back when something can happen next."""
         self._is_woken = False  # first, as those who are told below may wake it
         self._drift_s = 0.0

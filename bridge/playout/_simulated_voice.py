@@ -50,7 +50,7 @@ class SimulatedVoice:
         """Say what the agents of a call want to say."""
         bridge = call.bridge(name="voice", is_agent=False)
         mouth = _Mouth(bridge, self.ms_per_char)
-        bridge.on(AgentResponse).map(mouth.take).broadcast()
+        bridge.on(AgentResponse).map(mouth.speak).broadcast()
         bridge.on(AgentTextComplete).map(mouth.finish).map(_one_by_one).broadcast()
         bridge.on(AgentSpeechCut).map(mouth.forget)
 
@@ -64,7 +64,7 @@ class _Mouth:
         self._waiting: dict[int, str] = {}
         self._said_ms: dict[int, float] = {}
 
-    def take(self, message: Message) -> AgentAudio | None:
+    def speak(self, message: Message) -> AgentAudio | None:
         number = self._bridge.utterance_of(message)
         if number is None:
             return None

@@ -75,14 +75,14 @@ class Voiced:
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
         needed_hz = self._rate_hz
         log.error("audio_of_wrong_rate", source=source, got_hz=rate_hz, needed_hz=needed_hz)
-        self._tell(source, f"gave audio at {rate_hz} Hz; this call plays {needed_hz} Hz")
+        self._warn_once(source, f"gave audio at {rate_hz} Hz; this call plays {needed_hz} Hz")
 
     def _refuse_number(self, source: str, number: int) -> None:
         log.error("audio_of_no_utterance", source=source, utterance=number)
         known = (
             "its turn has said no text" if number == 0 else f"{self._playout.last_number} so far"
         )
-        self._tell(
+        self._warn_once(
             source,
             f"gave audio for utterance {number}, which is nobody's ({known}): a voice takes the "
             "number from the AgentResponse that it says, as it is published, by "
@@ -90,7 +90,7 @@ class Voiced:
             "that gives its own audio gives the text first, and leaves utterance= out",
         )
 
-    def _tell(self, source: str, problem: str) -> None:
+    def _warn_once(self, source: str, problem: str) -> None:
         """Tell a developer of a problem: once, not for every piece."""
         if (source, problem) not in self._told[-_REMEMBERED:]:
             self._told = (*self._told[-_REMEMBERED:], (source, problem))

@@ -53,7 +53,7 @@ async def make_call(
             microphone.room = room(caller)
         conversation = Conversation(caller, microphone, watcher)
         start_s = caller.received[0].at_s - FRAME_S
-        watcher.begin(start_s, conversation)
+        watcher.call_began(start_s, conversation)
         async with trio.open_nursery() as nursery:
             if beside is not None:
                 nursery.start_soon(beside, caller, conversation)

@@ -23,7 +23,7 @@ GOODBYE_S = 5.0
 class Watcher(Protocol):
     """Who is told how the call goes, while it does."""
 
-    def begin(self, start_s: float, conversation: Conversation) -> None:
+    def call_began(self, start_s: float, conversation: Conversation) -> None:
         """The call begins; its recording does at `start_s` of trio's clock."""
 
     def line(self, at_s: float, line: Line) -> None:
@@ -93,11 +93,11 @@ class Conversation:
     async def _watch(self) -> None:
         while True:
             now_s = trio.current_time()
-            self._watcher.messages(self._look(now_s))
+            self._watcher.messages(self._update(now_s))
             self._watcher.tick(now_s, self.ear)
             await trio.sleep(TICK_S)
 
-    def _look(self, now_s: float) -> Messages:
+    def _update(self, now_s: float) -> Messages:
         messages = self.ear.tick(now_s)
         for received in messages:
             if isinstance(received.message, ErrorMessage):
@@ -163,7 +163,7 @@ class Conversation:
         told = [r.at_s for r in self._caller.received if isinstance(r.message, Ended)]
         self.ended_s = min([now_s, *told])
         self.heard = heard_until(self._caller.heard, self.ended_s)
-        self._watcher.messages(self._look(now_s))
+        self._watcher.messages(self._update(now_s))
 
 
 def heard_until(spans: Sequence[Heard], at_s: float, rate_hz: int = 24_000) -> list[Heard]:

@@ -52,7 +52,7 @@ class Ear:
         new = self._caller.received[self._seen :]
         self._seen += len(new)
         for received in new:
-            self._take(received)
+            self._hear(received)
         return new
 
     def line_began(self, now_s: float) -> None:
@@ -73,7 +73,7 @@ class Ear:
             state=self.state,
         )
 
-    def _take(self, received: Received[Any]) -> None:
+    def _hear(self, received: Received[Any]) -> None:
         match received.message:
             case State(state=state):
                 self.state = state

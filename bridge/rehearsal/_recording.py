@@ -179,14 +179,16 @@ def record(
     length = max(0, round((end_s - start_s) * RATE_HZ))
     caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))
     at = round((spoke_at_s - start_s) * RATE_HZ)
-    _put(caller, resample(samples(spoke), spoke_rate_hz, RATE_HZ), at)
+    _write_samples(caller, resample(samples(spoke), spoke_rate_hz, RATE_HZ), at)
     line = None
     if sent is not None:
         line = array("h", bytes(2 * length))
-        _put(line, resample(samples(sent), spoke_rate_hz, RATE_HZ), at)
+        _write_samples(line, resample(samples(sent), spoke_rate_hz, RATE_HZ), at)
     spans = []
     for piece in heard:
-        start, stop = _put(agent, samples(piece.pcm), round((piece.at_s - start_s) * RATE_HZ))
+        start, stop = _write_samples(
+            agent, samples(piece.pcm), round((piece.at_s - start_s) * RATE_HZ)
+        )
         if stop > start:
             spans.append(Span(piece.utterance, start, stop))
     faded = agent[:]
@@ -211,7 +213,7 @@ def _mix(track: array[int], values: array[int], at: int) -> None:
         track[index] = max(-32768, min(32767, track[index] + values[index - at]))
 
 
-def _put(track: array[int], values: array[int], at: int) -> tuple[int, int]:
+def _write_samples(track: array[int], values: array[int], at: int) -> tuple[int, int]:
     """Write values into a track, as far as they fit, and return where they lie."""
     start, stop = max(at, 0), min(at + len(values), len(track))
     if stop <= start:

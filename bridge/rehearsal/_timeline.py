@@ -91,7 +91,7 @@ class Timeline:
 
     # --- the call -------------------------------------------------------------------------------
 
-    def begin(self, start_s: float, conversation: Conversation) -> None:
+    def call_began(self, start_s: float, conversation: Conversation) -> None:
         """Begin to tell a call.
 
         Args:
@@ -111,7 +111,7 @@ class Timeline:
     def messages(self, messages: Messages) -> None:
         """Show what the server sent."""
         for received in messages:
-            self._tell(received)
+            self._print(received)
 
     def tick(self, at_s: float, ear: Ear) -> None:
         """Keep the last row up to date."""
@@ -123,7 +123,7 @@ class Timeline:
             self._label(draft.at_s, draft.name, draft.style), draft.text, draft.style
         )
 
-    def _tell(self, received: Received[Any]) -> None:
+    def _print(self, received: Received[Any]) -> None:
         at_s = received.at_s
         match received.message:
             case State(state=state):

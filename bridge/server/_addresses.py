@@ -93,7 +93,7 @@ class Addresses:
         most, usage = self._most[budget], self._usage(peer)
         return usage is None or most is None or self._counted(usage.held[budget] < most, budget)
 
-    def take(self, peer: str, budget: Held) -> None:
+    def reserve(self, peer: str, budget: Held) -> None:
         """Hold one more of a budget, until ``give_back``."""
         usage = self._usage(peer)
         if usage is not None:

@@ -121,7 +121,7 @@ class Visit:
             return True
         self._is_silent = addresses.has_room(self._socket_peer, "silent")
         if self._is_silent:
-            addresses.take(self._socket_peer, "silent")
+            addresses.reserve(self._socket_peer, "silent")
         return self._is_silent
 
     def asks(self) -> None:
@@ -134,7 +134,7 @@ class Visit:
         """Return the answer, or None to go on with the WebSocket handshake."""
         self.asks()
         entrance, path = self._entrance, request.path.partition("?")[0]
-        self.peer, secure = entrance.proxies.look(self._socket_peer, self._secure, request.headers)
+        self.peer, secure = entrance.proxies.trace(self._socket_peer, self._secure, request.headers)
         if path in (CALL_PATH, WATCH_PATH) and not entrance.addresses.may_knock(self.peer):
             return self._too_many("too many connections from your address")
         if path in GUARDED and not entrance.addresses.may_guess(self.peer):

@@ -120,7 +120,7 @@ class Backlog:
 
     # --- connections ----------------------------------------------------------------------------
 
-    def begin(self, outbox: Outbox) -> None:
+    def attach(self, outbox: Outbox) -> None:
         """Send over the first connection."""
         self._move_to(outbox)
 

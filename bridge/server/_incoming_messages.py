@@ -57,7 +57,7 @@ class Intake:
         self._audio = _audio_budget(limits.audio_rate)
         self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
 
-    def take(self, data: Data, call: Call) -> None:
+    def handle(self, data: Data, call: Call) -> None:
         """Do what a message says, or tell the client why not; never raises for what it says.
 
         Args:

@@ -140,8 +140,8 @@ class NativeTransport:
         self._on_received = on_received
         self._on_played = on_played
         self._call: Call | None = None
-        self._words = Words(self._put)
-        self._remote = RemoteHandle(self.tell, verbs)
+        self._words = Words(self._queue)
+        self._remote = RemoteHandle(self.send_message, verbs)
         self._watcher = Watcher(watch, outbox.wake)
         self._shows_words = watch == "words"
         outbox.spare = self._next_seen
@@ -164,25 +164,25 @@ class NativeTransport:
             case AgentSpeechSent(content=text, utterance=number):
                 self._words.add("heard", number, text)
             case AgentUtteranceQueued(utterance=number):
-                self.tell(UtteranceEnd(utterance=self._player_number(number)))
+                self.send_message(UtteranceEnd(utterance=self._player_number(number)))
             case AgentError(message=text, detail=detail):
                 self.refuse("agent_error", text, detail=detail if self._shows_words else None)
             case event:
                 wire = _wire_message(event, message)
                 if wire is not None:
-                    self.tell(wire)
+                    self.send_message(wire)
 
     def _player_number(self, utterance: int) -> int:
         """Return the number by which the player knows an utterance: another one if it was given it
         again."""
         return utterance if self._call is None else self._call.speaking.player_number(utterance)
 
-    def tell(self, message: ServerMessage) -> None:
+    def send_message(self, message: ServerMessage) -> None:
         """Queue a message behind all that waits; nothing follows ``ended``."""
         self._words.flush()
-        self._put(message)
+        self._queue(message)
 
-    def _put(self, message: ServerMessage) -> None:
+    def _queue(self, message: ServerMessage) -> None:
         if self.ended is not None:
             return
         try:
@@ -205,14 +205,14 @@ class NativeTransport:
     ) -> None:
         """Tell the client of an error, and count it."""
         self._metrics.errors[code] += 1
-        self.tell(ErrorMessage(code=code, message=text, request=request, detail=detail))
+        self.send_message(ErrorMessage(code=code, message=text, request=request, detail=detail))
 
     def finish(self, reason: str) -> None:
         """Tell the client that the call is over; later calls do nothing."""
         if self.ended is None:
             for seen in self._watcher.last():
-                self.tell(seen)
-            self.tell(Ended(reason=reason))
+                self.send_message(seen)
+            self.send_message(Ended(reason=reason))
             self.ended = reason
 
     def end_without_call(self, reason: str) -> None:
@@ -305,11 +305,11 @@ class NativeTransport:
             case Ping(t=t, received=received):
                 if received is not None:
                     self._on_received(received)
-                self.tell(Pong(t=t))
+                self.send_message(Pong(t=t))
             case UseVerb() | AnswerPermission() | AnswerQuestion() | DescribeVerb() | AskSnapshot():
                 self._remote.receive(message, call)
             case Watch():
-                self.tell(self._watcher.watch(message))
+                self.send_message(self._watcher.watch(message))
             case Resume():
                 raise ProtocolViolationError(
                     "bad_message", "resume: only as the first message on /ws?resume=1"

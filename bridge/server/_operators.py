@@ -98,12 +98,14 @@ class Operators:
             if message.event.by == "operator":
                 question = call.permissions.question(message.event.id)
                 if question is not None:
-                    self._tell(_told(call, question))
+                    self._broadcast(_told(call, question))
 
         def closed(message: Message) -> None:
             event = message.event
             if event.by == "operator":
-                self._tell(QuestionClosed(call=call.call_id, id=event.id, verdict=event.verdict))
+                self._broadcast(
+                    QuestionClosed(call=call.call_id, id=event.id, verdict=event.verdict)
+                )
 
         call.router.observe(PermissionRequested, asked)
         call.router.observe(PermissionAnswered, closed)
@@ -122,18 +124,18 @@ class Operators:
                 if question.by == "operator":
                     outbox.put(_told(call, question).model_dump_json())
 
-        def take(data: Data) -> None:
-            problem = self._take(data)
+        def receive(data: Data) -> None:
+            problem = self._handle(data)
             if problem:
                 outbox.put(OperatorError(message=problem).model_dump_json())
 
         self._outboxes.add(outbox)
         try:
-            await connection.run(outbox, take)
+            await connection.run(outbox, receive)
         finally:
             self._outboxes.remove(outbox)
 
-    def _take(self, data: Data) -> str:
+    def _handle(self, data: Data) -> str:
         """Do what an operator says; return what is wrong with it, if anything."""
         try:
             answer = OperatorAnswer.model_validate_json(data)
@@ -146,7 +148,7 @@ class Operators:
         call.permissions.respond(answer.id, answer.allow)
         return ""
 
-    def _tell(self, message: Wire) -> None:
+    def _broadcast(self, message: Wire) -> None:
         text = message.model_dump_json()
         for outbox in tuple(self._outboxes):
             outbox.put(text)

@@ -50,7 +50,7 @@ class TrustedProxies:
         """Whether any proxy is trusted."""
         return bool(self._nets)
 
-    def look(self, peer: str, secure: bool, headers: Headers) -> Seen:
+    def trace(self, peer: str, secure: bool, headers: Headers) -> Seen:
         """Return how the caller reached the first trusted proxy, or this server.
 
         Args:

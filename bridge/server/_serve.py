@@ -178,7 +178,7 @@ class Server:
             return
         session = self._open(asked)
         with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
-            await session.begin(line)
+            await session.open_on(line)
 
     async def _serve_operator(self, connection: Connection) -> None:
         if self._operators.is_full:
@@ -208,7 +208,7 @@ class Server:
         attend = self._operators.attend
         session = Session(self._app, request, limits, self.metrics, token_hex(8), attend)
         self._sessions[session.call_id] = session
-        self._addresses.take(request.peer, "calls")
+        self._addresses.reserve(request.peer, "calls")
         self._calls.start_soon(self._hold, session, request.peer, name=f"call {session.call_id}")
         return session
 
@@ -234,7 +234,7 @@ class Server:
             await self._refuse(connection, "server_full", "too many clients ask at once")
             return
         self._asking += 1
-        self._addresses.take(peer, "resumes")
+        self._addresses.reserve(peer, "resumes")
         try:
             asked = await self._asked(connection)
         finally:

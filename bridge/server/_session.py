@@ -217,7 +217,7 @@ class Session:
         log.info("call_refused", code=refused.code)
         self._metrics.rejected[refused.code] += 1
         self._ending = refused.code
-        self._transport.tell(ErrorMessage(code=refused.code, message=str(refused)))
+        self._transport.send_message(ErrorMessage(code=refused.code, message=str(refused)))
         self._transport.end_without_call(refused.code)
         if self._line is not None:
             self._line.give_up(REFUSED, refused.code)
@@ -270,14 +270,14 @@ class Session:
         token = self._tokens.renew() if self._limits.resume_s else None
         self._backlog.greet(encode(hello(self._app, call, self._limits, token)))
 
-    async def begin(self, line: Line) -> None:
+    async def open_on(self, line: Line) -> None:
         """Carry the call over its first line; returns when that line is over.
 
         Args:
             line: The line.
         """
         self._line = line
-        self._backlog.begin(line.outbox)
+        self._backlog.attach(line.outbox)
         await self._carry(line)
 
     def can_resume(self, asked: Resume) -> bool:
@@ -397,13 +397,13 @@ class Session:
 
     def _take_or_fail(self, data: Data) -> None:
         try:
-            self._take(data)
+            self._receive(data)
         except BaseException as caught:  # noqa: ASYNC103 - see as_error()
             log.error("call_failed", exc_info=as_error(caught))
             self._transport.refuse("agent_error", "the agent failed")
             self.end("failed")
 
-    def _take(self, data: Data) -> None:
+    def _receive(self, data: Data) -> None:
         call = self._call
         if call is None or call.ended.is_set():
             return
@@ -411,7 +411,7 @@ class Session:
         self._tokens.confirm()
         if self._stalled:
             self._go_on(call)
-        self._intake.take(data, call)
+        self._intake.handle(data, call)
 
 
 def _first_of(error: Exception) -> Exception:

@@ -145,16 +145,16 @@ class Watcher:
         if message.at_s == now_s and message.id not in self._noted:
             self._note(message)  # rules act before sinks hear of it, but a cause is told first
         why = f"{why}: run {run}" if run else why
-        self._put(_Decision(now_s, message, verdict, why, runtime))
+        self._queue(_Decision(now_s, message, verdict, why, runtime))
 
     def _note(self, message: Message) -> None:
         assert self._call is not None  # nobody watches before
         self._noted.append(message.id)
         del self._noted[:-NOTED_KEPT]
         turn = self._call.turn_of(message.run)
-        self._put(_Event(message.at_s, message, None if turn is None else turn.number))
+        self._queue(_Event(message.at_s, message, None if turn is None else turn.number))
 
-    def _put(self, what: _Event | _Decision) -> None:
+    def _queue(self, what: _Event | _Decision) -> None:
         if len(self.waiting) >= QUEUE_LIMIT:
             self._lose_one()
         self.waiting.append(what)

@@ -97,7 +97,7 @@ class Attempt:
             with trio.CancelScope() as everything:
                 recorder.bound(everything)
                 await self._talk(caller, recorder)
-                self._look(caller)
+                self._check_laws(caller)
                 await self._check(caller)
             if everything.cancelled_caught:
                 self.breaches.append(f"it takes steps without end: {recorder.total} so far")
@@ -110,7 +110,7 @@ class Attempt:
 
     async def _talk(self, caller: Caller, recorder: Recorder) -> None:
         router = caller.call.router
-        recorder.begin(lambda: (caller.now_s, router.statistics.published))
+        recorder.start(lambda: (caller.now_s, router.statistics.published))
         await self._bounded("the scenario", self.plan.scenario, caller, self.limit_s)
         recorder.end()
         self.took_s = caller.now_s
@@ -131,7 +131,7 @@ class Attempt:
         if scope.cancelled_caught:
             self.breaches.append(f"{what} did not end within {limit_s:.1f} s: it waited in {place}")
 
-    def _look(self, caller: Caller) -> None:
+    def _check_laws(self, caller: Caller) -> None:
         expected = AgentErrors(self.plan.expect_errors).is_expected
         trial = Trial(caller, self.may_end, self._at_cut, self.logs, self.usual_errors, expected)
         for law in LAWS:

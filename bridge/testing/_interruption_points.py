@@ -84,7 +84,7 @@ class Recorder(trio.abc.Instrument):
         self._now: Callable[[], tuple[float, int]] | None = None
         self._scenario: trio.lowlevel.Task | None = None
 
-    def begin(self, now: Callable[[], tuple[float, int]]) -> None:
+    def start(self, now: Callable[[], tuple[float, int]]) -> None:
         """Count from here on; called by the task of the scenario.
 
         Args:

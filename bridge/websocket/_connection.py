@@ -221,7 +221,7 @@ class Connection:
             take: Gets each message that comes; it must neither wait nor raise.
             may_read: Awaited before each block that is read; None: there always is room for it.
         """
-        source.on_news = self._look
+        source.on_news = self._wake_writer
         try:
             with self._scope:
                 async with trio.open_nursery() as nursery:
@@ -238,7 +238,7 @@ class Connection:
                 else:
                     await self.stream.aclose()  # TLS says goodbye
 
-    def _look(self) -> None:
+    def _wake_writer(self) -> None:
         self._wake.set()
 
     def _start_deadline(self) -> None:

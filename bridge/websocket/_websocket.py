@@ -151,14 +151,14 @@ class WebSocket:
     async def run(self) -> None:
         """Carry messages until the connection is over."""
         try:
-            await self.connection.run(self._source, self._take, self._may_read)
+            await self.connection.run(self._source, self._receive_message, self._may_read)
         finally:
             self._is_over = True
             self._news.set()
             if isinstance(self._source, Outgoing):
                 self._source.room.set()
 
-    def _take(self, data: Data) -> None:
+    def _receive_message(self, data: Data) -> None:
         self._inbox.append(data)
         self._inbox_bytes += len(data)
         self._news.set()

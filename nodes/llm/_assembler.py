@@ -244,7 +244,7 @@ class Assembler:
             delta = choice.delta or choice.message
             if delta is not None:
                 self._begun = self._begun or delta.is_token()
-                pieces += self._take(delta)
+                pieces += self._assemble(delta)
             self._finish_reason = choice.finish_reason or self._finish_reason
         return pieces
 
@@ -272,7 +272,7 @@ class Assembler:
         """
         return reported_error(self._model, error, status)
 
-    def _take(self, delta: _Delta) -> Iterator[AnswerPiece]:
+    def _assemble(self, delta: _Delta) -> Iterator[AnswerPiece]:
         """Yield what a delta brings, in the order in which models write it."""
         if delta.is_reasoning() and not self._reasons:
             self._reasons = True

@@ -152,7 +152,7 @@ class HttpChat:
 
     async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
         client = await self._client.get()
-        reply = await self._begin(client, body)
+        reply = await self._send_until_answered(client, body)
         try:
             while (pieces := await self._more(reply)) is not None:
                 for piece in pieces:
@@ -160,7 +160,9 @@ class HttpChat:
         finally:
             await reply.aclose()
 
-    async def _begin(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> Reply:
+    async def _send_until_answered(
+        self, client: httpx2.AsyncClient, body: Mapping[str, Any]
+    ) -> Reply:
         """Send the question until an answer begins, or there is no more hope."""
         attempt = 1
         while True:
@@ -192,7 +194,7 @@ class HttpChat:
         reply = Reply(self.model, self.connect_timeout_s, self._reading())
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
-                await reply.begin(client, request)
+                await reply.send(client, request)
         except trio.TooSlowError:
             await reply.aclose()
             raise ChatModelTimeoutError("first_token", limit_s or 0, model=self.model) from None

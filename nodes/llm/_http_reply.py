@@ -128,7 +128,7 @@ class Reply:
         self._body: AsyncGenerator[bytes, None] | None = None
         self._ended = False
 
-    async def begin(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
+    async def send(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
         """Send the request and wait until the answer begins.
 
         Raises:
@@ -182,7 +182,7 @@ class Reply:
             if chunk is None:
                 return self._at_end_of_stream()
             self._decode(chunk)
-        return self._take(self._events.popleft())
+        return self._parse(self._events.popleft())
 
     def _decode(self, chunk: bytes) -> None:
         try:
@@ -190,7 +190,7 @@ class Reply:
         except EventTooLargeError as error:
             raise ChatModelError(str(error), model=self._model) from error
 
-    def _take(self, event: bytes) -> list[AnswerPiece]:
+    def _parse(self, event: bytes) -> list[AnswerPiece]:
         event = event.strip()
         pieces = self._assembler.read(event) if event else []
         if self._assembler.ended:
@@ -202,7 +202,7 @@ class Reply:
         """Settle what it means that the server has sent its last byte."""
         self._events.extend(self._decoder.close())
         if self._events:
-            return self._take(self._events.popleft())
+            return self._parse(self._events.popleft())
         if not self._assembler.finished:
             problem = "the answer broke off: the server closed the stream in the middle of it"
             raise ChatModelError(problem, model=self._model, retryable=True)

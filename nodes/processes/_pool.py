@@ -117,7 +117,7 @@ class Pool:
             skipped = given
             try:
                 on_begin(worker.pid)
-                await worker.begin(payload, on_output, is_forced)
+                await worker.send_job(payload, on_output, is_forced)
                 while (piece := await worker.next_piece(silence_s)) is not None:
                     if skipped:
                         skipped -= 1

@@ -144,7 +144,7 @@ class Worker:
 
     # --- its jobs -----------------------------------------------------------------------------
 
-    async def begin(
+    async def send_job(
         self, payload: bytes, on_output: OnOutput | None, is_forced: Callable[[], bool]
     ) -> None:
         """Send a job; see `Pool.run`.

@@ -94,7 +94,7 @@ class Looks:
         due = [sound for windows, sound in self._due if windows == self._age]
         return self._ask([(sound, self._recent()) for sound in due])
 
-    def begin(self, onset_windows: int) -> list[VoiceHint]:
+    def voice_began(self, onset_windows: int) -> list[VoiceHint]:
         """Start on a new voice, and return what is known of it already.
 
         The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it, and

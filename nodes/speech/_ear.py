@@ -304,9 +304,9 @@ class Ear:
             self._last_voice_s = trio.current_time()
             self._ask_early()
         elif self._voiced >= self._settings.onset_windows:
-            self._begin()
+            self._start_voice()
 
-    def _begin(self) -> None:
+    def _start_voice(self) -> None:
         self._on, self._silent = True, 0
         self._last_voice_s = trio.current_time()
         if self._recording is None:
@@ -317,7 +317,7 @@ class Ear:
             self._publish(SpeechResumed())
         self._publish(VoiceStarted())
         self._publish(SpeechBegan())
-        for hint in self._looks.begin(self._settings.onset_windows):
+        for hint in self._looks.voice_began(self._settings.onset_windows):
             self._publish(hint)
 
     def _ask_early(self) -> None:
@@ -419,8 +419,8 @@ class Ear:
             self._bridge.report_error(error)
             log.exception("end_of_turn_failed", call_id=self._bridge.call_id)
             complete = 0.0
-        self._tell("listening.end_of_turn_s", trio.current_time() - began_s)
-        self._tell("listening.turn_complete", complete, "")
+        self._measure("listening.end_of_turn_s", trio.current_time() - began_s)
+        self._measure("listening.turn_complete", complete, "")
         self._publish(TurnScored(complete=complete))
 
     async def _transcribe(self, stt: SpeechToText, parts: tuple[bytes, ...]) -> None:
@@ -433,7 +433,7 @@ class Ear:
             # The caller is waiting, and has to be told.
             self._give_words(VoiceWords(content="", error=type(error).__name__))
             raise
-        self._tell("listening.stt_s", trio.current_time() - began_s)
+        self._measure("listening.stt_s", trio.current_time() - began_s)
         self._give_words(words)
 
     def _give_words(self, words: VoiceWords) -> None:
@@ -445,9 +445,9 @@ class Ear:
     def _tell_decided(self, _: Message) -> None:
         self._level.turn_ended()
         if self._last_voice_s:
-            self._tell("listening.decided_s", trio.current_time() - self._last_voice_s)
+            self._measure("listening.decided_s", trio.current_time() - self._last_voice_s)
 
-    def _tell(self, name: str, value: float, unit: str = "s") -> None:
+    def _measure(self, name: str, value: float, unit: str = "s") -> None:
         self._publish(LogMetric(name=name, value=round(value, 4), unit=unit))
 
     def _publish(self, event: object) -> None:

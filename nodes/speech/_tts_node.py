@@ -102,7 +102,7 @@ class Mouth:
         self._timed: set[str] = set()
         bridge.on(UserStoppedSpeaking).map(self._note_stop)
         bridge.on(ChangeVoice).map(self._change_voice)
-        bridge.on(AgentResponse, where=bridge.is_audible).map(self._take)
+        bridge.on(AgentResponse, where=bridge.is_audible).map(self._queue_text)
         bridge.on(AgentTextComplete).map(self._finish)
         bridge.on(TextBegan, linked=True, overlap="concurrent", limit=UTTERANCES_AT_ONCE).map(
             self._carry
@@ -118,7 +118,7 @@ class Mouth:
         self._user_stopped_s = message.at_s
         self._timed.clear()
 
-    def _take(self, message: Message) -> None:
+    def _queue_text(self, message: Message) -> None:
         number = self._bridge.utterance_of(message)
         if number is None:
             return
@@ -189,7 +189,7 @@ class Mouth:
         async with aclosing(self._synthesize(clause)) as pieces:
             async for audio in pieces:
                 if audio.pcm:
-                    self._tell("speaking.first_piece_s", trio.current_time() - began_s)
+                    self._measure("speaking.first_piece_s", trio.current_time() - began_s)
                     self._time("answer.first_audio_s")
                 yield audio
 
@@ -229,8 +229,8 @@ class Mouth:
         """Tell once an answer how long the caller has waited since the end of their turn."""
         if self._user_stopped_s is not None and name not in self._timed:
             self._timed.add(name)
-            self._tell(name, trio.current_time() - self._user_stopped_s)
+            self._measure(name, trio.current_time() - self._user_stopped_s)
 
-    def _tell(self, name: str, value: float) -> None:
+    def _measure(self, name: str, value: float) -> None:
         metric = LogMetric(name=name, value=round(value, 4), unit="s")
         self._bridge.publish_detached(metric)

@@ -59,7 +59,7 @@ class Interrupts:
             case "finish" | "shield":
                 return "wait" if self._would_stop_s() > trio.current_time() else "cut"
 
-    def take(self, verb: Verb, *, is_job: bool) -> Effect:
+    def apply(self, verb: Verb, *, is_job: bool) -> Effect:
         """Note a verb, and return what it does; as ``effect_of``."""
         effect = self.effect_of(verb, is_job=is_job)
         if effect != "nothing":
@@ -68,7 +68,7 @@ class Interrupts:
             self.stop_at_s = self._would_stop_s()
         return effect
 
-    def begin(self, at_s: float) -> None:
+    def start_clock(self, at_s: float) -> None:
         """Count the tool's time from now on.
 
         Args:

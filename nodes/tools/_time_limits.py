@@ -24,7 +24,7 @@ class Limits:
         self._waiting = 0
         self._left_s = math.inf
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Count the timeout from now."""
         self._timeout_at_s = trio.current_time() + self._timeout_s
         self._set()

@@ -126,7 +126,7 @@ class Body:
         self.scope.cancel(reason=reason)
         self.token.request()
 
-    def tell(self, event: Any) -> None:
+    def publish(self, event: Any) -> None:
         """Publish what it tells, unless its result was given; from any thread."""
         self._on_loop(self._publish, event)
 

@@ -137,7 +137,7 @@ class RunningTool:
         elif verb == "background":
             self.to_background()
         else:
-            self._obey(verb, self._interrupts.take(verb, is_job=self.run is None))
+            self._obey(verb, self._interrupts.apply(verb, is_job=self.run is None))
         return self._still_running()
 
     def to_background(self) -> bool:
@@ -231,7 +231,7 @@ class RunningTool:
         self._interrupts.forget()
         self._limits.stop_at(math.inf)
         self._body.move_to_background()
-        self._tell(self._as_result(plain("backgrounded")))
+        self._publish_result(self._as_result(plain("backgrounded")))
         self._call.work.changed()
 
     # --- its way --------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class RunningTool:
         )
         context = self._context_of(body)
         self._call.nursery.start_soon(
-            body.carry_out, context, arguments, self._begin, name=f"tool {self.name}"
+            body.carry_out, context, arguments, self._start, name=f"tool {self.name}"
         )
         try:
             with self._limits.scope:
@@ -315,12 +315,12 @@ class RunningTool:
                 log.warning("tool_abandoned", tool=self.name, id=self.id)
             self._settle(body)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         # Written before the first effect: after a kill -9 it reads as one that may have run.
         self._call.history.mark_tool(self.id, "began")
         self.started_at_s = trio.current_time()
-        self._interrupts.begin(self.started_at_s)
-        self._limits.begin()
+        self._interrupts.start_clock(self.started_at_s)
+        self._limits.start()
         self._call.work.changed()
 
     def _cut_late(self, body: Body) -> float:
@@ -361,7 +361,7 @@ class RunningTool:
         if self._has_moved:
             self._call.router.notify(self.on_settled or _tell_finished, self, self.final)
         else:
-            self._tell(self.final)
+            self._publish_result(self.final)
 
     def _log_error(self, error: Exception | None) -> None:
         if isinstance(error, Interrupted) and self.is_cut:
@@ -372,7 +372,7 @@ class RunningTool:
             log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
                         pii_error=text_of(error), exc_info=error)  # fmt: skip
 
-    def _tell(self, result: ToolResult) -> None:
+    def _publish_result(self, result: ToolResult) -> None:
         self._answer = result
         self._call.router.publish_detached(result, self._source)
         self._answered.set()

@@ -90,7 +90,7 @@ class ToolContext:
         Raises:
             ValueError: `fraction` is out of its bounds.
         """
-        self._body.tell(
+        self._body.publish(
             ToolProgress(
                 id=self.id,
                 name=self.name,
@@ -108,7 +108,7 @@ class ToolContext:
         Args:
             event: An instance of any event class.
         """
-        self._body.tell(event)
+        self._body.publish(event)
 
     def output(self, stream: Literal["stdout", "stderr", "tty"], text: str) -> None:
         """Pass on what the tool wrote to its terminal.  Safe from any thread.
@@ -117,7 +117,7 @@ class ToolContext:
             stream: Where it wrote.
             text: What it wrote.
         """
-        self._body.tell(
+        self._body.publish(
             ToolOutput(
                 id=self.id,
                 name=self.name,

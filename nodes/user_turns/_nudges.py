@@ -75,7 +75,7 @@ class Nudges:
         """Record that the caller said or did something."""
         self._user = _Silence()
 
-    def look(
+    def due(
         self, now_s: float, view: AgentView, settings: TurnSettings, *, user_speaks: bool
     ) -> list[Event]:
         """Return the nudges that are due, each behind its decision.

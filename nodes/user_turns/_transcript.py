@@ -46,7 +46,7 @@ class Transcript:
         self.segments[segment] = replace(known, final=True)
         self.fresh, self.error = True, error
 
-    def put(
+    def add(
         self,
         segment: int,
         content: str,

@@ -99,12 +99,12 @@ class _Taker:
         bridge.on(ChangeTurns).map(self._change)
         by_hand = [UserStartedSpeaking, UserTranscriptionReceived, DTMFInput, CustomReceived]
         bridge.on(by_hand).map(self._user)
-        self._take(Look())
+        self._handle(Look())
 
     # --- what happens --------------------------------------------------------------------------
 
     def _heard(self, message: Message) -> None:
-        self._take(message.event)
+        self._handle(message.event)
 
     def _frame(self, message: Message) -> None:
         self._last_frame_s = message.at_s
@@ -114,27 +114,27 @@ class _Taker:
             self._first_sound_s = min(self._first_sound_s, message.at_s)
         elif isinstance(message.event, AgentStoppedSpeaking):
             self._first_message_over = True
-        self._take(Look())
+        self._handle(Look())
 
     def _user(self, message: Message) -> None:
         self._nudges.user_is_there()
-        self._take(Look())
+        self._handle(Look())
 
     def _change(self, message: Message) -> None:
         self._settings.change(message.event.overlay)
         log.info("turns_changed", names=sorted(message.event.overlay.changes))
-        self._take(Look())
+        self._handle(Look())
 
     def _alarm(self) -> None:
         if trio.current_time() >= self._lost_at_s():
             log.info("microphone_lost", call_id=self._bridge.call_id)
-            self._take(MicrophoneLost())
+            self._handle(MicrophoneLost())
         else:
-            self._take(Look())
+            self._handle(Look())
 
     # --- what is done of it --------------------------------------------------------------------
 
-    def _take(self, fact: Input) -> None:
+    def _handle(self, fact: Input) -> None:
         """Decide, and do it; what comes of that in the same step is taken in afterwards."""
         self._waiting.append(fact)
         if self._busy:
@@ -150,9 +150,9 @@ class _Taker:
     def _decide(self, fact: Input) -> None:
         now_s, view = trio.current_time(), self._view()
         settings = self._settings.at(view) if self._settings.overlays else self._settings.base
-        acts = self._core.take(fact, now_s, view, settings)
+        acts = self._core.decide(fact, now_s, view, settings)
         user_speaks = not self._core.is_quiet
-        nudges = self._nudges.look(now_s, view, settings, user_speaks=user_speaks)
+        nudges = self._nudges.due(now_s, view, settings, user_speaks=user_speaks)
         for act in acts:
             self._do(act)
         for event in nudges:

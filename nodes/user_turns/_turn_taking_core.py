@@ -66,7 +66,9 @@ class TurnCore:
         """Whether nothing is heard and nothing is undecided."""
         return self._state.undecided is None and self._state.turn is None
 
-    def take(self, fact: Input, now_s: float, view: AgentView, settings: TurnSettings) -> list[Act]:
+    def decide(
+        self, fact: Input, now_s: float, view: AgentView, settings: TurnSettings
+    ) -> list[Act]:
         """Take in a fact, and return what is to be done, in order.
 
         Args:
@@ -92,10 +94,10 @@ class TurnCore:
             case TurnScored():
                 if self._part is not None:
                     self._part.rate(fact.complete, is_over=fact.over)
-        self._look()
+        self._decide_phases()
         return state.acts
 
-    def _look(self) -> None:
+    def _decide_phases(self) -> None:
         """Decide what can be decided; each phase may lead to the next in the same step."""
         state = self._state
         state.forget_times()
@@ -189,7 +191,7 @@ class TurnCore:
         if words.error:
             part.transcript.fail(words.segment, words.error)
         else:
-            part.transcript.put(
+            part.transcript.add(
                 words.segment,
                 content,
                 final=words.final,

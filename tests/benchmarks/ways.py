@@ -40,7 +40,7 @@ LOUD = 9000
 
 TOKEN = "a token of the model"
 TOOL = "a tool call"
-FRAME = "bridge/server/_incoming_messages.py", "take"
+FRAME = "bridge/server/_incoming_messages.py", "handle"
 """Where the server takes in a message of the caller's."""
 TURN_TAKING = "nodes/user_turns/_turn_taking.py"
 TOOL_LOOP = "nodes/_tool_loop.py"

@@ -37,7 +37,7 @@ HINT = "A large latte, a cappuccino, a blueberry muffin, an espresso, a croissan
 class Silent:
     """A watcher who tells nobody."""
 
-    def begin(self, start_s: float, conversation: Conversation) -> None:
+    def call_began(self, start_s: float, conversation: Conversation) -> None:
         """Hear that the call begins."""
 
     def line(self, at_s: float, line: Line) -> None:

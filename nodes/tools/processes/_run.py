@@ -139,7 +139,7 @@ async def run_command(
         raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
     recorder = _Recorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
     began_s = trio.current_time()
-    captured = Captured(recorder.streams, recorder.take)
+    captured = Captured(recorder.streams, recorder.record)
     environment = {**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
     process = await _start(arguments, captured, cwd, environment, stdin, tty)
     async with trio.open_nursery() as nursery:
@@ -157,7 +157,7 @@ async def run_command(
             nursery.cancel_scope.cancel(reason="the command ended")
             code = process.returncode if process.returncode is not None else -signal.SIGKILL
             result = recorder.result(code, trio.current_time() - began_s, stopped)
-            _tell(result)
+            _log_result(result)
             if on_end is not None:
                 on_end(result)
     return result
@@ -176,7 +176,7 @@ class _Recorder:
         }
         self._live = dict.fromkeys(streams, limits.live)
 
-    def take(self, stream: Stream, text: str) -> None:
+    def record(self, stream: Stream, text: str) -> None:
         """Take a text of one stream."""
         self._excerpts[stream].add(text)
         room = self._live[stream]
@@ -248,7 +248,7 @@ async def _feed(process: trio.Process, data: bytes) -> None:
             await process.stdin.send_all(data)
 
 
-def _tell(result: CommandResult) -> None:
+def _log_result(result: CommandResult) -> None:
     stopped = result.stopped
     keys = {
         "pid": stopped.pid,

@@ -50,7 +50,7 @@ class WorkerCall:
     state_lost: bool = False
     """Whether that process is a new one, so that what earlier calls had kept is gone."""
 
-    def begin(self, *, state_lost: bool) -> None:
+    def mark_begun(self, *, state_lost: bool) -> None:
         """Record that a process got it."""
         self.is_begun, self.state_lost = True, state_lost
 
@@ -145,13 +145,13 @@ class PythonWorker:
         """
         call = WorkerCall() if call is None else call
 
-        def begin(pid: int) -> None:
-            call.begin(state_lost=self._last_pid not in (None, pid))
+        def mark_begun(pid: int) -> None:
+            call.mark_begun(state_lost=self._last_pid not in (None, pid))
             self._last_pid = pid
 
         job = self._pool.run(
             _pack(function, dict(kwargs or {})),
-            on_begin=begin,
+            on_begin=mark_begun,
             on_output=on_output,
             is_forced=is_forced,
         )

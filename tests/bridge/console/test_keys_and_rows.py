@@ -234,7 +234,7 @@ def test_history():
     editor = LineEditor()
     editor.remember(["from before"])
     for entry in ("one", "two", "two"):
-        assert after_keys(entry, editor=editor).take() == entry
+        assert after_keys(entry, editor=editor).submit() == entry
     after_keys("dra", "<up>", editor=editor)
     assert with_cursor(editor) == "two|"
     assert with_cursor(after_keys("<up>", editor=editor)) == "one|"
@@ -246,7 +246,7 @@ def test_the_history_is_bounded():
     """The oldest entries are forgotten."""
     editor = LineEditor()
     for number in range(MAX_HISTORY + 10):
-        after_keys(f"entry {number}", editor=editor).take()
+        after_keys(f"entry {number}", editor=editor).submit()
     after_keys(*["<up>"] * (MAX_HISTORY + 20), editor=editor)
     assert editor.text == "entry 10"
 

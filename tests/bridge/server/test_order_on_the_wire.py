@@ -291,7 +291,7 @@ class Bench:
         return wire
 
     async def first(self, **options):
-        return await self.run(Wire(**options), self.backlog.begin)
+        return await self.run(Wire(**options), self.backlog.attach)
 
     async def again(self, asked):
         return await self.run(

@@ -56,7 +56,7 @@ class Bench:
             self.told += [(number, hint) for hint in hints]
 
     def begin(self) -> None:
-        self.told += [(self.now[0], hint) for hint in self.looks.begin(ONSET)]
+        self.told += [(self.now[0], hint) for hint in self.looks.voice_began(ONSET)]
 
     @property
     def kinds(self) -> list[tuple[int, str, float]]:

@@ -70,7 +70,7 @@ class Bench:
 
     def take(self, fact: Any) -> Bench:
         """Hand a fact to the core, and do what it says."""
-        acts = self.core.take(fact, self.now_s, self.view, self.settings)
+        acts = self.core.decide(fact, self.now_s, self.view, self.settings)
         self.acts += [(round(self.now_s, 6), act) for act in acts]
         if any(isinstance(event, UserStartedSpeaking) for event in _events(acts)):
             self.agent(IDLE)  # it was cut

@@ -208,10 +208,10 @@ SLOW = TurnSettings(agent_idle_after_s=4.0, agent_idle_times=2)
 
 def looks(nudges, until_s, view, settings, start_s=0.0, user_speaks=False):
     """Look whenever it wants to; return what came, with its time."""
-    found = [(start_s, e) for e in nudges.look(start_s, view, settings, user_speaks=user_speaks)]
+    found = [(start_s, e) for e in nudges.due(start_s, view, settings, user_speaks=user_speaks)]
     while nudges.look_at_s <= until_s:
         at_s = nudges.look_at_s
-        found += [(at_s, e) for e in nudges.look(at_s, view, settings, user_speaks=user_speaks)]
+        found += [(at_s, e) for e in nudges.due(at_s, view, settings, user_speaks=user_speaks)]
     return [(at_s, event) for at_s, event in found if not isinstance(event, TurnDecided)]
 
 
@@ -281,8 +281,8 @@ def test_an_agent_that_waits_for_a_person_is_not_idle():
 def test_a_late_look_tells_once():
     """A look that comes after several were due tells one of them."""
     nudges = Nudges()
-    nudges.look(0.0, IDLE, AWAY, user_speaks=False)
-    told = nudges.look(60.0, IDLE, AWAY, user_speaks=False)
+    nudges.due(0.0, IDLE, AWAY, user_speaks=False)
+    told = nudges.due(60.0, IDLE, AWAY, user_speaks=False)
     assert [e for e in told if isinstance(e, UserAway)] == [UserAway(away_s=60.0, count=1)]
     assert nudges.look_at_s == 65.0
 
@@ -290,8 +290,8 @@ def test_a_late_look_tells_once():
 def test_each_nudge_is_a_decision():
     """What was compared is told before it."""
     nudges = Nudges()
-    nudges.look(0.0, IDLE, AWAY, user_speaks=False)
-    decided, _ = nudges.look(5.0, IDLE, AWAY, user_speaks=False)
+    nudges.due(0.0, IDLE, AWAY, user_speaks=False)
+    decided, _ = nudges.due(5.0, IDLE, AWAY, user_speaks=False)
     assert decided == TurnDecided(
         about="nudge",
         decision="user_away",
@@ -306,9 +306,9 @@ def test_each_nudge_is_a_decision():
 def test_words_of_a_segment_replace_each_other():
     """The newest words of a segment count, and segments are joined in order."""
     words = Transcript()
-    words.put(1, "latte", final=True)
-    words.put(0, "a", final=False)
-    words.put(0, " a large ", final=True)
+    words.add(1, "latte", final=True)
+    words.add(0, "a", final=False)
+    words.add(0, " a large ", final=True)
     assert words.text == "a large latte"
     assert words.is_known
 
@@ -316,10 +316,10 @@ def test_words_of_a_segment_replace_each_other():
 def test_a_late_interim_takes_nothing_away():
     """What is final is replaced by more words only."""
     words = Transcript()
-    words.put(0, "a large latte", final=True)
-    words.put(0, "a large", final=False)
+    words.add(0, "a large latte", final=True)
+    words.add(0, "a large", final=False)
     assert (words.text, words.is_known) == ("a large latte", True)
-    words.put(0, "a large latte please", final=False)
+    words.add(0, "a large latte please", final=False)
     assert (words.text, words.is_known) == ("a large latte please", False)
 
 
@@ -327,10 +327,10 @@ def test_words_are_known_when_all_is_final_and_new():
     """A further sound makes them unknown again."""
     words = Transcript()
     assert not words.is_known
-    words.put(0, "a", final=True)
-    words.put(1, "latte", final=False)
+    words.add(0, "a", final=True)
+    words.add(1, "latte", final=False)
     assert not words.is_known
-    words.put(1, "latte", final=True)
+    words.add(1, "latte", final=True)
     assert words.is_known
     words.sound_began()
     assert not words.is_known
@@ -340,11 +340,11 @@ def test_confidence_is_that_of_the_weakest_part():
     """Empty parts do not count; a part without one leaves none."""
     words = Transcript()
     assert words.confidence is None
-    words.put(0, "a", final=True, confidence=0.9)
-    words.put(1, "", final=True)
-    words.put(2, "latte", final=True, confidence=0.7)
+    words.add(0, "a", final=True, confidence=0.9)
+    words.add(1, "", final=True)
+    words.add(2, "latte", final=True, confidence=0.7)
     assert words.confidence == 0.7
-    words.put(3, "please", final=True)
+    words.add(3, "please", final=True)
     assert words.confidence is None
 
 
