@@ -38,6 +38,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO
 
 HEADER = struct.Struct("<IBQ")
@@ -118,8 +119,19 @@ def private_pipes() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(2, 1)
     if hasattr(os, "register_at_fork"):  # a fork that lives on must not hide our end
         for pipe in pipes:
-            os.register_at_fork(after_in_child=pipe.close)
+            os.register_at_fork(after_in_child=partial(_let_go, pipe.fileno()))
     return pipes
+
+
+def _let_go(descriptor: int) -> None:
+    """Put nothing in the place of a pipe.
+
+    Closing its file would wait for ever: the thread that reads held its lock when the process was
+    forked, and a fork has no such thread.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
 
 
 def main(niceness: int, engine_path: str, settings: str) -> None:

@@ -193,5 +193,8 @@ def _take_terminal(descriptor: int) -> None:
     import fcntl  # in here, as the parent imports this file too, on any platform
     import termios
 
+    # The end of the parent hangs the terminal up, which ends what native code does as well: also
+    # where the server ignores that signal, as under nohup.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.set_inheritable(descriptor, False)
     fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)

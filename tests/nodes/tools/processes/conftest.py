@@ -72,6 +72,9 @@ def family(path):
     polite.wait()
     time.sleep(60)
 
+def ignore_hang_up():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
 def ignore_sigint():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

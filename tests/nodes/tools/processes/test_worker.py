@@ -208,6 +208,19 @@ class TestErrors:
         await worker.call(f("count"), call=call)
         assert not call.state_lost
 
+    async def test_a_fork_does_not_hide_the_end_of_its_process(self):
+        """Nor where hang-ups are ignored, which end a fork with its process otherwise."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with trio.fail_after(30):
+                async with PythonWorker(ladder=PATIENT).open() as worker:
+                    await worker.call(f("ignore_hang_up"))
+                    await worker.call(f("fork"))
+                    with pytest.raises(WorkerDiedError, match="exit code 4"):
+                        await worker.call(f("die"), {"code": 4})
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
     async def test_arguments_that_cannot_be_sent_start_nothing(self, worker):
         """The error names the function."""
         with pytest.raises(TypeError, match="arguments of 'child_functions:echo'"):
@@ -495,18 +508,19 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.parametrize("hang_up", [":", "trap '' HUP"])
 async def test_a_script_has_a_worker_that_knows_it_and_dies_with_it(
-    tmp_path: Path, wait_until, state_of
+    tmp_path: Path, wait_until, state_of, hang_up: str
 ):
     """The main script's own functions and classes are found; once it is killed the worker ends.
 
     What is under its ``__main__`` is not run again, and native code that holds the interpreter
-    does not save the worker.
+    does not save the worker; neither does a script that ignores hang-ups, as under nohup.
     """
     path = tmp_path / "app.py"
     path.write_text(SCRIPT)
     script = subprocess.Popen(  # noqa: ASYNC220 - it is the test's own
-        [sys.executable, str(path)],
+        ["sh", "-c", f'{hang_up}; exec "$0" "$1"', sys.executable, str(path)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
