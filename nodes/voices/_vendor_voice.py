@@ -129,6 +129,7 @@ class VendorVoice:
     async def open(self) -> AsyncIterator[None]:
         """Hold the socket while the block runs; it does not wait for the line."""
         self._error = None
+        raised: Exception | None = None
         async with (
             open_session(
                 self._address, self._limits, judge=self._judge, dial=self._dial
@@ -138,9 +139,13 @@ class VendorVoice:
             nursery.start_soon(self._read, self._session)
             try:
                 yield
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
             finally:
                 self._session = None
                 nursery.cancel_scope.cancel(reason="the voice is closed")
+        if raised is not None:
+            raise raised
 
     @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[VendorVoiceContext]:

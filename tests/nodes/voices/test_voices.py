@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -58,7 +60,8 @@ class Vendor:
 
     async def _serve(self, stream: trio.abc.Stream) -> None:
         opened = await accept(stream, lambda request: None)
-        assert opened is not None
+        if opened is None:
+            return  # it was left before it was open
         request, connection = opened
         self.paths.append(request.path)
         self.headers.append(request.headers)
@@ -308,16 +311,28 @@ async def test_a_voice_that_is_not_open_says_so(autojump_clock, place):
 async def test_1000_utterances_leave_nothing(autojump_clock, place):
     """Contexts that are over, or cut, are forgotten."""
     voice, vendor = place
+    contexts: weakref.WeakSet[Any] = weakref.WeakSet()
     async with voice.open():
         for number in range(1000):
             async with voice.open_context(VoiceStyle()) as context:
+                contexts.add(context)
                 await context.send("Hi. ")
                 await context.flush()
                 if number % 2:
                     await context.end()
                     await receive_all(context)
         assert len(vendor.lines) == 1
-        assert not voice._contexts
+        del context
+        gc.collect()
+        assert not contexts
+
+
+async def test_errors_of_the_block_come_as_they_are(autojump_clock, place):
+    """What is raised while a voice is open is not wrapped into a group."""
+    voice, _ = place
+    with pytest.raises(KeyError, match="mine"):
+        async with voice.open():
+            raise KeyError("mine")
 
 
 # --- in a call ------------------------------------------------------------------------------------
