@@ -186,7 +186,9 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
 
 def command(argv: Sequence[str] | None = None) -> int:
     """Run the café's rehearsal from the command line."""
-    parser = argparse.ArgumentParser(prog="demo", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="bargein demo", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument(
         "--model",
         type=model_named,

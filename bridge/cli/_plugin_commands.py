@@ -22,12 +22,12 @@ class PluginCommand:
 
     @property
     def summary(self) -> str:
-        """The first line of what it says of itself, or why it cannot be loaded."""
+        """The first line of its docstring as the list of commands has it, or why it cannot load."""
         command = self._load()
         if isinstance(command, str):
             return f"(cannot be loaded: {command})"
-        lines = (command.__doc__ or "").strip().splitlines()
-        return lines[0] if lines else ""
+        first_line = (command.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+        return first_line[:1].lower() + first_line[1:]
 
     def run(self, arguments: Sequence[str]) -> int:
         """Run it, and return its exit code; 1, with a message, if it cannot be loaded."""

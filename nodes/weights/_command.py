@@ -80,7 +80,7 @@ def _line(progress: Progress) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bargein models",
+        prog="bargein models",
         description="Lists the models of the offline speech stack, and downloads them.",
     )
     parser.add_argument(
