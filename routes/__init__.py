@@ -27,6 +27,7 @@ from ._outcome import Interruption as Interruption
 from ._outcome import Outcome as Outcome
 from ._outcome import Phase as Phase
 from ._outcome import RouterStatistics as RouterStatistics
+from ._outcome import RouteStatistics as RouteStatistics
 from ._outcome import Verdict as Verdict
 from ._route import Route as Route
 from ._router import Router as Router
@@ -37,7 +38,6 @@ from ._run import Run as Run
 from ._run import current_run as current_run
 from ._run import run_in as run_in
 from ._runtime import RouteRuntime as RouteRuntime
-from ._runtime import RouteStatistics as RouteStatistics
 
 __all__ = [
     "BargeinError",

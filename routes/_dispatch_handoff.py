@@ -34,7 +34,7 @@ def hand_on(
     given: dict[int, Message] = {}
     for runtime in chains:
         if runtime.source == source and runtime.route.streams:
-            taken = runtime.give_up_waiting(meant, reason)
+            taken = runtime.drop_queued(meant, reason)
             given.update((message.id, message) for message in taken)
     for _, message in sorted(given.items()):
         for runtime in chains:

@@ -104,7 +104,7 @@ def plan_of(
     gates: list[Observer] = []
     triggers: list[Observer] = []
     for runtime in chains:
-        for rule in runtime.rules:
+        for rule in runtime.route.rules:
             types = rule.matcher.types
             if types is not None and not issubclass(cls, types):
                 continue
@@ -112,10 +112,10 @@ def plan_of(
             if checks is None:
                 continue
             if isinstance(rule, Interrupt):
-                cut = partial(runtime.interrupt, rule)
+                cut = partial(runtime.rules.interrupt, rule)
                 cuts.append(guarded(runtime, rule.written, checks, cut, failed))
             else:
-                gate = partial(runtime.gate, rule)
+                gate = partial(runtime.rules.gate, rule)
                 gates.append(guarded(runtime, rule.written, checks, gate, failed))
         if runtime.removed or not runtime.route.stages:
             continue

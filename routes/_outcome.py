@@ -78,3 +78,17 @@ class RouterStatistics:
     published: int = 0
     stale: int = 0
     """Messages of cut runs that were dropped when they were published."""
+
+
+@dataclass(slots=True)
+class RouteStatistics:
+    """What a chain has done so far."""
+
+    started: int = 0
+    cut: int = 0
+    failed: int = 0
+    """Runs that failed, and triggers whose sync stages did."""
+    dropped: int = 0
+    """Triggers that began no run: by overlap, by a full queue, or because they were stale."""
+    abandoned: int = 0
+    """Runs that did not unwind in time and no longer hold up the chain."""

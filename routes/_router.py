@@ -423,7 +423,7 @@ class Router:
     def waiting(self, source: str) -> list[Message]:
         """Return the triggers that wait in line in the chains of a bridge, in their order."""
         mine = (runtime for runtime in self._all if runtime.source == source)
-        return [message for runtime in mine for message, _, _ in runtime._pending]
+        return [message for runtime in mine for message in runtime.queued]
 
     def hand_on(
         self, source: str, target: str, meant: Callable[[Message], bool], reason: str

@@ -212,7 +212,7 @@ class Run:
         if self.is_cut or not (runs or self._holds):
             return False
         self.is_cut = True
-        self._rule = rule or self.route.telling
+        self._rule = rule or self.route.notified
         reason = reason or (rule.written if rule is not None else "cut")
         now_s = trio.current_time() if cause is None else cause.at_s
         self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)

@@ -1,0 +1,53 @@
+"""Why a chain did or did not act: the last decisions of one chain, kept for whoever asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._events import alias_of
+from ._message import Message
+from ._outcome import Decision, Verdict
+
+if TYPE_CHECKING:
+    from ._runtime import RouteRuntime
+
+DECISIONS_KEPT = 128
+"""How many decisions a chain keeps; one more forgets the oldest."""
+
+Line = tuple[float, type, int, Verdict, str, int]
+
+
+class DecisionLog:
+    """Keeps the last decisions of a chain, and tells the router's listener of each."""
+
+    __slots__ = ("_chain", "_lines")
+
+    def __init__(self, chain: RouteRuntime) -> None:
+        self._chain = chain
+        self._lines: list[Line] | None = None  # most chains of an idle call have none
+
+    def add(self, message: Message, verdict: Verdict, why: str, run: int = 0) -> None:
+        """Record what the chain did with a message.
+
+        Args:
+            message: What it acted on, or did not.
+            verdict: What it did.
+            why: The rule that decided, for people.
+            run: The number of the run that this is about; 0 for none.
+        """
+        if self._lines is None:
+            self._lines = []
+        elif len(self._lines) == DECISIONS_KEPT:
+            del self._lines[0]
+        self._lines.append((message.at_s, type(message.event), message.id, verdict, why, run))
+        router = self._chain.router
+        if router.on_decision is not None:
+            router.notify(router.on_decision, self._chain, message, verdict, why, run)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The last decisions, oldest first."""
+        return tuple(
+            Decision(at_s, alias_of(cls), message, verdict, f"{why}: run {run}" if run else why)
+            for at_s, cls, message, verdict, why, run in self._lines or ()
+        )

@@ -1,0 +1,61 @@
+"""Calls the handler that a rule names, once a run that the rule has cut has unwound."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from ._run import Run, _current
+from ._stage_results import Shape, shape_of
+from ._user_errors import contain
+
+if TYPE_CHECKING:
+    from ._runtime import RouteRuntime
+
+log = structlog.get_logger()
+
+OVERRUN_S = 1.0
+"""How long a handler may take to end after its time is up, before nobody waits for it."""
+
+
+def has_handler(run: Run) -> bool:
+    """Return whether somebody is to be told of the cut of a run."""
+    return run.is_cut and run._rule is not None and run._rule.handler is not None
+
+
+async def call_handler(chain: RouteRuntime, run: Run) -> None:
+    """Call the handler of a run that was cut, in bounded time.
+
+    What the handler raises is told as a failure of the chain and goes no further.
+
+    Args:
+        chain: Whose run it is.
+        run: One of which ``has_handler()`` is true.
+    """
+    _current.set(None)  # what a handler publishes is no output of the run that was cut
+    rule, interruption, router = run._rule, run.interruption, chain.router
+    assert rule is not None
+    assert rule.handler is not None
+    assert interruption is not None
+    until_s = trio.current_time() + router.handler_s + OVERRUN_S
+    router.call_at(run, until_s, partial(chain.abandon, run, "handler"))
+    with trio.move_on_after(router.handler_s, shield=True) as scope:
+        try:
+            if router.told_of is not None:
+                interruption = await router.told_of(run, interruption)
+            result = rule.handler(interruption.cause, interruption)
+            if shape_of(result) is Shape.AWAITABLE:
+                await result
+        except BaseException as error:  # noqa: ASYNC103 - told, and the next turn works
+            told, rest = contain(error)
+            if told is not None:
+                router.failed(run, chain, str(rule), told)
+            if rest is not None:
+                raise
+    if scope.cancelled_caught:
+        log.warning(
+            "handler_too_slow", route=str(chain.route), rule=str(rule), limit_s=router.handler_s
+        )

@@ -1,0 +1,108 @@
+"""What the rules of one chain do with its runs: cut them, hold them, release them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._chain_runs import ChainRuns
+from ._decision_log import DecisionLog
+from ._message import Message
+from ._outcome import Verdict
+from ._pipeline import Pending
+from ._rules import Gate, Interrupt
+from ._stage_results import Shape, shape_of
+from ._trigger_queue import TriggerQueue
+from ._user_errors import as_error
+
+if TYPE_CHECKING:
+    from ._runtime import RouteRuntime
+
+ON_HOLD = "everything is held until hold_all() is taken back"
+
+
+class RuleActions:
+    """Acts by a rule, in the very step in which a message that it matches is published."""
+
+    __slots__ = ("_chain", "_decisions", "_queue", "_runs")
+
+    def __init__(
+        self, chain: RouteRuntime, runs: ChainRuns, queue: TriggerQueue, decisions: DecisionLog
+    ) -> None:
+        self._chain = chain
+        self._runs = runs
+        self._queue = queue
+        self._decisions = decisions
+
+    def interrupt(self, rule: Interrupt, message: Message) -> None:
+        """Cut the runs that a rule may cut, for a message that it matches."""
+        if self._chain.router.withholds is not None and self._chain.is_withheld(message):
+            return
+        runs, waiting = self._runs, self._queue.waiting
+        if not (runs.active or runs.delivered or waiting or rule.suspends):
+            self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
+            return
+        live = runs.live()
+        if rule.condition is not None:
+            matters = rule.suspends or live or waiting
+            if matters and not self._allows(rule, message):
+                return
+        if rule.suspends:
+            runs.suspend()
+            self._decisions.add(message, "suspended", rule.written)
+        if not live and not waiting:
+            self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
+            return
+        if runs.on_hold is not None:
+            self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")
+            return
+        if waiting and not (live and all(run._protected for run in live)):
+            self._queue.drop_all(rule.written)
+        spared = True
+        for run in live:
+            if not run._protected:
+                spared = False
+                if run.cut(message, rule):
+                    self._decisions.add(message, "cut", rule.written, run.id)
+        if live and spared:
+            why = f"{rule.written}: what is being said is not interruptible"
+            self._decisions.add(message, "gated", why)
+
+    def _allows(self, rule: Interrupt, message: Message) -> bool:
+        """Return what the condition of a rule says; one that raises counts as yes."""
+        assert rule.condition is not None
+        try:
+            allowed = rule.condition(message)
+            if shape_of(allowed) is Shape.AWAITABLE:
+                Pending(allowed, 0, "").discard()
+                raise TypeError(f"a condition says yes or no, and gave {allowed!r}")
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - told; silence is the safer side to err on
+            self._chain.router.failed(None, self._chain, str(rule), as_error(error))
+            return True  # noqa: ASYNC104 - see as_error()
+        if self._chain.failures is not None:
+            self._chain.works(rule.written)
+        if not allowed:
+            why = f"{rule.written}: the condition was {allowed!r}"
+            self._decisions.add(message, "gated", why)
+        return bool(allowed)
+
+    def gate(self, rule: Gate, message: Message) -> None:
+        """Hold or release the runs, as a rule says for a message that it matches."""
+        if self._chain.router.withholds is not None and self._chain.is_withheld(message):
+            return
+        if self._runs.on_hold is not None:
+            self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")
+            return
+        awakes = rule.opens and self._runs.awake()
+        touched = [
+            run for run in self._runs.active if run.is_paused is rule.opens and not run.is_cut
+        ]
+        for run in touched:
+            if rule.opens:
+                run.resume()
+            else:
+                run.pause()
+        verdict: Verdict = "resumed" if rule.opens else "paused"
+        done = verdict if touched or awakes else "idle"
+        self._decisions.add(message, done, f"{rule.written}: {len(touched)} runs")
+        if awakes:
+            self._chain.start_waiting()
