@@ -20,7 +20,6 @@ from ._agent import AgentStoppedSpeaking as AgentStoppedSpeaking
 from ._agent import AgentTextComplete as AgentTextComplete
 from ._agent import AgentUtteranceQueued as AgentUtteranceQueued
 from ._agent import HeardBasis as HeardBasis
-from ._agent import WordTiming as WordTiming
 from ._call import CallAction as CallAction
 from ._call import CallActionCompleted as CallActionCompleted
 from ._call import CallActionFailed as CallActionFailed
@@ -74,6 +73,7 @@ from ._voice import VoiceSettled as VoiceSettled
 from ._voice import VoiceStarted as VoiceStarted
 from ._voice import VoiceStopped as VoiceStopped
 from ._voice import VoiceWords as VoiceWords
+from ._words import WordTiming as WordTiming
 
 __all__ = [
     "AgentAudio",

@@ -14,6 +14,7 @@ from pydantic import Field
 from bargein.routes import Event, register
 
 from ._call import Outcome
+from ._words import WordTiming
 
 HeardBasis = Literal["words", "reported", "clock", "text"]
 """What is known of how far an utterance was heard, best first: word timings of the speech engine;
@@ -30,17 +31,6 @@ class AgentResponse(Event):
     content: str
     interruptible: bool = True
     """False: once it is being said, no route may cut it; the flag ends with its utterance."""
-
-
-@dataclass(frozen=True, slots=True)
-class WordTiming:
-    """Where a word lies in a piece of speech."""
-
-    text: str
-    """The word as written, with the punctuation that follows it, without spaces around it."""
-    start_s: float
-    """Seconds from the first sample of the piece."""
-    end_s: float
 
 
 @register

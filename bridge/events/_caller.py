@@ -9,6 +9,8 @@ from pydantic import Field
 
 from bargein.routes import Event, register
 
+from ._words import WordTiming
+
 Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A", "B", "C", "D"]
 """A key of a telephone keypad (ITU-T Q.23)."""
 
@@ -38,6 +40,14 @@ class UserTranscriptionReceived(Event):
     """False for an interim transcript, which a later one replaces."""
     confidence: float | None = Field(default=None, ge=0, le=1)
     """0 to 1, or None where the recogniser gives none."""
+    language: str = ""
+    """The language of most of the words, as in BCP 47: "fr"; empty where the recogniser does not
+    tell."""
+    speaker: str = ""
+    """Who said most of the words, as the recogniser calls them; empty where it does not tell."""
+    words: tuple[WordTiming, ...] = ()
+    """When each word was said, in seconds from the first sample of the call that the recogniser
+    heard; empty unless all of them are known, and for an interim transcript."""
 
 
 @register

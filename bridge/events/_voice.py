@@ -14,6 +14,8 @@ from pydantic import Field
 
 from bargein.routes import Event
 
+from ._words import WordTiming
+
 DecisionValue = str | int | float | bool
 
 
@@ -56,6 +58,13 @@ class VoiceWords(Event):
     """For words that all stand in the recogniser's hint: how sure it is, 0 to 1, that there are
     words at all if it hears the sound without the hint; 0 if it cannot tell.  None for all other
     words."""
+    language: str = ""
+    """The language of the words, as in BCP 47: "fr"; empty where the recogniser does not tell."""
+    speaker: str = ""
+    """Who spoke, in the recogniser's words; empty where it does not tell."""
+    words: tuple[WordTiming, ...] = ()
+    """When each word was said, in seconds from the first sample of the call that the recogniser
+    heard; empty where it does not tell."""
     error: str = ""
     """What kept the recogniser from giving words, as the name of an error's class; empty if it
     worked.  The words that are known of the segment stay."""

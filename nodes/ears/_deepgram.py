@@ -132,10 +132,8 @@ class FluxCodec:
         elif event == "TurnResumed":
             yield WentOn()
         if event == "EndOfTurn":
-            languages = info.get("languages") or [""]
-            yield TurnOver(
-                text, sure, language=str(languages[0]), words=timed_words(words, "word", per_s=1)
-            )
+            language = _first(info.get("languages") or ())
+            yield TurnOver(text, sure, language=language, words=timed_words(words, "word", per_s=1))
             return
         if text:
             yield WordsHeard(text, confidence=sure)
@@ -239,7 +237,16 @@ class NovaCodec:
         is_final = message.get("is_final") is True
         if text:
             sure = share(best.get("confidence"))
-            yield WordsHeard(text, self._segment, final=is_final, confidence=sure)
+            words = [word for word in best.get("words") or () if isinstance(word, dict)]
+            yield WordsHeard(
+                text,
+                self._segment,
+                final=is_final,
+                confidence=sure,
+                language=_first(best.get("languages") or ()),
+                speaker=_first(word.get("speaker") for word in words),
+                words=timed_words(words, "punctuated_word", "word", per_s=1),
+            )
             if is_final:
                 self._segment += 1
                 self._parts.append(best)
@@ -248,15 +255,18 @@ class NovaCodec:
 
     def _over(self) -> TurnOver:
         words = [word for part in self._parts for word in part.get("words") or ()]
-        speakers = [str(w["speaker"]) for w in words if w.get("speaker") is not None]
-        languages = [part["languages"][0] for part in self._parts if part.get("languages")]
         over = TurnOver(
-            language=str(languages[0]) if languages else "",
-            speaker=speakers[0] if speakers else "",
+            language=_first(name for part in self._parts for name in part.get("languages") or ()),
+            speaker=_first(word.get("speaker") for word in words),
             words=timed_words(words, "punctuated_word", "word", per_s=1),
         )
         self.restart()
         return over
+
+
+def _first(names: Iterable[object]) -> str:
+    """Return the first name that is one; empty for none."""
+    return next((str(name) for name in names if name is not None), "")
 
 
 def _address(url: str, api_key: str | None, keep_alive: Data | None = None) -> VendorAddress:

@@ -461,7 +461,13 @@ def _words_of(heard: Sequence[Transcript]) -> VoiceWords:
     unhinted = [part.unhinted_confidence for part in heard]
     known = [confidence for confidence in unhinted if confidence is not None]
     least = min(known, default=None) if len(known) == len(heard) else None
-    return VoiceWords(content=text, confidence=sure, unhinted_confidence=least)
+    longest = max(heard, key=lambda part: len(part.text), default=Transcript(""))
+    return VoiceWords(
+        content=text,
+        confidence=sure,
+        unhinted_confidence=least,
+        language=longest.language,
+    )
 
 
 def _peak(window: bytes) -> int:

@@ -24,6 +24,8 @@ class Transcript:
     """For a text whose words all stand in the recogniser's hint: its `confidence` in what it hears
     of the same sound without the hint, 0 if it cannot tell; None for all other texts.  A recogniser
     reads its hint into sounds that are no speech."""
+    language: str = ""
+    """The language that it heard, as in BCP 47: "fr"; empty where it does not tell."""
 
     @property
     def confidence(self) -> float:

@@ -26,6 +26,7 @@ from bargein.bridge.events import (
     VoiceStarted,
     VoiceStopped,
     VoiceWords,
+    WordTiming,
 )
 
 from ._streaming_protocols import (
@@ -145,7 +146,15 @@ class StreamingEar:
 
     def _end(self, over: TurnOver) -> None:
         if over.text is not None:
-            self._words = {0: WordsHeard(over.text, confidence=over.confidence)}
+            self._words = {
+                0: WordsHeard(
+                    over.text,
+                    confidence=over.confidence,
+                    language=over.language,
+                    speaker=over.speaker,
+                    words=over.words,
+                )
+            }
         self._settle_words()
         self._stop_voice()
         self._publish(TurnScored(complete=1.0, over=True))
@@ -184,6 +193,9 @@ class StreamingEar:
                 final=final,
                 segment=words.segment,
                 confidence=words.confidence,
+                language=words.language,
+                speaker=words.speaker,
+                words=_times_of_rest(words, settled),
             )
         )
 
@@ -206,6 +218,12 @@ class StreamingEar:
     def _publish(self, event: object) -> None:
         # What the caller does is nobody's output: it must not become stale with a run of ours.
         self._bridge.publish_detached(event)
+
+
+def _times_of_rest(words: WordsHeard, settled: int) -> tuple[WordTiming, ...]:
+    """Return the times of the words behind the first few; none if they cannot be told apart."""
+    is_complete = len(words.words) == len(words.text.split())
+    return words.words[settled:] if is_complete or not settled else ()
 
 
 def _first(error: BaseException) -> BaseException:

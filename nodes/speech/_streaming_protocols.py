@@ -36,6 +36,12 @@ class WordsHeard:
     """Whether no better words of the segment will come."""
     confidence: float | None = None
     """0 to 1, or None where the ear gives none."""
+    language: str = ""
+    """The language that was heard, as in BCP 47; empty where the ear does not tell."""
+    speaker: str = ""
+    """Who spoke, in the ear's words; empty where the ear does not tell."""
+    words: tuple[WordTiming, ...] = ()
+    """When each word was said, counted from the first sample of the stream; empty if not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,8 @@ class TurnOver:
     """The ear's own endpointing says that the turn is over."""
 
     text: str | None = None
-    """All words of the turn; None where the segments that came have them."""
+    """All words of the turn; None where the segments that came have them, with their language,
+    their speaker and their times."""
     confidence: float | None = None
     """0 to 1, or None where the ear gives none."""
     language: str = ""

@@ -41,11 +41,7 @@ _GARBLED_AFTER = 6
 """Letters that a repetition has in common with what it repeats."""
 _FASTEST_WORDS_S = 4.0
 """Words a second, pauses and the silence around them counted: conversation has 2 to 3."""
-_ENGLISH_PROMPT = ("<|startoftranscript|>", "<|notimestamps|>")
-_MANY_LANGUAGES_PROMPT = (
-    *("<|startoftranscript|>", "<|en|>"),
-    *("<|transcribe|>", "<|notimestamps|>"),
-)
+_ENGLISH = "en"
 _STEM = 3
 """Letters that a word has at least to have longer forms: "a" begins too many others."""
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -59,6 +55,7 @@ class WhisperTiny:
         self,
         path: Path | None = None,
         *,
+        language: str | None = "en",
         hint: str = "",
         threads: int = 1,
         limiter: trio.CapacityLimiter | None = None,
@@ -68,6 +65,10 @@ class WhisperTiny:
         Args:
             path: A folder with a Whisper model in CTranslate2's format, of any size; None means
                 "whisper-tiny.en" of the model store.
+            language: The language that callers speak, as in ISO 639-1: "fr"; None: the model finds
+                out for each utterance, and says which one in `Transcript.language`.  All but
+                English need a multilingual model at `path`; whisper-tiny.en makes English words
+                of every language, and is sure of them.
             hint: Text as it may have come before the utterance, with the words and names that
                 callers are likely to use: "A large latte, a cappuccino, a blueberry muffin." The
                 model then prefers them.  At most about 60 words; empty for none.
@@ -78,13 +79,17 @@ class WhisperTiny:
 
         Raises:
             SpeechExtraError: ctranslate2 or numpy is not installed.
+            ValueError: A language other than English is asked of whisper-tiny.en.
         """
+        if path is None and language != _ENGLISH:
+            raise ValueError(_knows_no(language, "whisper-tiny.en"))
         need("WhisperTiny", "numpy", "local")
         self._runtime = need("WhisperTiny", "ctranslate2", "local")
         self._path = path
+        self._language = language
         self._hint = hint
         self._hint_words = frozenset(_words(hint))
-        self._prompt: list[str] = []
+        self._hinted: list[str] = []
         self._threads = threads
         self._queue = EngineThreads("WhisperTiny", limiter)
         self._model: Whisper | None = None
@@ -95,6 +100,7 @@ class WhisperTiny:
 
         Raises:
             WeightsMissingError: It was not fetched.
+            SpeechEngineError: It does not know the language.
         """
         self._model = await trio.to_thread.run_sync(self._load)
         try:
@@ -134,7 +140,9 @@ class WhisperTiny:
         model: Whisper = self._runtime.models.Whisper(
             str(path), device="cpu", compute_type="int8", intra_threads=self._threads
         )
-        self._prompt = [*self._hint_tokens(path), *_prompt(model)]
+        if not model.is_multilingual and self._language != _ENGLISH:
+            raise SpeechEngineError(_knows_no(self._language, f"the model in {str(path)!r}"))
+        self._hinted = self._hint_tokens(path)
         return model
 
     def _hint_tokens(self, path: Path) -> list[str]:
@@ -167,11 +175,14 @@ class WhisperTiny:
         padded = np.pad(samples, (0, context * SAMPLE_RATE_HZ - len(samples)))
         longest = int(_BASE_TOKENS + _TOKENS_A_SECOND * seconds)
         encoded = model.encode(self._runtime.StorageView.from_array(log_mel(padded)[None]))
-        heard = _decode(model, encoded, self._prompt, seconds, longest)
+        language = self._language or _heard_language(model, encoded)
+        prompt = _prompt(model, language)
+        heard = _decode(model, encoded, [*self._hinted, *prompt], seconds, longest)
+        heard = replace(heard, language=language if heard.text else "")
         words = _words(heard.text)
         if not words or not all(map(self._is_of_hint, words)):
             return heard
-        unhinted = _decode(model, encoded, [*_prompt(model)], seconds, longest)
+        unhinted = _decode(model, encoded, prompt, seconds, longest)
         return replace(heard, unhinted_confidence=unhinted.confidence)
 
 
@@ -195,8 +206,22 @@ def _decode(
     return _transcript(result, seconds, longest)
 
 
-def _prompt(model: Whisper) -> tuple[str, ...]:
-    return _MANY_LANGUAGES_PROMPT if model.is_multilingual else _ENGLISH_PROMPT
+def _prompt(model: Whisper, language: str) -> list[str]:
+    asks = [f"<|{language}|>", "<|transcribe|>"] if model.is_multilingual else []
+    return ["<|startoftranscript|>", *asks, "<|notimestamps|>"]
+
+
+def _heard_language(model: Whisper, encoded: StorageView) -> str:
+    """Return the likeliest language of a sound, which takes the model one step of its decoder."""
+    return str(model.detect_language(encoded)[0][0][0]).strip("<|>")
+
+
+def _knows_no(language: str | None, who: str) -> str:
+    asked = "finding out the language" if language is None else f"language={language!r}"
+    return (
+        f"WhisperTiny: {who} knows English alone, so {asked} needs a multilingual Whisper model in "
+        "CTranslate2's format: WhisperTiny(path=..., language=...)"
+    )
 
 
 def _transcript(result: Any, seconds: float, longest: int) -> Transcript:

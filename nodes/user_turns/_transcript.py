@@ -9,27 +9,20 @@ Rules:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from bargein.bridge.events import TranscriptionFailed
+from bargein.bridge.events import TranscriptionFailed, VoiceWords, WordTiming
 
 from ._phrases import words_of
-
-
-@dataclass(slots=True)
-class _Segment:
-    content: str
-    final: bool
-    confidence: float | None
-    unhinted_confidence: float | None
 
 
 @dataclass(slots=True)
 class Transcript:
     """What is known of the words of one sound, or of one turn."""
 
-    segments: dict[int, _Segment] = field(default_factory=dict)
+    segments: dict[int, VoiceWords] = field(default_factory=dict)
     fresh: bool = False
     """Whether something final has come since the newest sound began."""
     error: str = ""
@@ -42,34 +35,23 @@ class Transcript:
             segment: Which part of the turn failed.
             error: The name of the error's class.
         """
-        known = self.segments.get(segment) or _Segment("", True, None, None)
-        self.segments[segment] = replace(known, final=True)
+        known = self.segments.get(segment) or VoiceWords(content="", segment=segment)
+        self.segments[segment] = known.model_copy(update={"final": True})
         self.fresh, self.error = True, error
 
-    def add(
-        self,
-        segment: int,
-        content: str,
-        *,
-        final: bool,
-        confidence: float | None = None,
-        unhinted_confidence: float | None = None,
-    ) -> None:
+    def add(self, words: VoiceWords, content: str) -> None:
         """Take in words.
 
         Args:
-            segment: Which part of the turn they are.
-            content: The words; may be empty.
-            final: Whether no better ones will come.
-            confidence: 0 to 1, or None.
-            unhinted_confidence: 0 to 1, or None unless all of them stand in the recogniser's hint.
+            words: What the recogniser told of a segment.
+            content: What of it is new; may be empty.
         """
-        known = self.segments.get(segment)
-        is_late = known is not None and known.final and not final
+        known = self.segments.get(words.segment)
+        is_late = known is not None and known.final and not words.final
         if known is not None and is_late and not _is_longer(content, known.content):
             return
-        self.segments[segment] = _Segment(content.strip(), final, confidence, unhinted_confidence)
-        self.fresh = self.fresh or final
+        self.segments[words.segment] = _with_content(words, content.strip())
+        self.fresh = self.fresh or words.final
         self.error = ""
 
     def sound_began(self) -> None:
@@ -105,6 +87,40 @@ class Transcript:
     def unhinted_confidence(self) -> float | None:
         """The lowest one of its parts; None if one of them has words that are not in the hint."""
         return _least(part.unhinted_confidence for part in self.segments.values() if part.content)
+
+    @property
+    def language(self) -> str:
+        """The language of most of the words; empty if none is known."""
+        return _of_most((part.language, part.content) for part in self.segments.values())
+
+    @property
+    def speaker(self) -> str:
+        """Who said most of the words; empty if nobody knows."""
+        return _of_most((part.speaker, part.content) for part in self.segments.values())
+
+    @property
+    def words(self) -> tuple[WordTiming, ...]:
+        """When each word was said; empty if that is not known of one of its parts."""
+        parts = [self.segments[n] for n in sorted(self.segments) if self.segments[n].content]
+        known = all(part.words for part in parts)
+        return tuple(word for part in parts for word in part.words) if known else ()
+
+
+def _with_content(words: VoiceWords, content: str) -> VoiceWords:
+    """Return the words with what is new of them alone, and the times of that."""
+    if content == words.content.strip():
+        return words.model_copy(update={"content": content})
+    count, timed = len(content.split()), words.words
+    is_complete = len(timed) == len(words.content.split())
+    kept = timed[len(timed) - count :] if is_complete and count else ()
+    return words.model_copy(update={"content": content, "words": kept})
+
+
+def _of_most(parts: Iterable[tuple[str, str]]) -> str:
+    counts = Counter[str]()
+    for name, content in parts:
+        counts[name] += len(content.split()) if name else 0
+    return max(counts, key=lambda name: counts[name], default="")
 
 
 def _least(numbers: Iterable[float | None]) -> float | None:

@@ -23,8 +23,16 @@ def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
     text = turn.text
     if text and text != turn.told:
         turn.mark_told()
-        confidence = turn.transcript.confidence
-        state.publish(UserTranscriptionReceived(content=text, final=False, confidence=confidence))
+        heard = turn.transcript
+        state.publish(
+            UserTranscriptionReceived(
+                content=text,
+                final=False,
+                confidence=heard.confidence,
+                language=heard.language,
+                speaker=heard.speaker,
+            )
+        )
     if turn.voice.is_on or not turn.transcript.is_known:
         return
     if text != turn.told_likely and not state.settings.phrases.is_unfinished(text):
@@ -116,8 +124,15 @@ def _end(state: TurnTakingState, turn: UserTurn, decision: str, rule: str, value
     text = turn.text
     if text:
         state.decide("end", decision, rule, values, text)
+        heard = turn.transcript
         state.publish(
-            UserTranscriptionReceived(content=text, confidence=turn.transcript.confidence)
+            UserTranscriptionReceived(
+                content=text,
+                confidence=heard.confidence,
+                language=heard.language,
+                speaker=heard.speaker,
+                words=() if turn.before else heard.words,
+            )
         )
         state.publish(UserStoppedSpeaking())
     else:

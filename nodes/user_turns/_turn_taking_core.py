@@ -191,13 +191,7 @@ class TurnCore:
         if words.error:
             part.transcript.fail(words.segment, words.error)
         else:
-            part.transcript.add(
-                words.segment,
-                content,
-                final=words.final,
-                confidence=words.confidence,
-                unhinted_confidence=words.unhinted_confidence,
-            )
+            part.transcript.add(words, content)
         part.voice.notice_words(state.now_s)
         if not part.voice.was_heard and self._has_stray_stop:
             state.note_stray_stop()  # it was theirs, and their start may still come

@@ -152,6 +152,12 @@ def nova(text: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def nova_words(text: str, segment: int, *, final: bool = False) -> WordsHeard:
+    """Return the words that such a message tells."""
+    times = tuple(WordTiming(f"{w},", n / 2, n / 2 + 0.4) for n, w in enumerate(text.split()))
+    return WordsHeard(text, segment, final, 0.8, "en", "1", times)
+
+
 def ink(kind: str, **more: Any) -> dict[str, Any]:
     """Return a message of Cartesia's."""
     return {"type": kind, "request_id": "r", **more}
@@ -231,10 +237,10 @@ CASES = {
         ],
         [
             VoiceBegan(),
-            WordsHeard("a large", 0, confidence=0.8),
-            WordsHeard("a large latte", 0, final=True, confidence=0.8),
-            WordsHeard("please", 1, confidence=0.8),
-            WordsHeard("please", 1, final=True, confidence=0.8),
+            nova_words("a large", 0),
+            nova_words("a large latte", 0, final=True),
+            nova_words("please", 1),
+            nova_words("please", 1, final=True),
             TurnOver(
                 language="en",
                 speaker="1",
@@ -246,7 +252,7 @@ CASES = {
                 ),
             ),
             VoiceBegan(),
-            WordsHeard("thanks", 0, final=True, confidence=0.8),
+            nova_words("thanks", 0, final=True),
             TurnOver(language="en", speaker="1", words=(WordTiming("thanks,", 0.0, 0.4),)),
         ],
         ("Authorization", "Token s3cret"),

@@ -21,6 +21,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
+    WordTiming,
 )
 from bargein.speech import (
     EarFact,
@@ -129,6 +130,43 @@ async def test_words_in_segments_are_one_turn(autojump_clock, ear):
         ear.tell(WordsHeard("latte", 1, final=True), TurnOver())
         await trio.sleep(0.1)
         assert turns_of(caller) == ["a large latte"]
+
+
+async def test_what_the_ear_knows_of_the_words_reaches_their_event(autojump_clock, ear):
+    """Language, speaker, confidence and times come with the final words of the turn."""
+    times = (WordTiming("un", 0.2, 0.4), WordTiming("café,", 0.5, 0.9))
+    async with open_call(agent_with(ear)) as caller:
+        ear.tell(VoiceBegan(), WordsHeard("a café"))
+        ear.tell(TurnOver("un café,", 0.9, language="fr", speaker="A", words=times))
+        await trio.sleep(0.1)
+        *_, said = caller.events(UserTranscriptionReceived)
+        assert said == UserTranscriptionReceived(
+            content="un café,", confidence=0.9, language="fr", speaker="A", words=times
+        )
+
+
+async def test_the_language_of_most_words_counts(autojump_clock, ear):
+    """Segments in several languages are a turn in that of most words; a gap leaves no times."""
+    times = (WordTiming("two", 0.0, 0.2),)
+    async with open_call(agent_with(ear)) as caller:
+        ear.tell(VoiceBegan(), WordsHeard("deux grands cafés", 0, final=True, language="fr"))
+        ear.tell(WordsHeard("two", 1, final=True, language="en", words=times), TurnOver())
+        await trio.sleep(0.1)
+        *_, said = caller.events(UserTranscriptionReceived)
+        assert (said.content, said.language, said.words) == ("deux grands cafés two", "fr", ())
+
+
+async def test_words_behind_our_own_end_keep_their_times(autojump_clock, ear):
+    """What was answered already takes its times with it."""
+    first, second = WordTiming("latte", 0.1, 0.4), WordTiming("please", 2.0, 2.3)
+    turns = TurnTaking(TurnSettings(endpointing=FixedEndpointing(0.3)))
+    async with open_call(agent_with(ear, turns=turns)) as caller:
+        ear.tell(VoiceBegan(), WordsHeard("latte", words=(first,)), PerhapsOver(0.5))
+        await trio.sleep(1)
+        ear.tell(WentOn(), TurnOver("latte please", words=(first, second)))
+        await trio.sleep(2)
+        final = [e for e in caller.events(UserTranscriptionReceived) if e.final]
+    assert [(e.content, e.words) for e in final] == [("latte", (first,)), ("please", (second,))]
 
 
 async def test_perhaps_over_begins_an_answer_that_nobody_hears(autojump_clock, ear):

@@ -116,6 +116,47 @@ async def test_a_hint_needs_the_tokenizer(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize("language", ["fr", None])
+async def test_an_english_model_refuses_other_languages(tmp_path: Path, language) -> None:
+    """Whisper tiny.en would write French as English, and be sure of it."""
+    with pytest.raises(ValueError, match=r"whisper-tiny\.en knows English alone"):
+        WhisperTiny(language=language)
+    tiny = path_of("whisper-tiny.en")
+    with pytest.raises(SpeechEngineError, match="needs a multilingual Whisper model"):
+        async with WhisperTiny(tiny, language=language).open():
+            pass
+
+
+@pytest.mark.parametrize(("asked", "heard"), [("de", "de"), (None, "fr")])
+async def test_a_model_of_many_languages_tells_which_it_heard(monkeypatch, asked, heard) -> None:
+    """It is asked for a language, or finds out; what it heard is in the transcript."""
+    prompts = []
+
+    class ManyLanguages:
+        is_multilingual = True
+
+        def __init__(self, *args: object, **options: object) -> None:
+            """Load nothing."""
+
+        def encode(self, features: object) -> None:
+            """Hear nothing."""
+
+        def detect_language(self, encoded: object) -> list[list[tuple[str, float]]]:
+            return [[("<|fr|>", 0.9), ("<|de|>", 0.1)]]
+
+        def generate(self, encoded: object, prompt: list[list[str]], **options: object) -> object:
+            prompts.append(prompt[0])
+            found = SimpleNamespace(sequences=[["deux"]], scores=[-0.1], no_speech_prob=0.0)
+            return [found]
+
+    monkeypatch.setattr("ctranslate2.models.Whisper", ManyLanguages)
+    async with WhisperTiny(path_of("whisper-tiny.en"), language=asked).open() as ears:
+        said = await ears.transcribe(bytes(32_000))
+    assert (said.text, said.language) == ("deux", heard)
+    asks = [f"<|{heard}|>", "<|transcribe|>", "<|notimestamps|>"]
+    assert prompts[-1] == ["<|startoftranscript|>", *asks]
+
+
 @pytest.mark.parametrize(
     ("text", "seconds", "kept"),
     [

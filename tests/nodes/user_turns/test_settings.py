@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from bargein.events import (
     UserAway,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    VoiceWords,
 )
 from bargein.nodes.user_turns._nudges import Nudges
 from bargein.nodes.user_turns._overlays import SettingsInForce
@@ -303,12 +305,17 @@ def test_each_nudge_is_a_decision():
 # --- words so far ---------------------------------------------------------------------------------
 
 
+def hear(words: Transcript, content: str, **more: Any) -> None:
+    """Give words to a transcript, all of which are new."""
+    words.add(VoiceWords(content=content, **more), content)
+
+
 def test_words_of_a_segment_replace_each_other():
     """The newest words of a segment count, and segments are joined in order."""
     words = Transcript()
-    words.add(1, "latte", final=True)
-    words.add(0, "a", final=False)
-    words.add(0, " a large ", final=True)
+    hear(words, "latte", segment=1, final=True)
+    hear(words, "a", segment=0, final=False)
+    hear(words, " a large ", segment=0, final=True)
     assert words.text == "a large latte"
     assert words.is_known
 
@@ -316,10 +323,10 @@ def test_words_of_a_segment_replace_each_other():
 def test_a_late_interim_takes_nothing_away():
     """What is final is replaced by more words only."""
     words = Transcript()
-    words.add(0, "a large latte", final=True)
-    words.add(0, "a large", final=False)
+    hear(words, "a large latte", segment=0, final=True)
+    hear(words, "a large", segment=0, final=False)
     assert (words.text, words.is_known) == ("a large latte", True)
-    words.add(0, "a large latte please", final=False)
+    hear(words, "a large latte please", segment=0, final=False)
     assert (words.text, words.is_known) == ("a large latte please", False)
 
 
@@ -327,10 +334,10 @@ def test_words_are_known_when_all_is_final_and_new():
     """A further sound makes them unknown again."""
     words = Transcript()
     assert not words.is_known
-    words.add(0, "a", final=True)
-    words.add(1, "latte", final=False)
+    hear(words, "a", segment=0, final=True)
+    hear(words, "latte", segment=1, final=False)
     assert not words.is_known
-    words.add(1, "latte", final=True)
+    hear(words, "latte", segment=1, final=True)
     assert words.is_known
     words.sound_began()
     assert not words.is_known
@@ -340,11 +347,11 @@ def test_confidence_is_that_of_the_weakest_part():
     """Empty parts do not count; a part without one leaves none."""
     words = Transcript()
     assert words.confidence is None
-    words.add(0, "a", final=True, confidence=0.9)
-    words.add(1, "", final=True)
-    words.add(2, "latte", final=True, confidence=0.7)
+    hear(words, "a", segment=0, final=True, confidence=0.9)
+    hear(words, "", segment=1, final=True)
+    hear(words, "latte", segment=2, final=True, confidence=0.7)
     assert words.confidence == 0.7
-    words.add(3, "please", final=True)
+    hear(words, "please", segment=3, final=True)
     assert words.confidence is None
 
 

@@ -1,0 +1,16 @@
+"""When words are said, by the agent or by the caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WordTiming:
+    """Where a word lies in a piece of speech."""
+
+    text: str
+    """The word as written, with the punctuation that follows it, without spaces around it."""
+    start_s: float
+    """Seconds from the first sample of the piece."""
+    end_s: float
