@@ -5,6 +5,7 @@ from ._cartesia import CartesiaEar as CartesiaEar
 from ._deepgram import DeepgramFlux as DeepgramFlux
 from ._deepgram import DeepgramNova as DeepgramNova
 from ._elevenlabs import ElevenLabsEar as ElevenLabsEar
+from ._openai import OpenAIEar as OpenAIEar
 from ._vendor_ear import EarCodec as EarCodec
 from ._vendor_ear import VendorEar as VendorEar
 from ._vendor_ear import VendorEarStream as VendorEarStream
@@ -16,6 +17,7 @@ __all__ = [
     "DeepgramNova",
     "EarCodec",
     "ElevenLabsEar",
+    "OpenAIEar",
     "VendorEar",
     "VendorEarStream",
 ]

@@ -23,6 +23,7 @@ from ._protocols import SpeechToText as SpeechToText
 from ._protocols import TextToSpeech as TextToSpeech
 from ._protocols import Transcript as Transcript
 from ._protocols import VoiceActivity as VoiceActivity
+from ._resample import EvenResampler as EvenResampler
 from ._resample import Resampler as Resampler
 from ._resample import resample as resample
 from ._streaming_protocols import EarFact as EarFact

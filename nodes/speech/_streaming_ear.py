@@ -5,7 +5,9 @@ Rules:
 2. What turn taking has dealt with is not told again: an ear that ends its turn later than we do
    repeats the words of all of it.
 3. Where a detector of ours tells when a voice begins and stops, the ear tells words and turns only.
-4. An ear that is lost for good is one ``ListeningFailed`` and an error; the call goes on, deaf.
+4. An ear that ends no turns by itself (``ends_turns = False``) is asked for the words of each
+   stretch of voice when our detector says that it is over.
+5. An ear that is lost for good is one ``ListeningFailed`` and an error; the call goes on, deaf.
 """
 
 from __future__ import annotations
@@ -74,15 +76,19 @@ class StreamingEar:
                 detector of ours does.
 
         Raises:
-            ValueError: The ear takes audio of another rate.
+            ValueError: The ear takes audio of another rate, or wants a detector of ours.
         """
         if ear.sample_rate_hz != 16_000:
             raise ValueError(f"{ear!r} takes audio of {ear.sample_rate_hz!r} Hz; it must be 16000")
+        if tells_voice and not getattr(ear, "ends_turns", True):
+            raise ValueError(
+                f"{ear!r} detects no voice and ends no turn: give StreamingSpeech() a vad="
+            )
         self._bridge = bridge
         self._ear = ear
         self._tells_voice = tells_voice
         frames = math.ceil(WAITING_S / FRAME_S)
-        self._send, self._frames = trio.open_memory_channel[bytes](frames)
+        self._send, self._frames = trio.open_memory_channel[bytes | None](frames)
         self._lost_frames = 0
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # by segment, of the ear's turn
@@ -90,13 +96,26 @@ class StreamingEar:
         self._sign_s: float | None = None
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
+        if not getattr(ear, "ends_turns", True):
+            bridge.on(VoiceStopped).map(self._end_stretch)
         bridge.on(UserStoppedSpeaking).map(self._measure_decision)
         bridge.on(VoiceSettled).map(self._settle)
         bridge.publish_detached(StreamOpened())
 
     def _take_frame(self, message: Message) -> None:
+        self._put(message.event.pcm)
+
+    def _end_stretch(self, _: Message) -> None:
+        self.end_turn()
+
+    def end_turn(self) -> None:
+        """Ask the ear for the end of the turn, behind all audio so far; never waits."""
+        self._put(None)
+
+    def _put(self, pcm: bytes | None) -> None:
+        """Put audio in line for the ear, or None for the end of the turn."""
         try:
-            self._send.send_nowait(message.event.pcm)
+            self._send.send_nowait(pcm)
         except trio.WouldBlock:
             if not self._lost_frames:
                 log.warning("ear_is_behind", call_id=self._bridge.call_id)
@@ -118,7 +137,10 @@ class StreamingEar:
 
     async def _carry(self, stream: EarStream) -> None:
         async for pcm in self._frames:
-            await stream.send(pcm)
+            if pcm is None:
+                await stream.end_turn()
+            else:
+                await stream.send(pcm)
 
     # --- facts ----------------------------------------------------------------------------------
 

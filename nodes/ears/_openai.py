@@ -1,0 +1,177 @@
+"""OpenAI's ear: a transcription session of the Realtime API.
+
+By the types of the vendor's SDK 3.54 and its public guide to realtime transcription.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import structlog
+import trio
+
+from bargein.bridge.websocket import Data
+from bargein.nodes.speech import EarFact, EvenResampler
+from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
+
+from ._openai_turns import OpenAITurns, turn_detection
+from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
+
+log = structlog.get_logger()
+
+VENDOR = "OpenAI"
+URL = "wss://api.openai.com/v1"
+VARIABLE = "OPENAI_API_KEY"
+
+VENDOR_RATE_HZ = 24_000
+"""The only rate of PCM that the vendor takes."""
+
+CONFIGURE = "configure"
+"""The id of our message that configures a session: what it is refused for ends the session."""
+
+COMMIT = '{"type": "input_audio_buffer.commit"}'
+
+
+class OpenAIEar(VendorEar):
+    """Hears with OpenAI's transcription models; the vendor's detection ends a turn.
+
+    It tells the words of a stretch of voice once that is over, and what language they are in.
+    Models that stream words while they are spoken detect no turns: make one with ``turns="none"``
+    and give `StreamingSpeech` a ``vad=`` and rules of ours.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str = "gpt-transcribe",
+        language: str | None = None,
+        prompt: str | None = None,
+        keywords: Sequence[str] = (),
+        turns: Literal["semantic", "silence", "none"] = "semantic",
+        eagerness: Literal["low", "medium", "high"] | None = None,
+        silence_s: float | None = None,
+        threshold: float | None = None,
+        noise_reduction: Literal["near_field", "far_field"] | None = None,
+        tells_confidence: bool = False,
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask; connects nowhere.
+
+        Args:
+            api_key: The key; None takes it from OPENAI_API_KEY.
+            model: The vendor's name of it; ``gpt-live-transcribe`` wants ``turns="none"``.
+            language: As in ISO 639-1; None lets it find out.
+            prompt: Words or a sentence that guide the model, for models that take one.
+            keywords: Words that callers are likely to use, for models that take them.
+            turns: What ends a turn: a model of the vendor's, a silence, or nothing of the vendor's.
+            eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; None: the vendor's
+                default.
+            silence_s: For ``"silence"``: how long; None: the vendor's default, 0.5 s.
+            threshold: For ``"silence"``: how loud a voice is, 0 to 1; None: 0.5.
+            noise_reduction: Which microphone the vendor filters for; None: it does not.
+            tells_confidence: Whether the model is asked how sure it is; not every model tells.
+            url: The vendor's address, without ``/realtime``.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, `url` is none, or a setting does not fit `turns`.
+            SpeechExtraError: soxr is not installed (extra ``openai``).
+        """
+        EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)  # so that a missing package is told here
+        recogniser = {
+            "model": model,
+            "language": language,
+            "prompt": prompt,
+            "keywords": [*keywords] or None,
+        }
+        heard: dict[str, Any] = {
+            "format": {"type": "audio/pcm", "rate": VENDOR_RATE_HZ},
+            "transcription": {name: value for name, value in recogniser.items() if value},
+            "turn_detection": turn_detection(
+                turns, silence_s=silence_s, threshold=threshold, eagerness=eagerness
+            ),
+        }
+        if noise_reduction is not None:
+            heard["noise_reduction"] = {"type": noise_reduction}
+        session: dict[str, Any] = {"type": "transcription", "audio": {"input": heard}}
+        if tells_confidence:
+            session["include"] = ["item.input_audio_transcription.logprobs"]
+        key = Credential(VENDOR, api_key, VARIABLE)
+        update = {"type": "session.update", "event_id": CONFIGURE, "session": session}
+        address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/realtime?intent=transcription",
+            headers={"Authorization": f"Bearer {key.reveal()}"},
+            greeting=(json.dumps(update),),
+        )
+        self.ends_turns = turns != "none"
+        super().__init__(address, TranscriptionCodec, limits=limits, dial=dial)
+
+
+class TranscriptionCodec:
+    """The messages of a transcription session."""
+
+    piece_s = 0.06
+
+    def __init__(self) -> None:
+        """Begin between two turns."""
+        self._turns = OpenAITurns()
+        self._resampler = EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio at the vendor's rate, as base64 in JSON."""
+        return append(self._resampler.push(pcm))
+
+    def end_turn(self) -> Data:
+        """Return a commit."""
+        return COMMIT
+
+    def restart(self) -> None:
+        """Forget the turn."""
+        self._turns.restart()
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells; see `EarCodec.facts`."""
+        if message["type"] == "error":
+            raise_if_fatal(message["error"])
+        yield from self._turns.facts(message)
+
+
+def append(pcm: bytes) -> str:
+    """Return the message that brings audio.
+
+    Args:
+        pcm: PCM16 little-endian mono at the vendor's rate.
+    """
+    audio = base64.b64encode(pcm).decode()
+    return json.dumps({"type": "input_audio_buffer.append", "audio": audio})
+
+
+def raise_if_fatal(error: Mapping[str, Any]) -> None:
+    """Raise what ends a session; log any other error: most leave the session as it is.
+
+    Args:
+        error: As in a message of type ``error``.
+
+    Raises:
+        VendorError: The session is refused, or over; another one may follow if it is retryable.
+    """
+    kind, code = str(error.get("type") or ""), str(error.get("code") or "")
+    is_refused = error.get("event_id") == CONFIGURE
+    if is_refused or kind == "server_error" or code == "session_expired":
+        problem = "it refused the session" if is_refused else "it ended the session"
+        raise VendorError(
+            VENDOR,
+            problem,
+            code=code or kind,
+            detail=str(error.get("message") or ""),
+            retryable=not is_refused,
+        )
+    log.warning("vendor_error", vendor=VENDOR, kind=kind, code=code)
