@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .bridge import AnswerHandle as AnswerHandle
     from .bridge import App as App
     from .bridge import Bridge as Bridge
+    from .bridge import Budgets as Budgets
     from .bridge import Call as Call
     from .bridge import CallActionError as CallActionError
     from .bridge import CallRequest as CallRequest
@@ -68,6 +69,7 @@ __all__ = [
     "App",
     "BargeinError",
     "Bridge",
+    "Budgets",
     "Call",
     "CallActionError",
     "CallRequest",

@@ -14,6 +14,7 @@ from bargein.routes import current_run as current_run
 from ._agent_status import AgentStatus as AgentStatus
 from ._app import App as App
 from ._bridge import Bridge as Bridge
+from ._budgets import Budgets as Budgets
 from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
@@ -49,6 +50,7 @@ __all__ = [
     "AnswerHandle",
     "App",
     "Bridge",
+    "Budgets",
     "Call",
     "CallActionError",
     "CallRequest",

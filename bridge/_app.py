@@ -15,10 +15,12 @@ import trio
 from bargein.routes import Message, RouteDefinitionError
 from bargein.routes.containment import CONTAINED
 
+from ._budgets import Budgets
 from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
 from ._open_call import open_bare_call
 from ._speech_protocol import Speech
+from ._stage_watchdog import StageWatchdog
 from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
@@ -54,6 +56,8 @@ def _publish_trouble(call: Call, text: str) -> None:
 
 Answer = Callable[[Call], Awaitable[Any]]
 
+DEFAULT_BUDGETS = Budgets()
+
 MayName = Callable[[CallRequest], bool | Awaitable[bool]]
 """Says whether a caller may open the conversation that it names; plain or async."""
 
@@ -84,6 +88,8 @@ class App:
         handle: Which verbs the page offers while the agent merely thinks or speaks.
         operator: Who answers tools with ``permission="operator"``; ``None``: who is on
             ``/watch``.
+        budgets: How long each stage of an answer may be silent; ``None`` for stages that are not
+            watched.
         admit: Who says whether a caller of the server may call; ``None``: who passes the server.
     """
 
@@ -99,6 +105,7 @@ class App:
         handle: HandleOffer = "auto",
         admit: Admit | None = None,
         operator: Operate | None = None,
+        budgets: Budgets | None = DEFAULT_BUDGETS,
     ) -> None:
         """Make an application.
 
@@ -128,6 +135,8 @@ class App:
             operator: Answers tools with ``permission="operator"``, which no caller is asked about.
                 A function, plain or async, takes the call and the ``Question`` and says whether
                 the tool may run; anything but ``True``, and what it raises, denies it.
+            budgets: How long each stage of an answer may leave the caller in silence until
+                ``StageStalled`` names it; ``None`` watches none.
 
         Raises:
             TypeError: `answer` is no function that takes a call, or `admit` none that takes a
@@ -157,6 +166,7 @@ class App:
         self.handle = handle
         self.admit = _checked_admit(admit)
         self.operator = operator
+        self.budgets = budgets
 
     def let_callers_name(self, conversation: str) -> None:
         """Let callers of a server go on with one conversation, and with no other.
@@ -274,6 +284,8 @@ class App:
         return _open_saved(self.conversations, name)
 
     async def _begin_call(self, call: Call, transport: Transport) -> None:
+        if self.budgets is not None:
+            StageWatchdog(call, self.budgets)
         if transport.audio and self.speech is not None:
             self.speech.attach(call)
         if transport.audio and self.not_understood:

@@ -41,6 +41,10 @@ class Turn:
     """How its generation ended; ``None`` while it runs."""
     is_said: bool = False
     """Whether it is a fixed text of ``call.say()``, and no generation."""
+    is_notice: bool = False
+    """Whether it tells that the caller has to wait, or that something failed."""
+    is_given_up: bool = False
+    """Whether it is cut because a stage of it stalled: it has failed."""
     result: Outcome | None = None
     """The outcome of its runs that have ended; other than completed as soon as one was."""
     interruption: Interruption | None = None
@@ -103,9 +107,14 @@ class Turn:
         """Record the number of the message that it answers."""
         self.answers = message
 
-    def say_for(self, handle: AnswerHandle) -> None:
+    def give_up(self) -> None:
+        """Record that what cuts it next is a failure of ours."""
+        self.is_given_up = True
+
+    def say_for(self, handle: AnswerHandle, *, is_notice: bool) -> None:
         """Become the turn of a fixed text."""
         self.is_said = True
+        self.is_notice = is_notice
         self.handle = handle
         handle._set_turn(self)
 
@@ -152,7 +161,7 @@ class Turn:
 
     def end(self, outcome: Outcome) -> None:
         """Record how its generation ended."""
-        self.outcome = outcome
+        self.outcome = "failed" if self.is_given_up else outcome
 
     def close(self) -> None:
         """Record that it was heard to its end, or cut."""
@@ -255,6 +264,7 @@ class FixedText:
 
     response: AgentResponse
     handle: AnswerHandle
+    is_notice: bool
 
 
 class Turns:

@@ -89,7 +89,7 @@ class Texts:
         utterance = self._utterance_for(turn, run, response.interruptible)
         if not utterance.generated and not turn.generated:
             self._memory.remember(turn)  # takes its place in the history's order
-        utterance.add_text(response.content)
+        utterance.add_text(response.content, message.at_s)
         if self._audio:
             self._playout.look_by(message.at_s + TICK_S)
         message.carry(utterance)
@@ -126,7 +126,7 @@ class Texts:
         utterance = Utterance(self._playout.new_number(), turn, interruptible)
         turn.add_utterance(utterance)
         if self._audio:
-            self._playout.add(utterance)
+            self._playout.add(utterance, first=turn.is_notice)
         if run is not None:
             self._hold(utterance, run)
         return utterance

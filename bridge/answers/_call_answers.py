@@ -58,6 +58,7 @@ class Speaking:
         newest_turn_of: Returns the newest turn of some agents that is neither over nor cut;
             ``None`` for none.
         turn_cut_by_itself: Returns the turn whose chain published a message and was cut by that.
+        sounds_until_s: Returns when the player will have played all that it was given.
         turns_cut: How many answers were cut.
         answered: The number of the last message that began an answer of an agent that is heard.
         is_closed: Whether the call is over: nothing is said any more.
@@ -86,7 +87,8 @@ class Speaking:
         self._memory = AnswerMemory(context.history)
         self._cuts = CutRecords(context.history)
         self._telling = Telling(router, self._memory, self._utterance_settled)
-        self._playout = Playout(transport, self._telling, router.call_at)
+        playout = self._playout = Playout(transport, self._telling, router.call_at)
+        self.sounds_until_s = playout.sounds_until_s
         self._turns = Turns(after=context.history.last_turn)
         self.turn_of = self._turns.of
         self.newest_turn_of = self._turns.newest_of
@@ -168,7 +170,11 @@ class Speaking:
     @property
     def is_pending(self) -> bool:
         """Whether something was generated and waits to be heard."""
-        return bool(self._playout.utterances)
+        return self._playout.front is not None
+
+    def front(self) -> Utterance | None:
+        """Return the utterance that is heard now, or next."""
+        return self._playout.front
 
     def utterance_of(self, message: Message) -> Utterance | None:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
@@ -294,16 +300,16 @@ class Speaking:
                 self._silent = trio.Event()
             await self._silent.wait()
 
-    def say(self, response: AgentResponse) -> AnswerHandle:
-        """Queue a fixed text, in this step, and return its handle."""
+    def say(self, response: AgentResponse, *, is_notice: bool = False) -> AnswerHandle:
+        """Queue a fixed text, in this step, and return its handle; a notice goes first."""
         handle = AnswerHandle(self._interrupt)
         if self._closed_as is not None:
             handle._end(self._closed_as)
             return handle
         turn = self._turns.of(current_run())
-        if turn is not None and turn.outcome is None:
+        if turn is not None and turn.outcome is None and not is_notice:
             self._texts.complete(turn)  # said by an answer, it comes behind what that said so far
-        return self._fixed_texts.say(response, handle)
+        return self._fixed_texts.say(response, handle, is_notice=is_notice)
 
     def handle_of(self, turn: Turn) -> AnswerHandle:
         """Return the handle of a turn that is not over; the same each time."""
@@ -430,8 +436,8 @@ class Speaking:
     def _outcome_of(self, turn: Turn) -> Outcome:
         """Return how a turn ended, of which all is generated."""
         assert turn.outcome is not None
-        if turn.outcome != "completed":
-            return turn.outcome
+        if turn.is_given_up or turn.outcome != "completed":
+            return "failed" if turn.is_given_up else turn.outcome
         if turn.interruption is not None:
             return self._outcome_of_cut(turn.verb)
         if turn.is_heard_whole:
@@ -445,7 +451,7 @@ class Speaking:
             self._texts.complete(turn)
             self._memory.remember_if_begun(turn)
             if not turn.is_said:
-                self._tell_complete(turn, outcome)
+                self._tell_complete(turn, turn.outcome or outcome)
         self.close_if_over(turn)
         self._context.touch_state()
 
@@ -455,7 +461,7 @@ class Speaking:
         self._marks.watch(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
-            turn.say_for(trigger.handle)
+            turn.say_for(trigger.handle, is_notice=trigger.is_notice)
             self._fixed_texts.begun(trigger.handle)
         elif run is not None and run.trigger is not None:
             turn.answer_to(run.trigger.id)

@@ -19,9 +19,11 @@ class FixedTexts:
             [UserStartedSpeaking, EmergencyStop]
         ).map(_as_response).broadcast()
 
-    def say(self, response: AgentResponse, handle: AnswerHandle) -> AnswerHandle:
+    def say(
+        self, response: AgentResponse, handle: AnswerHandle, *, is_notice: bool
+    ) -> AnswerHandle:
         """Queue a text, in this step, and return its handle."""
-        self._router.publish_detached(FixedText(response, handle), "call")
+        self._router.publish_detached(FixedText(response, handle, is_notice), "call")
         if handle.turn is None:
             self._unbegun.append(handle)  # while the call is paused nothing begins
         return handle

@@ -18,7 +18,8 @@ class AnswerMemory:
 
     def remember(self, turn: Turn) -> None:
         """Write down what a turn has said, and what of it was heard."""
-        self._history.set_agent(turn.number, turn.agent, turn.generated, turn.heard, turn.basis)
+        said = (turn.agent, turn.generated, turn.heard, turn.basis)
+        self._history.set_agent(turn.number, *said, turn.is_notice)
 
     def remember_if_begun(self, turn: Turn) -> None:
         """Write a turn down if it has said anything."""

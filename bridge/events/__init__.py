@@ -20,6 +20,7 @@ from ._agent import AgentStoppedSpeaking as AgentStoppedSpeaking
 from ._agent import AgentTextComplete as AgentTextComplete
 from ._agent import AgentUtteranceQueued as AgentUtteranceQueued
 from ._agent import HeardBasis as HeardBasis
+from ._call import AnswerStage as AnswerStage
 from ._call import CallAction as CallAction
 from ._call import CallActionCompleted as CallActionCompleted
 from ._call import CallActionFailed as CallActionFailed
@@ -30,6 +31,7 @@ from ._call import DTMFOutput as DTMFOutput
 from ._call import EndCall as EndCall
 from ._call import LogMetric as LogMetric
 from ._call import Outcome as Outcome
+from ._call import StageStalled as StageStalled
 from ._call import StateChanged as StateChanged
 from ._call import TransferCall as TransferCall
 from ._call import TurnEnded as TurnEnded
@@ -91,6 +93,7 @@ __all__ = [
     "AgentStoppedSpeaking",
     "AgentTextComplete",
     "AgentUtteranceQueued",
+    "AnswerStage",
     "Button",
     "CallAction",
     "CallActionCompleted",
@@ -120,6 +123,7 @@ __all__ = [
     "QuestionAsked",
     "QuestionClosed",
     "QuestionOutcome",
+    "StageStalled",
     "StateChanged",
     "ToolCall",
     "ToolOutcome",

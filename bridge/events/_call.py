@@ -39,6 +39,21 @@ CallAction = Literal["transfer", "dtmf"]
 """What an agent can ask of the caller's line: to pass the caller on, or to press a key."""
 
 
+AnswerStage = Literal[
+    "ear",
+    "end_of_turn",
+    "first_token",
+    "between_tokens",
+    "tool",
+    "first_audio",
+    "between_audio",
+    "line",
+]
+"""What the caller waits for: the words of their turn; the decision that it is over; the first text
+of the answer; its next text; a tool; the first sound of the text; its next sound; or their own
+connection."""
+
+
 class DTMFOutput(Event):
     """Asks the transport to press a key, for a menu at the other end.
 
@@ -121,6 +136,24 @@ class StateChanged(Event):
     state: CallState
     number: int
     """Rises by one with each change of the call."""
+
+
+class StageStalled(Event):
+    """The caller has heard nothing for longer than a stage of the answer may take.
+
+    Published again each time that the silence after the last one, or after what was said
+    meanwhile, has lasted as long.
+    """
+
+    type: Literal["call.stage_stalled"] = "call.stage_stalled"
+    stage: AnswerStage
+    """What the caller waits for."""
+    silent_s: float
+    """For how long the caller has heard nothing."""
+    count: int
+    """How often while this answer was waited for, from 1."""
+    turn: int = 0
+    """The number of the agent's turn; 0 before it has begun."""
 
 
 class LogMetric(Event):

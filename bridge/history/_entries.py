@@ -91,6 +91,9 @@ class AgentEntry:
     """What the caller heard of it; always a prefix of `generated`."""
     interruption: InterruptionRecord | None = None
     role: Literal["agent"] = "agent"
+    is_notice: bool = False
+    """Whether it tells that the caller has to wait, or that something failed: the caller hears it,
+    and no model is told that it answered so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +103,9 @@ class NoteEntry:
     at_s: float
     content: str
     role: Literal["note"] = "note"
-    kind: Literal["developer", "control"] = "developer"
-    """``control``: a verb left it, and it may quote the user."""
+    kind: Literal["developer", "control", "fault"] = "developer"
+    """``control``: a verb left it, and it may quote the user.  ``fault``: something of ours failed;
+    it is for people, and no model is told of it."""
 
 
 def moved_note(turn: int) -> str:
@@ -150,14 +154,16 @@ def as_plain(entry: Entry) -> dict[str, Any]:
     match entry:
         case UserEntry(is_returned=False):
             del plain["is_returned"]
+        case AgentEntry() if not entry.is_notice:
+            del plain["is_notice"]
         case ToolEntry():
             plain["call"] = entry.call.model_dump(exclude={"type"})
             plain["result"] = entry.result and entry.result.model_dump(exclude={"type"})
         case JobEntry():
             plain["job"] = entry.job.model_dump(exclude={"type"})
-        case AgentEntry(interruption=InterruptionRecord() as cut):
-            tools = [_fields(tool) for tool in cut.tools]
-            plain["interruption"] = {**_fields(cut), "tools": tools}
+    if isinstance(entry, AgentEntry) and entry.interruption is not None:
+        cut = entry.interruption
+        plain["interruption"] = {**_fields(cut), "tools": [_fields(tool) for tool in cut.tools]}
     return plain
 
 

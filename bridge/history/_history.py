@@ -147,6 +147,10 @@ class History:
         """Add a line of the developer's for the model; neither side said it."""
         self._add(NoteEntry(trio.current_time(), content))
 
+    def add_fault(self, content: str) -> None:
+        """Add that something of ours failed; no model is told of it."""
+        self._add(NoteEntry(trio.current_time(), content, kind="fault"))
+
     def add_moved(self, turn: int) -> None:
         """Add that a turn goes on in the background; its result comes as that of a job."""
         self._add(NoteEntry(trio.current_time(), moved_note(turn), kind="control"))
@@ -164,10 +168,16 @@ class History:
             self._add(NoteEntry(trio.current_time(), f"{where}: + {line}", kind="control"))
 
     def set_agent(
-        self, turn: int, agent: str, generated: str, heard: str, basis: HeardBasis
+        self,
+        turn: int,
+        agent: str,
+        generated: str,
+        heard: str,
+        basis: HeardBasis,
+        is_notice: bool = False,
     ) -> None:
         """Put down what an agent has generated in a turn so far, and what was heard of it."""
-        self._set_agent(turn, agent, generated, heard, basis, None)
+        self._set_agent(turn, agent, generated, heard, basis, None, is_notice)
 
     def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
         """Put down that a turn was cut.
@@ -191,10 +201,12 @@ class History:
         heard: str,
         basis: HeardBasis,
         cut: InterruptionRecord | None,
+        is_notice: bool = False,
     ) -> None:
         index = self._turns.get(turn)
         if index is None:
-            new = AgentEntry(trio.current_time(), turn, agent, generated, heard)
+            now_s = trio.current_time()
+            new = AgentEntry(now_s, turn, agent, generated, heard, is_notice=is_notice)
             if cut is not None:
                 new = replace(new, interruption=replace(cut, tools=self._tool_records(turn)))
             self._turns[turn] = len(self._entries)
@@ -207,7 +219,8 @@ class History:
             tools = self._tool_records(turn)
             record = replace(record, generated=generated, heard=heard, basis=basis, tools=tools)
         # Made anew, not by replace(), which is slower: this comes with each piece of an answer.
-        self._replace(index, AgentEntry(entry.at_s, turn, entry.agent, generated, heard, record))
+        said = (entry.agent, generated, heard, record)
+        self._replace(index, AgentEntry(entry.at_s, turn, *said, is_notice=entry.is_notice))
 
     # --- tools ----------------------------------------------------------------------------------
 

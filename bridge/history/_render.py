@@ -190,13 +190,19 @@ def harmless(text: str, note_tag: str) -> str:
     return re.sub(re.escape(note_tag), "...", text, flags=re.IGNORECASE)
 
 
+def _is_told(entry: Entry) -> bool:
+    """Whether a model is told of an entry."""
+    match entry:
+        case UserEntry(is_returned=True) | NoteEntry(kind="fault") | AgentEntry(is_notice=True):
+            return False
+    return True
+
+
 class _Rendering:
     """Makes the messages of one conversation."""
 
     def __init__(self, entries: Iterable[Entry], note_tag: str, turn: int) -> None:
-        self._entries = tuple(
-            e for e in entries if not (isinstance(e, UserEntry) and e.is_returned)
-        )
+        self._entries = tuple(e for e in entries if _is_told(e))
         self._note_tag = note_tag
         self._turn = turn
         self._ids: set[str] = set()

@@ -117,6 +117,15 @@ class Playout:
         return False
 
     @property
+    def front(self) -> Utterance | None:
+        """The utterance that is heard now, or next; ``None`` if nothing waits to be heard."""
+        return self._utterances[0] if self._utterances else None
+
+    def sounds_until_s(self) -> float:
+        """Return when the player will have played, or has played, all that it was given."""
+        return self._plays_until_s
+
+    @property
     def last_number(self) -> int:
         """The highest number that was given so far; 0 before the first."""
         return self._numbers
@@ -126,10 +135,23 @@ class Playout:
         self._numbers += 1
         return self._numbers
 
-    def add(self, utterance: Utterance) -> None:
-        """Queue an utterance; its audio comes with ``add_audio()``."""
+    def add(self, utterance: Utterance, *, first: bool = False) -> None:
+        """Queue an utterance; its audio comes with ``add_audio()``.
+
+        Args:
+            utterance: The utterance.
+            first: Whether it goes in front of all others.  What the player was given of one that
+                waits for its voice counts as played, and its rest goes by a fresh number.
+        """
         self._numbers = max(self._numbers, utterance.number)
-        self._utterances.append(utterance)
+        if not first:
+            self._utterances.append(utterance)
+            return
+        now_s = trio.current_time()
+        for behind in self._utterances:
+            if behind.sent_ms:
+                behind.give_again(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
+        self._utterances.insert(0, utterance)
 
     def text_complete(self, utterance: Utterance) -> None:
         """Record that an utterance gets no more text, which gives its voice a deadline."""

@@ -49,6 +49,8 @@ class Utterance(PlayedPosition):
     """Audio that the transport has not got yet."""
     waits_since_s: float = 0.0
     """Since when it waits for its voice, if it does."""
+    text_at_s: float = 0.0
+    """When its last text came."""
     heard_chars: int = 0
     text_complete: bool = False
     audio_complete: bool = False
@@ -142,9 +144,10 @@ class Utterance(PlayedPosition):
             if not self.interruptible:
                 kept.unprotect()
 
-    def add_text(self, text: str) -> None:
-        """Say some more."""
+    def add_text(self, text: str, at_s: float = 0.0) -> None:
+        """Say some more, from a time on."""
         self.generated += text
+        self.text_at_s = at_s
 
     def complete_text(self, now_s: float) -> None:
         """Get no more text: now its voice has a deadline."""

@@ -9,7 +9,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import final
+from typing import final, get_args
+
+from ..events import AnswerStage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -91,6 +93,7 @@ class Metrics:
         frames_in: 20 ms frames of callers.
         frames_out: Audio messages queued for callers.
         frames_dropped: Audio messages of the agent that were never sent.
+        stages_stalled: Stages of answers that were silent beyond their budgets, by stage.
         loop_delay: How long the event loop took to come round, in seconds.
     """
 
@@ -107,6 +110,7 @@ class Metrics:
         self.frames_in = 0
         self.frames_out = 0
         self.frames_dropped = 0
+        self.stages_stalled: Counter[str] = Counter(dict.fromkeys(get_args(AnswerStage), 0))
         self.loop_delay = Histogram(DELAY_BUCKETS_S)
         self._durations = Histogram(DURATION_BUCKETS_S)
 
@@ -163,6 +167,12 @@ class Metrics:
         )
         yield from _plain(
             "audio_frames_dropped_total", "counter", "Audio never sent.", self.frames_dropped
+        )
+        yield from _labelled(
+            "stages_stalled_total",
+            "Stages of answers that kept callers in silence beyond their budgets.",
+            "stage",
+            self.stages_stalled,
         )
         yield from _labelled("errors_total", "Errors told to clients.", "code", self.errors)
 

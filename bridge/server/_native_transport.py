@@ -24,6 +24,7 @@ from ..events import (
     CustomReceived,
     DTMFInput,
     EmergencyStop,
+    StageStalled,
     StateChanged,
     TurnLikelyOver,
     UserAudio,
@@ -167,6 +168,8 @@ class NativeTransport:
                 self.send_message(UtteranceEnd(utterance=self._player_number(number)))
             case AgentError(message=text, detail=detail):
                 self.refuse("agent_error", text, detail=detail if self._shows_words else None)
+            case StageStalled(stage=stage):
+                self._metrics.stages_stalled[stage] += 1
             case event:
                 wire = _wire_message(event, message)
                 if wire is not None:

@@ -68,6 +68,7 @@ YOURS = {
     "JobFinished": "reads",
     "LogMetric": "publishes",
     "LongRunning": "reads",
+    "StageStalled": "reads",
     "TranscriptionFailed": "reads",
     "TransferCall": "publishes",
     "TurnEnded": "reads",

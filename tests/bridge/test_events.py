@@ -70,6 +70,8 @@ SAMPLES: dict[str, object] = {
     "idle_s": 4.0,
     "count": 1,
     "call": "call_1",
+    "stage": "tool",
+    "silent_s": 2.2,
 }
 
 

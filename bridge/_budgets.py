@@ -1,0 +1,61 @@
+"""How long the caller may hear nothing in each stage of an answer, before that stage stalls."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from .events import AnswerStage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """How many seconds of silence each stage of an answer may bring; ``None`` does not watch it.
+
+    Silence counts from the end of the caller's turn or of the agent's last sound, whichever is
+    later; the stage that is under way when its budget is used up has stalled.
+
+    The default, 2.2 s, leaves a filler 0.3 s to reach the caller before a silence of 2.5 s.  People
+    on the telephone begin to ask whether anybody is there after about a second (Jefferson,
+    "Preliminary notes on a possible metric ...", 1989); a local model on two cores may take longer
+    than that, and answer well.
+    """
+
+    ear_s: float | None = 2.2
+    """From the end of the caller's voice to its first words."""
+    end_of_turn_s: float | None = 7.0
+    """From the end of the caller's voice, with words, to the decision that the turn is over.  Until
+    then the caller may be thinking, so it is above the longest wait of any ear (6 s)."""
+    first_token_s: float | None = 2.2
+    """To the first text of a language model, or of whatever answers."""
+    between_tokens_s: float | None = 2.2
+    """From one piece of its text to the next."""
+    tool_s: float | None = 2.2
+    """While tools run, and the agent has said all that it had to say."""
+    first_audio_s: float | None = 2.2
+    """From text to the first sound of it."""
+    between_audio_s: float | None = 2.2
+    """From one sound of a text to the next."""
+    line_s: float | None = 2.2
+    """While the caller's connection is lost: nobody hears what could be said."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            TypeError: One is no number.
+            ValueError: One is not above 0.
+        """
+        for field in fields(self):
+            seconds = getattr(self, field.name)
+            if seconds is None:
+                continue
+            if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+                raise TypeError(f"Budgets({field.name}=) is seconds or None, not {seconds!r}")
+            if not 0 < seconds < math.inf:
+                raise ValueError(f"Budgets({field.name}=) is above 0 and finite, not {seconds!r}")
+
+    def of(self, stage: AnswerStage) -> float:
+        """Return the budget of a stage, in seconds; infinite for one that is not watched."""
+        seconds: float | None = getattr(self, f"{stage}_s")
+        return math.inf if seconds is None else seconds

@@ -1,0 +1,173 @@
+"""Names the stage of an answer that keeps the caller waiting in silence.
+
+Rules:
+1. The stages of an answer begin and end here and nowhere else.  Nobody marks them: which one is
+   under way is found out when its time is up, from what the call knows anyway, so a token, a piece
+   of audio and a frame cost nothing.
+2. It is an alarm a call, and no task.  The alarm is set while the caller waits for the agent, for
+   the earliest moment at which a budget can be used up.
+3. It says what it found and does nothing about it: speech stacks have fillers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, get_args
+
+import structlog
+import trio
+
+from bargein.routes import Message
+
+from ._budgets import Budgets
+from .events import (
+    AnswerStage,
+    CallState,
+    StageStalled,
+    StateChanged,
+    UserStartedSpeaking,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+
+if TYPE_CHECKING:
+    from ._call import Call
+    from .playout._utterance import Utterance
+
+log = structlog.get_logger()
+
+WAITED_FOR: tuple[CallState, ...] = ("thinking", "tool", "speaking")
+"""The states in which the caller waits for the agent; in the others the agent waits, or stands."""
+
+CLOSE_S = 1e-6
+"""What sums of times are off by."""
+
+STAGES: tuple[AnswerStage, ...] = get_args(AnswerStage)
+
+
+class StageWatchdog:
+    """Watches the stages of the answers of one call."""
+
+    def __init__(self, call: Call, budgets: Budgets) -> None:
+        """Watch from now on.
+
+        Args:
+            call: The call.
+            budgets: How long each stage may be silent.
+        """
+        self._call = call
+        self._budgets = budgets
+        self._limits_s = sorted(budgets.of(stage) for stage in STAGES)
+        self._since_s = 0.0  # when the caller began to wait for what is awaited now
+        self._told_s = 0.0
+        self._count = 0
+        self._is_awaited = False
+        self._voice_stopped_s: float | None = None
+        self._has_words = False
+        router = call.router
+        router.add_sink(self._state_changed, StateChanged)
+        router.add_sink(self._voice, [VoiceStarted, VoiceStopped, VoiceWords])
+        router.add_sink(self._user_began, UserStartedSpeaking)
+
+    # --- when somebody waits ----------------------------------------------------------------------
+
+    def _state_changed(self, message: Message) -> None:
+        state: CallState = message.event.state
+        was_awaited, self._is_awaited = self._is_awaited, state in WAITED_FOR
+        if self._is_awaited:
+            if not was_awaited:  # else the alarm is set
+                self._since_s = message.at_s
+                self._check()
+            if state != "speaking":  # the caller's words are known
+                self._voice_stopped_s = None
+            return
+        if state == "idle":
+            self._count = 0
+            self._voice_stopped_s = None
+        if self._voice_stopped_s is None:
+            self._call.router.forget(self)
+
+    def _user_began(self, _: Message) -> None:
+        self._count = 0
+        self._has_words = False
+
+    def _voice(self, message: Message) -> None:
+        match message.event:
+            case VoiceStarted():
+                self._voice_stopped_s = None
+            case VoiceStopped():
+                self._voice_stopped_s = self._since_s = message.at_s
+                self._check()
+            case VoiceWords(content=words):
+                self._has_words = self._has_words or bool(words.strip())
+
+    # --- which stage it is ------------------------------------------------------------------------
+
+    def _stage(self, now_s: float) -> AnswerStage | None:
+        """Return what the caller waits for now; ``None`` if it is for nothing of ours."""
+        call = self._call
+        state = call.current_state
+        if state == "listening" and self._voice_stopped_s is not None:
+            return "end_of_turn" if self._has_words else "ear"
+        if state not in WAITED_FOR:
+            return None
+        if call.speaking.is_held_until_released:
+            return "line"  # a call that is paused has another state
+        front = call.speaking.front()
+        if front is not None:
+            return self._stage_of(front, now_s)
+        if state == "tool":
+            return "tool"
+        turn = call.control.target()
+        return "between_tokens" if turn is not None and turn.generated else "first_token"
+
+    def _stage_of(self, front: Utterance, now_s: float) -> AnswerStage:
+        """Return what keeps an utterance from being heard."""
+        model_s = now_s - front.text_at_s
+        if not front.text_complete and model_s >= self._budgets.of("between_tokens") / 2:
+            return "between_tokens"  # a voice has its clauses long before
+        return "between_audio" if front.audio_ms else "first_audio"
+
+    def _silent_since_s(self, now_s: float) -> float:
+        speaking = self._call.speaking
+        last_sound_s = min(speaking.sounds_until_s(), now_s + self._limits_s[-1])
+        if self._call.audio:
+            return max(self._since_s, last_sound_s)
+        turn = self._call.control.target()
+        return max([self._since_s, *(u.text_at_s for u in (turn.utterances if turn else ())[-1:])])
+
+    # --- the alarm --------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        now_s = trio.current_time()
+        stage = self._stage(now_s)
+        if stage is None:
+            return  # the next state looks again
+        silent_since_s = self._silent_since_s(now_s)
+        if self._call.speaking.is_held and stage != "line":
+            silent_since_s = now_s  # the caller makes a sound
+        since_s = max(silent_since_s, self._told_s)
+        if now_s >= since_s + self._budgets.of(stage) - CLOSE_S:
+            self._told_s = since_s = now_s
+            self._publish(stage, now_s - silent_since_s)
+        self._set_alarm(since_s, now_s)
+
+    def _set_alarm(self, since_s: float, now_s: float) -> None:
+        """Look again when the next budget may be used up."""
+        due_s = (since_s + limit_s for limit_s in self._limits_s)
+        later_s = now_s + self._limits_s[0]  # the stage may be another by then
+        at_s = next((at_s for at_s in due_s if now_s + CLOSE_S < at_s < math.inf), later_s)
+        if math.isfinite(at_s):
+            self._call.router.call_at(self, at_s, self._check)
+
+    def _publish(self, stage: AnswerStage, silent_s: float) -> None:
+        self._count += 1
+        front = self._call.speaking.front()
+        turn = self._call.control.target() if front is None else front.turn
+        number = 0 if turn is None else turn.number
+        silent_s = round(silent_s, 3)
+        log.warning("stage_stalled", stage=stage, silent_s=silent_s, count=self._count, turn=number)
+        self._call.history.add_fault(f"{stage} stalled: nothing was heard for {silent_s:g} s")
+        event = StageStalled(stage=stage, silent_s=silent_s, count=self._count, turn=number)
+        self._call.router.publish_detached(event, "call")

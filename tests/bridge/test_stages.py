@@ -1,0 +1,194 @@
+"""The watchdog of the stages: which stage keeps the caller waiting, in virtual time."""
+
+import pytest
+import trio
+
+from bargein import App, Budgets, ChatNode, NoteEntry, ReasoningNode, tool
+from bargein.events import (
+    AgentAudio,
+    AgentResponse,
+    StageStalled,
+    UserStartedSpeaking,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+from bargein.testing import ScriptedModel, calls, open_call
+
+
+class Waiting(ReasoningNode):
+    """Says what it is given; a number is a wait in seconds."""
+
+    def __init__(self, *steps):
+        super().__init__()
+        self.steps = steps
+
+    async def process_context(self, context):
+        for step in self.steps:
+            if isinstance(step, str):
+                yield AgentResponse(content=step)
+            else:
+                await trio.sleep(step)
+
+
+def app_with(*steps, **options):
+    async def answer(call):
+        call.converse(Waiting(*steps))
+
+    return App(answer, **options)
+
+
+def stalls(caller):
+    return [
+        (s.event.stage, round(s.at_s, 2))
+        for s in caller.received
+        if isinstance(s.event, StageStalled)
+    ]
+
+
+async def ask(caller):
+    await caller.says("hello", at_s=0.0, takes_s=1.0)
+    await caller.quiet()
+
+
+async def test_a_model_that_says_nothing_is_named(autojump_clock):
+    """The first token's budget runs from the end of the caller's turn, and again after that."""
+    async with open_call(app_with(5.0, "Hello.")) as caller:
+        await ask(caller)
+    assert stalls(caller) == [("first_token", 3.2), ("first_token", 5.4)]
+    assert [s.count for s in caller.events(StageStalled)] == [1, 2]
+
+
+async def test_an_answer_in_time_stalls_nowhere(autojump_clock):
+    """Whoever answers within the budget is not named, however long the answer is."""
+    async with open_call(app_with(2.0, *["One two three four five six. "] * 9)) as caller:
+        await ask(caller)
+    assert stalls(caller) == []
+
+
+async def test_a_model_that_stops_in_mid_answer_is_named(autojump_clock):
+    """Silence counts from the last sound, not from the last token."""
+    async with open_call(app_with("Fifteen letters. ", 6.0, "More.")) as caller:
+        await ask(caller)
+    ((stage, at_s), *_) = stalls(caller)
+    assert stage == "between_tokens"
+    assert at_s == pytest.approx(1 + 17 / 15 + 2.2, abs=0.1)
+
+
+async def test_a_tool_that_takes_long_is_named(autojump_clock):
+    """A tool is waited for once all that was said before it is heard."""
+
+    @tool
+    async def slow() -> str:
+        """Take long."""
+        await trio.sleep(4)
+        return "done"
+
+    async def answer(call):
+        model = ScriptedModel(["Let me see. ", calls("slow")], "Done.")
+        call.converse(ChatNode(model, tools=[slow]))
+
+    async with open_call(App(answer)) as caller:
+        await ask(caller)
+    assert [stage for stage, _ in stalls(caller)] == ["tool"]
+
+
+@pytest.mark.parametrize(("first", "stage"), [(b"", "first_audio"), (bytes(200), "between_audio")])
+async def test_a_voice_that_gives_nothing_is_named(autojump_clock, first, stage):
+    """A text without sound is the voice's, and so is one of which no more sound comes."""
+
+    class Voice:
+        def attach(self, call):
+            bridge = call.bridge(name="voice", is_agent=False)
+
+            def begin(message):
+                number = bridge.utterance_of(message)
+                return AgentAudio(first, 24_000, "One two. ", last=False, utterance=number)
+
+            if first:
+                bridge.on(AgentResponse).map(begin).broadcast()
+
+        def open(self):
+            raise NotImplementedError
+
+    async with open_call(app_with("One two. ", speech=Voice()), own_speech=True) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await caller.at(4.0)
+        assert [found for found, _ in stalls(caller)] == [stage]
+
+
+async def test_a_lost_line_is_named(autojump_clock):
+    """While the caller's connection is lost nobody hears what is said."""
+    async with open_call(app_with("One two three four five six seven. ")) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await caller.at(1.2)
+        caller.call.hold_speech("connection")
+        await caller.at(5.0)
+        caller.call.release_speech("connection")
+        await caller.quiet()
+    assert "line" in [stage for stage, _ in stalls(caller)]
+    assert caller.heard == "One two three four five six seven. "
+
+
+@pytest.mark.parametrize(("words", "stage"), [("", "ear"), ("hello", "end_of_turn")])
+async def test_ears_that_are_late_are_named(autojump_clock, words, stage):
+    """A voice that stopped has words within the budget, and a turn that is over."""
+    app = app_with("Hi.", budgets=Budgets(end_of_turn_s=1.5, ear_s=1.0))
+    async with open_call(app) as caller:
+        caller.publish(UserStartedSpeaking())
+        caller.publish(VoiceStarted())
+        await caller.at(5.0)
+        assert stalls(caller) == []
+        caller.publish(VoiceStopped())
+        caller.publish(VoiceWords(content=words, final=False))
+        await caller.at(6.8)
+        assert [found for found, _ in stalls(caller)][:1] == [stage]
+
+
+async def test_what_stalled_is_in_the_history_and_not_told_to_the_model(autojump_clock):
+    """People read it there; the model would only answer it."""
+    async with open_call(app_with(3.0, "Hello.")) as caller:
+        await ask(caller)
+        (fault,) = [e for e in caller.call.history if isinstance(e, NoteEntry)]
+        assert fault.kind == "fault"
+        assert fault.content == "first_token stalled: nothing was heard for 2.2 s"
+        chat = caller.call.floor.node.context.as_chat()
+        assert [said["role"] for said in chat] == ["user", "assistant"]
+
+
+async def test_nobody_waits_while_the_call_is_paused_or_asks(autojump_clock):
+    """A call that is paused, or that waits for the caller, is not silent by a fault."""
+    async with open_call(app_with(3.0, "Hello.")) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await caller.at(2.0)
+        caller.call.handle.pause()
+        await caller.at(20.0)
+        assert stalls(caller) == []
+        caller.call.handle.resume()
+        await caller.at(21.0)
+        assert stalls(caller) == []
+        await caller.quiet()
+        await caller.at(40.0)
+        assert stalls(caller) == []
+
+
+async def test_a_stage_without_a_budget_is_not_watched(autojump_clock):
+    """None watches a stage not at all, and an app without budgets none."""
+    for budgets in (Budgets(first_token_s=None), None):
+        async with open_call(app_with(9.0, "Hello.", budgets=budgets)) as caller:
+            await ask(caller)
+        assert stalls(caller) == []
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan")])
+def test_a_budget_is_above_zero(wrong):
+    """A budget of nothing would fire at once, and one without end is None."""
+    with pytest.raises(ValueError, match="tool_s"):
+        Budgets(tool_s=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["2", True, [2]])
+def test_a_budget_is_a_number(wrong):
+    """What is no number of seconds is refused where it is written."""
+    with pytest.raises(TypeError, match="tool_s"):
+        Budgets(tool_s=wrong)
