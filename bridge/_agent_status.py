@@ -73,7 +73,7 @@ class AgentStatus:
     def route(self) -> str:
         """The chain whose run speaks or works, as it was written; empty for none."""
         turn = self._control.target()
-        return "" if turn is None or turn.run is None else str(turn.run.route.route)
+        return "" if turn is None or turn.run is None else turn.run.written
 
     def may_be_cut_by(self, event_class: type) -> bool:
         """Whether an event of a class would cut what is being said or generated.

@@ -154,11 +154,13 @@ class Call:
         self._watchers: list[Subscription] = []
         router.add_sink(self._watch, unless=_NEVER_SENT)
         ErrorListeners(router, self.on_error)
-        router.on_run_start = self._run_started
-        router.on_run_end = self.speaking.run_ended
-        router.on_cut = self._run_cut
-        router.on_move = self.control.move_run
-        router.told_of = self._told_of
+        router.listen(
+            run_started=self._run_started,
+            run_ended=self.speaking.run_ended,
+            run_cut=self._run_cut,
+            background_requested=self.control.move_run,
+            describe_interruption=self._describe_interruption,
+        )
         self._chain_check = ChainCheck(router, context.floor.has_agent)
         HistoryListener(context, self.speaking)
         Handoff(context, self.questions, self.control.floor_moved)
@@ -466,14 +468,14 @@ class Call:
 
     # --- reactions ------------------------------------------------------------------------------
 
-    def _run_started(self, run: Run) -> None:
+    def _run_started(self, run: Run, route: Route) -> None:
         self.speaking.run_started(run)
-        self._chain_check.run_started(run)
+        self._chain_check.run_started(route)
 
     def _interrupt(self, turn: Turn | None, reason: str) -> Receipt:
         return self.control.interrupt(turn, reason)
 
-    async def _told_of(self, run: Run, interruption: Interruption) -> Interruption:
+    async def _describe_interruption(self, run: Run, interruption: Interruption) -> Interruption:
         await self.control.cut_tools_end(run)
         return self.speaking.told_of(interruption)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import structlog
 
-from bargein.routes import Message, Route, Router, Run
+from bargein.routes import Message, Route, Router
 
 from .events import (
     CallStarted,
@@ -61,10 +61,10 @@ class ChainCheck:
         for runtime in self._router.routes:
             self._check(runtime.route)
 
-    def run_started(self, run: Run) -> None:
+    def run_started(self, route: Route) -> None:
         """Look at the chain of a run, unless it was seen before."""
-        if run.route.route not in self._seen:
-            self._check(run.route.route)
+        if route not in self._seen:
+            self._check(route)
 
     def _check(self, route: Route) -> None:
         if route in self._seen or not self._is_heard(route.source):

@@ -27,8 +27,7 @@ class ErrorListeners:
         """
         self._router = router
         self._on_error = on_error
-        router.on_failure = self.tell_failure
-        router.on_error = self.show
+        router.listen(failed=self.tell_failure, caught=self.show)
 
     def show(self, error: Exception) -> None:
         """Show an error to whoever listens, with what to do about it."""

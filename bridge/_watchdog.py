@@ -177,7 +177,7 @@ def _known_of(context: Context) -> dict[str, Any]:
     known.pop("event", None)  # the name of a line is no key of it
     run = run_in(context)
     if run is not None:
-        known |= {"node": run.route.route.source, "route": str(run.route.route)}
+        known |= {"node": run.source, "route": run.written}
     return known
 
 

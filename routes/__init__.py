@@ -6,6 +6,8 @@ if __name__ == "routes":
 from ._alarm_clock import start_alarm_clock as start_alarm_clock
 from ._cancellation_token import InterruptToken as InterruptToken
 from ._chain_start import ChainStart as ChainStart
+from ._clocks import Clock as Clock
+from ._clocks import Deadline as Deadline
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
@@ -32,11 +34,9 @@ from ._outcome import Verdict as Verdict
 from ._route import Route as Route
 from ._router import Router as Router
 from ._rules import Overlap as Overlap
-from ._run import Clock as Clock
-from ._run import Deadline as Deadline
 from ._run import Run as Run
-from ._run import current_run as current_run
-from ._run import run_in as run_in
+from ._run_context import current_run as current_run
+from ._run_context import run_in as run_in
 from ._runtime import RouteRuntime as RouteRuntime
 
 __all__ = [

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from weakref import WeakSet
@@ -155,3 +156,12 @@ def _set_from_anywhere(trio_token: trio.lowlevel.TrioToken, event: trio.Event) -
         trio_token.run_sync_soon(event.set)
     except trio.RunFinishedError:
         return  # whoever waited is gone with its event loop
+
+
+def call_on(trio_token: trio.lowlevel.TrioToken, fn: Callable[[], object]) -> None:
+    """Call a function in an event loop: at once in its own thread, else soon."""
+    if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
+        fn()
+    else:
+        with contextlib.suppress(trio.RunFinishedError):
+            trio_token.run_sync_soon(fn)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ._match import matcher, written_options
 from ._rules import Gate, Rule, an_interrupt
-from ._types import T_co
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import Self
 
     from ._match import Predicate
-    from ._route import Route
     from ._types import E1, E2, E3, E4, AnyEvent, Condition, E, Handler
 
 
-class ChainRules(Generic[T_co]):
+class ChainRules:
     """Adds rules to a chain."""
 
     __slots__ = ()
 
-    def _add_rule(self, rule: Rule, where: str) -> Route[T_co]:
+    def _add_rule(self, rule: Rule, where: str) -> Self:
         raise NotImplementedError
 
     @overload
@@ -33,7 +32,7 @@ class ChainRules(Generic[T_co]):
         condition: Condition[E] | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def interrupt_on(
         self,
@@ -43,7 +42,7 @@ class ChainRules(Generic[T_co]):
         condition: Condition[E1 | E2] | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def interrupt_on(
         self,
@@ -53,7 +52,7 @@ class ChainRules(Generic[T_co]):
         condition: Condition[E1 | E2 | E3] | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def interrupt_on(
         self,
@@ -63,7 +62,7 @@ class ChainRules(Generic[T_co]):
         condition: Condition[E1 | E2 | E3 | E4] | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def interrupt_on(
         self,
@@ -73,7 +72,7 @@ class ChainRules(Generic[T_co]):
         condition: Condition[E] | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def interrupt_on(
         self,
@@ -83,7 +82,7 @@ class ChainRules(Generic[T_co]):
         condition: Condition[Any] | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     def interrupt_on(
         self,
         event: object,
@@ -92,7 +91,7 @@ class ChainRules(Generic[T_co]):
         condition: Predicate | None = None,
         source: str | Iterable[str] | None = None,
         **filters: Any,
-    ) -> Route[T_co]:
+    ) -> Self:
         """Cut the runs of this chain in the very step in which an event is published.
 
         Args:
@@ -125,7 +124,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Condition[E] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def suspend_on(
         self,
@@ -134,7 +133,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Condition[E1 | E2] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def suspend_on(
         self,
@@ -143,7 +142,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Condition[E1 | E2 | E3] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def suspend_on(
         self,
@@ -152,7 +151,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Condition[E1 | E2 | E3 | E4] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def suspend_on(
         self,
@@ -161,7 +160,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Condition[E] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     @overload
     def suspend_on(
         self,
@@ -170,7 +169,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Condition[Any] | None = None,
         **filters: Any,
-    ) -> Route[T_co]: ...
+    ) -> Self: ...
     def suspend_on(
         self,
         event: object,
@@ -178,7 +177,7 @@ class ChainRules(Generic[T_co]):
         *,
         condition: Predicate | None = None,
         **filters: Any,
-    ) -> Route[T_co]:
+    ) -> Self:
         """Cut the runs of this chain and keep it from triggering until a ``.resume_on()`` event.
 
         Args:
@@ -193,7 +192,7 @@ class ChainRules(Generic[T_co]):
         rule = an_interrupt("suspend_on", matched, options, handler, condition, suspends=True)
         return self._add_rule(rule, where)
 
-    def pause_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Route[T_co]:
+    def pause_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
         """Hold the runs of this chain in place, at their next value, until a resuming event.
 
         Args:
@@ -202,7 +201,7 @@ class ChainRules(Generic[T_co]):
         """
         return self._add_gate("pause_on", event, filters, opens=False)
 
-    def resume_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Route[T_co]:
+    def resume_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
         """Let held runs go on where they stopped, and a suspended chain trigger again.
 
         Args:
@@ -213,7 +212,7 @@ class ChainRules(Generic[T_co]):
 
     def _add_gate(
         self, word: str, event: object, filters: Mapping[str, Any], *, opens: bool
-    ) -> Route[T_co]:
+    ) -> Self:
         matched = matcher(event, f".{word}()", filters=filters)
         written = ", ".join([str(matched), *written_options(filters, None)])
         return self._add_rule(Gate(matched, opens, f"{word}({written})"), f".{word}()")

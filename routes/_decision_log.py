@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ._events import alias_of
+from ._listeners import Listeners
 from ._message import Message
 from ._outcome import Decision, Verdict
-
-if TYPE_CHECKING:
-    from ._runtime import RouteRuntime
+from ._route import Route
 
 DECISIONS_KEPT = 128
 """How many decisions a chain keeps; one more forgets the oldest."""
@@ -18,12 +15,13 @@ Line = tuple[float, type, int, Verdict, str, int]
 
 
 class DecisionLog:
-    """Keeps the last decisions of a chain, and tells the router's listener of each."""
+    """Keeps the last decisions of a chain, and tells the listener for decisions of each."""
 
-    __slots__ = ("_chain", "_lines")
+    __slots__ = ("_lines", "_listeners", "_route")
 
-    def __init__(self, chain: RouteRuntime) -> None:
-        self._chain = chain
+    def __init__(self, route: Route, listeners: Listeners) -> None:
+        self._route = route
+        self._listeners = listeners
         self._lines: list[Line] | None = None  # most chains of an idle call have none
 
     def add(self, message: Message, verdict: Verdict, why: str, run: int = 0) -> None:
@@ -40,9 +38,9 @@ class DecisionLog:
         elif len(self._lines) == DECISIONS_KEPT:
             del self._lines[0]
         self._lines.append((message.at_s, type(message.event), message.id, verdict, why, run))
-        router = self._chain.router
-        if router.on_decision is not None:
-            router.notify(router.on_decision, self._chain, message, verdict, why, run)
+        listeners = self._listeners
+        if listeners.decided is not None:
+            listeners.notify(listeners.decided, self._route, message, verdict, why, run)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

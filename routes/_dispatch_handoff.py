@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ._dispatch_plan import Failed, guarded
+from ._dispatch_plan import guarded
 from ._message import Message
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ def hand_on(
     target: str,
     meant: Callable[[Message], bool],
     reason: str,
-    failed: Failed,
 ) -> None:
     """Let the chains of one bridge act on what waits in line in another's streaming chains.
 
@@ -28,7 +27,6 @@ def hand_on(
         target: The bridge whose chains are triggered, where they are meant for the message.
         meant: Which triggers.
         reason: Why, for people.
-        failed: Told of a condition that raises.
     """
     chains = tuple(chains)
     given: dict[int, Message] = {}
@@ -43,4 +41,4 @@ def hand_on(
             if runtime.source != target or checks is None or runtime.removed:
                 continue
             if not runtime.takes_care_of(message):
-                guarded(runtime, trigger.written, checks, runtime.trigger, failed)(message)
+                guarded(runtime, trigger.written, checks, runtime.trigger)(message)

@@ -16,12 +16,10 @@ from ._stage_results import Shape, shape_of
 from ._user_errors import as_error
 
 if TYPE_CHECKING:
-    from ._run import Run
     from ._runtime import RouteRuntime
 
 Observer = Callable[[Message], Any]
 Meant = list[tuple[Matcher, Observer]]
-Failed = Callable[["Run | None", "RouteRuntime", str, Exception], None]
 
 
 @dataclass(slots=True)
@@ -88,9 +86,7 @@ def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
     return call_if_meant
 
 
-def plan_of(
-    cls: type, chains: Iterable[RouteRuntime], first: Meant, sinks: Meant, failed: Failed
-) -> Plan:
+def plan_of(cls: type, chains: Iterable[RouteRuntime], first: Meant, sinks: Meant) -> Plan:
     """Decide what is to be done with messages of an event class.
 
     Args:
@@ -98,7 +94,6 @@ def plan_of(
         chains: All chains at work, and those of which only runs are left.
         first: The observers.
         sinks: The sinks.
-        failed: Told of a condition that raises.
     """
     cuts: list[Observer] = []
     gates: list[Observer] = []
@@ -113,10 +108,10 @@ def plan_of(
                 continue
             if isinstance(rule, Interrupt):
                 cut = partial(runtime.rules.interrupt, rule)
-                cuts.append(guarded(runtime, rule.written, checks, cut, failed))
+                cuts.append(guarded(runtime, rule.written, checks, cut))
             else:
                 gate = partial(runtime.rules.gate, rule)
-                gates.append(guarded(runtime, rule.written, checks, gate, failed))
+                gates.append(guarded(runtime, rule.written, checks, gate))
         if runtime.removed or not runtime.route.stages:
             continue
         trigger = runtime.route.trigger
@@ -126,7 +121,7 @@ def plan_of(
         checks = trigger.matcher.for_class(cls)
         if checks is not None:
             act = runtime.trigger
-            triggers.append(guarded(runtime, trigger.written, checks, act, failed))
+            triggers.append(guarded(runtime, trigger.written, checks, act))
     observers = tuple(matching(first, cls))
     return Plan((*cuts, *gates), observers, tuple(triggers), tuple(matching(sinks, cls)))
 
@@ -136,7 +131,6 @@ def guarded(
     what: str,
     checks: tuple[Predicate, ...],
     act: Observer,
-    failed: Failed,
 ) -> Observer:
     """Return what acts on a message if all conditions hold; one that raises is told."""
     if not checks:
@@ -147,7 +141,7 @@ def guarded(
         try:
             meant = check(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
-            failed(None, runtime, what, as_error(error))
+            runtime.failed(None, what, as_error(error))
             return  # noqa: ASYNC104 - see as_error()
         if runtime.failures is not None:
             runtime.works(what)

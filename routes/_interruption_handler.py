@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 import trio
 
-from ._run import Run, _current
+from ._chain_router import ChainRouter
+from ._run import Run
+from ._run_context import _current
 from ._stage_results import Shape, shape_of
 from ._user_errors import contain
-
-if TYPE_CHECKING:
-    from ._runtime import RouteRuntime
 
 log = structlog.get_logger()
 
@@ -26,36 +25,45 @@ def has_handler(run: Run) -> bool:
     return run.is_cut and run._rule is not None and run._rule.handler is not None
 
 
-async def call_handler(chain: RouteRuntime, run: Run) -> None:
+async def call_handler(
+    run: Run,
+    router: ChainRouter,
+    *,
+    failed: Callable[[Run, str, Exception], None],
+    abandon: Callable[[Run, str], None],
+) -> None:
     """Call the handler of a run that was cut, in bounded time.
 
     What the handler raises is told as a failure of the chain and goes no further.
 
     Args:
-        chain: Whose run it is.
         run: One of which ``has_handler()`` is true.
+        router: Whose run it is.
+        failed: Called with the run, the rule and the error when the handler fails.
+        abandon: Called when the handler does not end in time.
     """
     _current.set(None)  # what a handler publishes is no output of the run that was cut
-    rule, interruption, router = run._rule, run.interruption, chain.router
+    rule, interruption = run._rule, run.interruption
     assert rule is not None
     assert rule.handler is not None
     assert interruption is not None
     until_s = trio.current_time() + router.handler_s + OVERRUN_S
-    router.call_at(run, until_s, partial(chain.abandon, run, "handler"))
+    router.call_at(run, until_s, partial(abandon, run, "handler"))
     with trio.move_on_after(router.handler_s, shield=True) as scope:
         try:
-            if router.told_of is not None:
-                interruption = await router.told_of(run, interruption)
+            describe = router.listeners.describe_interruption
+            if describe is not None:
+                interruption = await describe(run, interruption)
             result = rule.handler(interruption.cause, interruption)
             if shape_of(result) is Shape.AWAITABLE:
                 await result
         except BaseException as error:  # noqa: ASYNC103 - told, and the next turn works
             told, rest = contain(error)
             if told is not None:
-                router.failed(run, chain, str(rule), told)
+                failed(run, rule.written, told)
             if rest is not None:
                 raise
     if scope.cancelled_caught:
         log.warning(
-            "handler_too_slow", route=str(chain.route), rule=str(rule), limit_s=router.handler_s
+            "handler_too_slow", route=run.written, rule=rule.written, limit_s=router.handler_s
         )

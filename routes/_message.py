@@ -47,6 +47,10 @@ class Message(Generic[E_co]):
         """Carry something of the layer above along; routes never look at it."""
         self.tag = tag
 
+    def leave_run(self) -> None:
+        """Belong to no run from here on, as the run was cut by this very message."""
+        self.run = None
+
     @property
     def is_stale(self) -> bool:
         """Whether a run in this message's ancestry was cut."""

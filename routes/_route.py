@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, Protocol, Self, final
 
 from ._chain_rules import ChainRules
 from ._chain_stages import ChainStages
@@ -16,11 +16,15 @@ from ._rules import Gate, Interrupt, Overlap, Rule
 from ._stages import Broadcast, Map, Stage, Stream
 from ._types import T_co
 
-if TYPE_CHECKING:
-    from ._router import Router
-
 QUEUE_LIMIT = 64
 """How many triggers wait behind a running one, by default; one more is dropped and counted."""
+
+
+class Installer(Protocol):
+    """Has the chains that are written run: a router."""
+
+    def install(self, route: Route, instead_of: Route | None) -> None:
+        """Make a chain run, in the place of the one it was written from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Trigger:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
+class Route(ChainRules, ChainStages[T_co], ChainStart):
     """A chain: what triggers it, what interrupts it, and what it does.
 
     ``Route[str]`` is a chain whose last stage gives strings, for a type checker; a chain without
@@ -49,7 +53,7 @@ class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
     the same chain make two chains.  ``repr()`` prints a chain as it was written.
     """
 
-    router: Router = field(repr=False)
+    router: Installer = field(repr=False)
     source: str
     trigger: Trigger
     rules: tuple[Rule, ...] = ()
@@ -59,14 +63,14 @@ class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
         """Begin the next chain of the same bridge."""
         return new_route(self.router, self.source, event, **options)
 
-    def _add_rule(self, rule: Rule, where: str) -> Route[T_co]:
+    def _add_rule(self, rule: Rule, where: str) -> Self:
         self._refuse_second(rule, where)
         return self._instead(replace(self, rules=(*self.rules, rule)))
 
     def _add_stage(self, stage: Stage) -> Route[Any]:
         return self._instead(replace(self, stages=(*self.stages, stage)))
 
-    def _instead(self, route: Route[T_co]) -> Route[T_co]:
+    def _instead(self, route: Self) -> Self:
         self.router.install(route, instead_of=self)
         return route
 
@@ -121,7 +125,7 @@ class Route(ChainRules[T_co], ChainStages[T_co], ChainStart):
 
 
 def new_route(
-    router: Router,
+    router: Installer,
     from_source: str,
     event: object,
     *,

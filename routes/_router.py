@@ -11,7 +11,7 @@ Rules of a publication, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
@@ -20,6 +20,7 @@ import structlog
 import trio
 
 from ._alarms import Alarms
+from ._chain_keeper import ChainKeeper
 from ._dispatch_handoff import hand_on
 from ._dispatch_plan import (
     NOTHING,
@@ -31,17 +32,27 @@ from ._dispatch_plan import (
     publishable,
 )
 from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
+from ._listeners import (
+    DecisionListener,
+    ErrorListener,
+    FailureListener,
+    InterruptionSource,
+    Listeners,
+    RunAndRouteListener,
+    RunListener,
+)
 from ._match import Matcher, matcher
 from ._message import Message
-from ._outcome import Interruption, Outcome, RouterStatistics, Verdict
+from ._outcome import Outcome, RouterStatistics
 from ._route import Route, new_route
 from ._rules import Interrupt
-from ._run import Run, _current
+from ._run import Run
+from ._run_context import _current
 from ._runtime import RouteRuntime
-from ._signatures import name_of, needs_function, needs_plain_function
+from ._signatures import needs_function, needs_plain_function
 from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
 from ._types import E
-from ._user_errors import as_error, text_of
+from ._user_errors import as_error
 
 log = structlog.get_logger()
 
@@ -58,16 +69,7 @@ class Router:
         nursery: Owns the tasks of all runs.
         unwind_s: How long a cut run may take to unwind before it holds up nobody.
         handler_s: How long the handler of an interruption may take.
-        on_run_start: Called with each run that begins; ``None`` calls nothing.
-        on_run_end: Called with each run whose stages have ended.
-        on_cut: Called with each run that is cut, in the same step.
-        told_of: Returns what a handler is told of a run, of what is known of its cut here.
-        on_move: Called with a run whose token was asked to have it go on in the background.
-        on_failure: Called with run or ``None``, chain, stage and error of whatever failed.
-        on_error: Called with each exception that is caught here, in the step in which it is caught:
-            of stages, handlers, conditions, sinks, observers and listeners.
-        on_decision: Called with chain, message, verdict, reason and number of the run (0 for none)
-            whenever a chain does or does not act on a message, in the same step.
+        listeners: Who is told of what happens; ``listen()`` adds to them.
         withholds: Tells of a source and a message that its chains neither hear of it nor are cut,
             held or released by it; must say the same of a message each time.  ``None`` withholds
             nothing; ``withhold()`` sets it.
@@ -76,41 +78,31 @@ class Router:
     """
 
     __slots__ = (
-        "_after", "_alarms", "_depth", "_depth_limit", "_failing", "_first", "_messages",
-        "_plans", "_retired", "_routes", "_runs", "_sinks", "_stale", "_telling", "_unpublished",
-        "closed", "closing", "handler_s", "nursery", "on_cut", "on_decision", "on_error",
-        "on_failure", "on_move", "on_run_end", "on_run_start", "told_of", "unwind_s", "withholds",
+        "_after", "_alarms", "_chains", "_depth", "_depth_limit", "_failing", "_first", "_messages",
+        "_plans", "_runs", "_sinks", "_stale", "_unpublished",
+        "closed", "closing", "handler_s", "listeners", "nursery", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
         self.nursery = nursery
         self.unwind_s = unwind_s
         self.handler_s = handler_s
-        self.on_run_start: Callable[[Run], None] | None = None
-        self.on_run_end: Callable[[Run], None] | None = None
-        self.on_cut: Callable[[Run], None] | None = None
-        self.on_move: Callable[[Run], None] | None = None
-        self.told_of: Callable[[Run, Interruption], Awaitable[Interruption]] | None = None
-        self.on_failure: Callable[[Run | None, Route, str, Exception], None] | None = None
-        self.on_error: Callable[[Exception], None] | None = None
-        self.on_decision: Callable[[RouteRuntime, Message, Verdict, str, int], None] | None = None
+        self.listeners = Listeners()
         self.withholds: Callable[[str, Message], bool] | None = None
         self.closing: Outcome | None = None
         self.closed = False
-        self._retired: dict[RouteRuntime, None] = {}
-        self._routes: dict[Route, RouteRuntime] = {}
+        self._chains = ChainKeeper()
         self._first: list[tuple[Matcher, Observer]] = []
         self._sinks: list[tuple[Matcher, Observer]] = []
         self._plans: dict[type, Plan] = {}
-        self._failing = FailingTakers(self.caught)
+        self._failing = FailingTakers(self.listeners.show)
         self._messages = 0
         self._unpublished = self._stale = 0
         self._runs = 0
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
-        self._telling = False
         self._after: list[Callable[[], None]] = []
-        self._alarms = Alarms(nursery, self.notify)
+        self._alarms = Alarms(nursery, self.listeners.notify)
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -128,34 +120,17 @@ class Router:
         """Make a chain run, in the place of the one it was written from."""
         if route.trigger.linked and any(isinstance(rule, Interrupt) for rule in route.rules):
             log.debug("linked_route_with_rules", route=str(route))
-        runtime = RouteRuntime(route, self)
-        if instead_of in self._routes:
-            routes = [
-                (route, runtime) if old is instead_of else (old, kept)
-                for old, kept in self._routes.items()
-            ]
-            replaced = self._routes[instead_of]
-            self._routes = dict(routes)
-            self._take_away(replaced)
-        else:
-            self._routes[route] = runtime
+        self._chains.install(RouteRuntime(route, self), instead_of)
         self._plans.clear()
 
     def remove(self, source: str) -> None:
         """Take away the chains of a source: they begin no more runs."""
-        for route in [route for route in self._routes if route.source == source]:
-            self._take_away(self._routes.pop(route))
+        self._chains.remove(source)
         self._plans.clear()
 
-    def _take_away(self, runtime: RouteRuntime) -> None:
-        runtime.forget()
-        if runtime.runs:
-            self._retired[runtime] = None  # its rules hold until its last run has ended
-
-    def retire(self, runtime: RouteRuntime) -> None:
+    def retire(self, chain: object) -> None:
         """Forget a chain that was taken away and has no more runs."""
-        if runtime in self._retired:
-            del self._retired[runtime]
+        if self._chains.forget(chain):
             self._plans.clear()
 
     def observe(self, event: object, fn: Observer) -> None:
@@ -195,7 +170,7 @@ class Router:
         needs_function(fn, "add_sink()")
         if not isinstance(limit, int) or limit is True or limit < 1:
             raise RouteDefinitionError(f"add_sink() limit= is a whole number from 1, not {limit!r}")
-        queued = queued_sink(fn, limit, self.caught, self.nursery)
+        queued = queued_sink(fn, limit, self.listeners.show, self.nursery)
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)
@@ -206,7 +181,7 @@ class Router:
     @property
     def routes(self) -> tuple[RouteRuntime, ...]:
         """The chains at work, in the order in which they were begun."""
-        return tuple(self._routes.values())
+        return self._chains.at_work
 
     def runtime(self, route: Route) -> RouteRuntime:
         """Return a chain at work: its runs, statistics and decisions.
@@ -214,7 +189,7 @@ class Router:
         Raises:
             KeyError: The chain was written further since, and is no longer at work.
         """
-        return self._routes[route]
+        return self._chains.runtime(route)
 
     @property
     def statistics(self) -> RouterStatistics:
@@ -288,7 +263,7 @@ class Router:
         except KeyError:
             plan = NOTHING
             if not self.closed:
-                plan = plan_of(cls, self._all, self._first, self._sinks, self.failed)
+                plan = plan_of(cls, self._chains.all, self._first, self._sinks)
                 self._plans[cls] = plan
         depth = self._depth
         if depth >= self._depth_limit:
@@ -299,7 +274,8 @@ class Router:
                 for apply in plan.rules:
                     apply(message)
                 if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
-                    message.run = run = None  # cut by this very message, which goes on all the same
+                    message.leave_run()  # cut by this very message, which goes on all the same
+                    run = None
             for observer in plan.first:
                 try:
                     observer(message)
@@ -350,80 +326,107 @@ class Router:
     def _run_after(self) -> None:
         waiting, self._after = self._after, []
         for fn in waiting:
-            self.notify(fn)
+            self.listeners.notify(fn)
+
+    # --- listeners ----------------------------------------------------------------------------
+
+    def listen(
+        self,
+        *,
+        run_started: RunAndRouteListener | None = None,
+        run_ended: RunListener | None = None,
+        run_cut: RunListener | None = None,
+        background_requested: RunListener | None = None,
+        describe_interruption: InterruptionSource | None = None,
+        failed: FailureListener | None = None,
+        caught: ErrorListener | None = None,
+    ) -> None:
+        """Have plain functions called when something happens, in the same step.
+
+        There is one listener for each thing: the one given last.  What a listener raises is logged
+        and goes no further.
+
+        Args:
+            run_started: Gets each run that begins, and its chain; ``None``, here and below, leaves
+                the listener that there is.
+            run_ended: Gets each run whose stages have ended.
+            run_cut: Gets each run that is cut.
+            background_requested: Gets a run whose token was asked to move it to the background.
+            describe_interruption: An async function that returns what a handler is told of the cut
+                of a run, given the run and what the engine knows of it.
+            failed: Gets the run or ``None``, the chain, the stage and the error of what failed.
+            caught: Gets each exception that is caught here: of stages, handlers, conditions,
+                sinks, observers and listeners.
+        """
+        self.listeners.set(
+            run_started=run_started,
+            run_ended=run_ended,
+            run_cut=run_cut,
+            background_requested=background_requested,
+            describe_interruption=describe_interruption,
+            failed=failed,
+            caught=caught,
+        )
+
+    def explain_to(self, listener: DecisionListener | None) -> None:
+        """Call a plain function whenever a chain does or does not act on a message.
+
+        Args:
+            listener: Gets the chain, the message, the verdict, the reason and the number of the
+                run (0 for none), in the same step; ``None`` calls nobody any more.
+        """
+        self.listeners.explain_to(listener)
 
     def notify(self, listener: Callable[..., Any] | None, *args: Any) -> None:
-        """Call whoever listens, if anybody does; what that raises is logged and goes no further."""
-        if listener is None:
-            return
-        try:
-            listener(*args)
-        except BaseException as caught:  # noqa: ASYNC103 - see as_error()
-            error = as_error(caught)
-            if listener is not self.on_error:
-                self.caught(error)
-            log.exception("listener_failed", listener=name_of(listener), exc_info=error)
+        """Call a function, if there is one; what it raises is logged and goes no further."""
+        self.listeners.notify(listener, *args)
 
     def caught(self, error: Exception) -> None:
-        """Show ``on_error`` an exception that goes no further."""
-        self.notify(self.on_error, error)
+        """Tell whoever listens of an exception that goes no further."""
+        self.listeners.show(error)
 
     # --- runs ---------------------------------------------------------------------------------
 
-    def new_run(self, runtime: RouteRuntime, message: Message) -> Run:
-        """Make a run; its runtime carries it out."""
+    def next_run_id(self) -> int:
+        """Return the number of a new run."""
         self._runs += 1
-        return Run(runtime, self._runs, message, trio.current_time())
+        return self._runs
 
-    def failed(self, run: Run | None, runtime: RouteRuntime, stage: str, error: Exception) -> None:
+    def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Log a failure of a chain and tell whoever listens; the other chains go on.
 
-        One that goes on with each message is told once, until that stage works again.
+        Args:
+            run: The run that failed; ``None`` if the failure belongs to none.
+            route: The chain.
+            stage: What failed.
+            error: How.
         """
-        self.caught(error)
-        if not runtime.is_news(run, stage, error):
-            return
-        log.error(
-            "stage_failed",
-            route=str(runtime.route),
-            stage=stage,
-            error=type(error).__name__,
-            pii_error=text_of(error),
-            exc_info=error,
-        )
-        if self._depth_limit and not self._telling:
-            self._tell_failure(run, runtime, stage, error)
-        elif not self._telling:
-            self.call_after(partial(self._tell_failure, run, runtime, stage, error))
-
-    def _tell_failure(
-        self, run: Run | None, runtime: RouteRuntime, stage: str, error: Exception
-    ) -> None:
-        self._telling = True  # a failure that comes of telling one is only logged
-        try:
-            self.notify(self.on_failure, run, runtime.route, stage, error)
-        finally:
-            self._telling = False
+        listeners = self.listeners
+        listeners.log_failure(route, stage, error)
+        if listeners.is_telling:
+            return  # a failure that comes of telling one is only logged
+        tell = partial(listeners.tell_failure, run, route, stage, error)
+        if self._depth_limit:
+            tell()
+        else:
+            self.call_after(tell)
 
     def hold_all(self, source: str) -> None:
         """Hold every run of a source in place, past all rules, and begin no more.
 
         What triggers its chains meanwhile waits in line.  Chains of sync stages still work.
         """
-        for runtime in self._all:
-            if runtime.source == source:
-                runtime.hold_all()
+        for runtime in self._chains.of(source):
+            runtime.hold_all()
 
     def go_on(self, source: str) -> None:
         """Let go on what ``hold_all()`` has held, and begin what has waited."""
-        for runtime in self._all:
-            if runtime.source == source:
-                runtime.go_on()
+        for runtime in self._chains.of(source):
+            runtime.go_on()
 
     def waiting(self, source: str) -> list[Message]:
         """Return the triggers that wait in line in the chains of a bridge, in their order."""
-        mine = (runtime for runtime in self._all if runtime.source == source)
-        return [message for runtime in mine for message in runtime.queued]
+        return [message for runtime in self._chains.of(source) for message in runtime.queued]
 
     def hand_on(
         self, source: str, target: str, meant: Callable[[Message], bool], reason: str
@@ -438,7 +441,7 @@ class Router:
             meant: Which triggers.
             reason: Why, for people.
         """
-        hand_on(self._all, source, target, meant, reason, self.failed)
+        hand_on(self._chains.all, source, target, meant, reason)
 
     def cut_all(
         self,
@@ -459,11 +462,8 @@ class Router:
         Returns:
             How many runs were cut.
         """
-        cut = 0
-        for runtime in self._all:
-            if source is None or runtime.source == source:
-                cut += runtime.cut_all(cause, reason, aside=aside)
-        return cut
+        chains = self._chains.all if source is None else self._chains.of(source)
+        return sum(runtime.cut_all(cause, reason, aside=aside) for runtime in chains)
 
     def close(self, outcome: Outcome) -> None:
         """End every run now, with this outcome, and begin no more.
@@ -473,16 +473,12 @@ class Router:
         """
         self.closing = self.closing or outcome
         self._failing.close()
-        for runtime in self._all:
+        for runtime in self._chains.all:
             runtime.close(self.closing)
 
     def _seal(self) -> None:
         self.closed = True
         self._plans.clear()
-
-    @property
-    def _all(self) -> tuple[RouteRuntime, ...]:
-        return (*self._routes.values(), *self._retired)
 
     def call_at(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
         """Call a plain function at a time, unless ``forget(key)`` comes before.

@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
 from ._outcome import Verdict
 from ._pipeline import Pending
+from ._repeated_failures import Failures
 from ._rules import Gate, Interrupt
+from ._run import Run
 from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
-if TYPE_CHECKING:
-    from ._runtime import RouteRuntime
-
 ON_HOLD = "everything is held until hold_all() is taken back"
+
+
+class RuledChain(Protocol):
+    """What rules need of the chain that has them."""
+
+    failures: Failures | None
+
+    def is_withheld(self, message: Message) -> bool:
+        """Return whether a message is not for the chains of this source, and record it if so."""
+
+    def failed(self, run: Run | None, stage: str, error: Exception) -> None:
+        """Report a failure of this chain."""
+
+    def works(self, stage: str) -> bool:
+        """Record that a condition has worked."""
+
+    def start_waiting(self) -> None:
+        """Begin the runs of the triggers that wait."""
 
 
 class RuleActions:
     """Acts by a rule, in the very step in which a message that it matches is published."""
 
-    __slots__ = ("_chain", "_decisions", "_queue", "_runs")
+    __slots__ = ("_chain", "_decisions", "_queue", "_router", "_runs")
 
     def __init__(
-        self, chain: RouteRuntime, runs: ChainRuns, queue: TriggerQueue, decisions: DecisionLog
+        self,
+        chain: RuledChain,
+        router: ChainRouter,
+        runs: ChainRuns,
+        queue: TriggerQueue,
+        decisions: DecisionLog,
     ) -> None:
         self._chain = chain
+        self._router = router
         self._runs = runs
         self._queue = queue
         self._decisions = decisions
 
     def interrupt(self, rule: Interrupt, message: Message) -> None:
         """Cut the runs that a rule may cut, for a message that it matches."""
-        if self._chain.router.withholds is not None and self._chain.is_withheld(message):
+        if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         runs, waiting = self._runs, self._queue.waiting
         if not (runs.active or runs.delivered or waiting or rule.suspends):
@@ -76,7 +100,7 @@ class RuleActions:
                 Pending(allowed, 0, "").discard()
                 raise TypeError(f"a condition says yes or no, and gave {allowed!r}")
         except BaseException as error:  # noqa: ASYNC103, BLE001 - told; silence is the safer side to err on
-            self._chain.router.failed(None, self._chain, str(rule), as_error(error))
+            self._chain.failed(None, rule.written, as_error(error))
             return True  # noqa: ASYNC104 - see as_error()
         if self._chain.failures is not None:
             self._chain.works(rule.written)
@@ -87,7 +111,7 @@ class RuleActions:
 
     def gate(self, rule: Gate, message: Message) -> None:
         """Hold or release the runs, as a rule says for a message that it matches."""
-        if self._chain.router.withholds is not None and self._chain.is_withheld(message):
+        if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         if self._runs.on_hold is not None:
             self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")

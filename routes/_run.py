@@ -5,71 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Awaitable, Callable, Iterator
-from contextvars import Context, ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
-from ._cancellation_token import InterruptToken
+from ._cancellation_token import InterruptToken, call_on
+from ._clocks import Clock, Deadline
 from ._message import Message
 from ._outcome import Interruption, Outcome, Phase
-
-if TYPE_CHECKING:
-    from ._rules import Interrupt
-    from ._runtime import RouteRuntime
-
-_current: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
-
-
-def current_run() -> Run | None:
-    """Return the run that this code works for, or ``None`` outside of any run."""
-    return _current.get()
-
-
-def run_in(context: Context) -> Run | None:
-    """Return the run that a task works for, by its context; safe from any thread."""
-    return context.get(_current)
-
-
-class Clock:
-    """Something that counts time, and stands still while its run is paused."""
-
-    __slots__ = ()
-
-    def stand(self) -> None:
-        """Stop counting."""
-
-    def go_on(self) -> None:
-        """Count what is left."""
-
-
-class Deadline(Clock):
-    """The deadline of a scope that stays open: armed for a step, disarmed between two."""
-
-    __slots__ = ("_left_s", "_stands", "scope")
-
-    def __init__(self, limit_s: float = math.inf, *, stands: bool) -> None:
-        self.scope = trio.CancelScope()
-        self._stands = stands
-        self.arm(limit_s)
-
-    def arm(self, limit_s: float) -> None:
-        """Cancel the scope after so many seconds; infinity disarms it."""
-        self._left_s = limit_s
-        if not self._stands:
-            self.go_on()
-
-    def stand(self) -> None:
-        """Stop counting."""
-        self._left_s = self.scope.deadline - trio.current_time()
-        self._stands = True
-        self.scope.deadline = math.inf
-
-    def go_on(self) -> None:
-        """Count what is left."""
-        self._stands = False
-        self.scope.deadline = trio.current_time() + self._left_s
+from ._run_chain import CutRule, RunningChain
 
 
 class Run:
@@ -80,7 +25,6 @@ class Run:
 
     Attributes:
         id: The number of the run within its router, from 1.
-        route: The runtime of the chain it runs.
         trigger: The message that set it in motion; ``None`` once nothing of it can be cut.
         parent: The run that published the trigger, if that one can still be cut.
         outcome: How it ended; ``None`` while its stages run.
@@ -88,19 +32,21 @@ class Run:
     """
 
     __slots__ = (
-        "_blocked", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
+        "_blocked", "_chain", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
         "_interruption", "_nursery", "_protected", "_rule", "_stands", "_stop", "_token", "_waits",
-        "id", "is_aside", "is_cut", "outcome", "parent", "route", "scope", "started_at_s",
+        "id", "is_aside", "is_cut", "outcome", "parent", "scope", "started_at_s",
         "trigger",
     )  # fmt: skip
 
-    def __init__(self, route: RouteRuntime, run_id: int, trigger: Message, now_s: float) -> None:
+    def __init__(
+        self, chain: RunningChain[Run], run_id: int, trigger: Message, now_s: float
+    ) -> None:
         # What can be cut no more is no ancestor that matters; so chains do not grow for ever.
         parent = _unsettled(trigger.run)
         if parent is not None:
             parent.parent = _unsettled(parent.parent)
         self.id = run_id
-        self.route = route
+        self._chain = chain
         self.trigger: Message | None = trigger
         self.parent: Run | None = parent
         self.outcome: Outcome | None = None
@@ -110,7 +56,7 @@ class Run:
         self.is_aside = False
         self._cut_by: tuple[Message | None, str, Phase, float] | None = None
         self._interruption: Interruption | None = None
-        self._rule: Interrupt | None = None
+        self._rule: CutRule | None = None
         self._holds = 0
         self._protected = 0
         self._gate: trio.Event | None = None
@@ -157,7 +103,7 @@ class Run:
         """
         if self.is_cut or self.is_aside or self._protected:
             return False
-        return self.route.is_cut_by(event_class)
+        return self._chain.is_cut_by(event_class)
 
     @property
     def is_paused(self) -> bool:
@@ -167,12 +113,22 @@ class Run:
     @property
     def has_line(self) -> bool:
         """Whether triggers of its chain wait for their turn."""
-        return self.route.has_line
+        return self._chain.has_line
 
     @property
     def source(self) -> str:
         """The bridge whose route it runs."""
-        return self.route.source
+        return self._chain.source
+
+    @property
+    def written(self) -> str:
+        """The chain it runs, as it was written."""
+        return self._chain.written
+
+    @property
+    def streams(self) -> bool:
+        """Whether its chain streams something and broadcasts it."""
+        return self._chain.streams
 
     @property
     def token(self) -> InterruptToken:
@@ -180,8 +136,8 @@ class Run:
         if self._token is None:
             trio_token = trio.lowlevel.current_trio_token()
             self._token = InterruptToken(
-                partial(_call_on, trio_token, partial(self.cut, reason="its token was asked")),
-                partial(_call_on, trio_token, self._move),
+                partial(call_on, trio_token, partial(self.cut, reason="its token was asked")),
+                partial(call_on, trio_token, self._move),
             )
             if self.is_cut:
                 self._token.request()
@@ -192,10 +148,10 @@ class Run:
     def _move(self) -> None:
         """Have whoever keeps the runs move this one to the background; its token was asked."""
         if self.is_running and not self.is_cut and not self.is_aside:
-            self.route.router.notify(self.route.router.on_move, self)
+            self._chain.ask_for_background(self)
 
     def cut(
-        self, cause: Message | None = None, rule: Interrupt | None = None, reason: str = ""
+        self, cause: Message | None = None, rule: CutRule | None = None, reason: str = ""
     ) -> bool:
         """Cut this run now: its scope is cancelled, and all it published counts as stale.
 
@@ -212,7 +168,7 @@ class Run:
         if self.is_cut or not (runs or self._holds):
             return False
         self.is_cut = True
-        self._rule = rule or self.route.notified
+        self._rule = rule or self._chain.notified
         reason = reason or (rule.written if rule is not None else "cut")
         now_s = trio.current_time() if cause is None else cause.at_s
         self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)
@@ -222,7 +178,7 @@ class Run:
                 self._wake(reason)
         if self._token is not None:
             self._token.request()
-        self.route.was_cut(self, now_s)
+        self._chain.was_cut(self, now_s)
         for child in self._children or ():
             child.cut(cause, reason="what it was caused by was cut")
         return True
@@ -235,7 +191,7 @@ class Run:
             cause, reason, phase, at_s = self._cut_by
             self._interruption = Interruption(
                 run=self.id,
-                route=self.route.pipeline.route,
+                route=self._chain.written,
                 source=self.source,
                 cause=cause,
                 reason=reason,
@@ -264,10 +220,27 @@ class Run:
         for wait in self._waits or ():
             wait.cancel(reason=reason)
 
+    def keep_tasks_in(self, nursery: trio.Nursery) -> None:
+        """Start the tasks that stages of this run need in a nursery of its own task."""
+        self._nursery = nursery
+
+    def finish(self, outcome: Outcome) -> None:
+        """Record how this run has ended.
+
+        Args:
+            outcome: The word; one that was recorded before is replaced.
+        """
+        self.outcome = outcome
+
+    def let_go(self) -> None:
+        """Forget what set this run in motion, once nothing of it can be cut any more."""
+        if self.outcome is not None and not self._holds and not self.is_cut:
+            self.trigger = None
+
     def set_aside(self) -> None:
         """Let this run go on in the background: no rule reaches it, its chain is free again."""
         self.is_aside = True
-        self.route.set_aside(self)
+        self._chain.set_aside(self)
         if self._token is not None:
             self._token.tell_background()
 
@@ -369,7 +342,7 @@ class Run:
     @property
     def _is_ending(self) -> bool:
         """Whether one of the engine's own scopes is cancelled."""
-        scopes = [self.scope, self.route.router.nursery.cancel_scope]
+        scopes = [self.scope, self._chain.scope]
         if self._nursery is not None:
             scopes.append(self._nursery.cancel_scope)
         scopes += [deadline.scope for deadline in self._deadlines]
@@ -418,7 +391,7 @@ class Run:
     def hold(self) -> None:
         """Keep this run interruptible until ``release()``, also after its stages have finished."""
         self._holds += 1
-        self.route.was_held(self)
+        self._chain.was_held(self)
 
     def release(self) -> None:
         """Take back one ``hold()``.
@@ -430,7 +403,7 @@ class Run:
             raise RuntimeError(f"{self!r} is not held; release() goes with a hold()")
         self._holds -= 1
         if not self._holds:
-            self.route.was_released(self)
+            self._chain.was_released(self)
 
     def protect(self) -> None:
         """Keep every rule from cutting this run until ``unprotect()``."""
@@ -468,19 +441,10 @@ class Run:
 
     def __repr__(self) -> str:
         state = "cut" if self.is_cut else self.outcome or "running"
-        return f"<Run {self.id} {state} of {self.route.route!r}>"
+        return f"<Run {self.id} {state} of {self._chain.written}>"
 
 
 def _unsettled(run: Run | None) -> Run | None:
     while run is not None and run.is_settled:
         run = run.parent
     return run
-
-
-def _call_on(trio_token: trio.lowlevel.TrioToken, fn: Callable[[], object]) -> None:
-    """Call a function in an event loop: at once in its own thread, else soon."""
-    if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
-        fn()
-    else:
-        with contextlib.suppress(trio.RunFinishedError):
-            trio_token.run_sync_soon(fn)

@@ -41,7 +41,7 @@ async def _flow_in_nursery(
     pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
 ) -> None:
     async with trio.open_nursery() as nursery:
-        run._nursery = nursery
+        run.keep_tasks_in(nursery)
         await _flow(pipeline, run, value, pending)
         nursery.cancel_scope.cancel(reason="the run has ended")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
+import trio
 
+from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._errors import Interrupted, PublishLoopError, ScopeLeakError
@@ -20,13 +22,11 @@ from ._repeated_failures import Failures
 from ._route import Route
 from ._rule_actions import RuleActions
 from ._rules import Interrupt
-from ._run import Run, _current
+from ._run import Run
+from ._run_context import _current
 from ._run_stages import NOT_YET, carry_out, causes
 from ._trigger_queue import TriggerQueue
 from ._user_errors import contain
-
-if TYPE_CHECKING:
-    from ._router import Router
 
 log = structlog.get_logger()
 
@@ -41,8 +41,8 @@ class RouteRuntime:
 
     Attributes:
         route: The chain as it was written.
-        router: Whose chain it is.
         source: The bridge that declared it.
+        written: The same, for people.
         pipeline: Its stages, ready to run.
         rules: What cuts, holds and releases its runs.
         statistics: What it has done so far.
@@ -53,26 +53,29 @@ class RouteRuntime:
     """
 
     __slots__ = (
-        "_advancing", "_decisions", "_makes_runs", "_push", "_queue", "_runs", "failures",
-        "notified", "pipeline", "removed", "route", "router", "rules", "source", "statistics",
+        "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue", "_router",
+        "_runs", "failures", "notified", "pipeline", "removed", "route", "rules", "source",
+        "statistics", "written",
     )  # fmt: skip
 
-    def __init__(self, route: Route, router: Router) -> None:
+    def __init__(self, route: Route, router: ChainRouter) -> None:
         trigger = route.trigger
         self.route = route
-        self.router = router
+        self._router = router
+        self._listeners = router.listeners
         self.source = route.source
         publish = partial(router.broadcast, route.source)
-        self.pipeline = Pipeline(str(route), route.stages, publish, self.works)
+        self.written = str(route)
+        self.pipeline = Pipeline(self.written, route.stages, publish, self.works)
         self._push = self.pipeline.lead.push
         self.statistics = RouteStatistics()
         self.failures: Failures | None = None
         self.removed = False
-        self._decisions = DecisionLog(self)
+        self._decisions = DecisionLog(route, router.listeners)
         self._runs = ChainRuns(trigger.limit if trigger.overlap == "concurrent" else 1)
         limit = trigger.limit if trigger.overlap == "queue" else math.inf
         self._queue = TriggerQueue(limit, self.statistics, self._decisions)
-        self.rules = RuleActions(self, self._runs, self._queue, self._decisions)
+        self.rules = RuleActions(self, router, self._runs, self._queue, self._decisions)
         self._advancing = False
         cuts = (rule for rule in route.rules if isinstance(rule, Interrupt))
         self.notified: Interrupt | None = next((r for r in cuts if r.handler is not None), None)
@@ -93,11 +96,21 @@ class RouteRuntime:
         """The triggers that wait for their turn, oldest first."""
         return [message for message, _, _ in self._queue.waiting]
 
+    @property
+    def streams(self) -> bool:
+        """Whether it streams something and broadcasts it."""
+        return self.route.streams
+
+    @property
+    def scope(self) -> trio.CancelScope:
+        """What ends the runs of all chains of its router when it is cancelled."""
+        return self._router.nursery.cancel_scope
+
     # --- triggers -----------------------------------------------------------------------------
 
     def trigger(self, message: Message) -> None:
         """Begin a run for a message, or do what the chain says when it cannot begin now."""
-        if self.removed or (self.router.withholds is not None and self.is_withheld(message)):
+        if self.removed or (self._router.withholds is not None and self.is_withheld(message)):
             return
         if self._makes_runs:
             self._trigger_run(message)
@@ -114,8 +127,8 @@ class RouteRuntime:
 
     def is_withheld(self, message: Message) -> bool:
         """Return whether a message is not for the chains of this source, and record it if so."""
-        assert self.router.withholds is not None
-        if not self.router.withholds(self.source, message):
+        assert self._router.withholds is not None
+        if not self._router.withholds(self.source, message):
             return False
         self._decisions.add(message, "gated", WITHHELD)
         return True
@@ -146,7 +159,7 @@ class RouteRuntime:
 
     def _enqueue(self, message: Message) -> None:
         """Let a trigger wait, with what the sync stages before the first that waits make of it."""
-        if not self._queue.has_room(message, self.route):
+        if not self._queue.has_room(message, self.written):
             return
         self._decisions.add(message, "queued", f"{len(self._runs.active)} active")
         if self.pipeline.head and len(self.pipeline.lead):
@@ -185,30 +198,30 @@ class RouteRuntime:
 
     def _failed_early(self, failure: StageError) -> None:
         self.statistics.failed += 1
-        self.router.failed(None, self, failure.stage, failure.error)
+        self.failed(None, failure.stage, failure.error)
 
     def _start(self, message: Message, value: Any, pending: Pending | None) -> None:
-        if self.router.closing is not None:
-            self._queue.drop(message, pending, f"the router is closing: {self.router.closing}")
+        if self._router.closing is not None:
+            self._queue.drop(message, pending, f"the router is closing: {self._router.closing}")
             return
         run = self._new_run(message)
         self._start_task(run, value, pending)
 
     def _start_task(self, run: Run, value: Any, pending: Pending | None) -> None:
-        self.router.nursery.start_soon(self._task, run, value, pending, name=self._task_name)
+        self._router.nursery.start_soon(self._task, run, value, pending, name=self._task_name)
 
     @property
     def _task_name(self) -> str:
         return f"run of {self.source}: {self.route.trigger.written}"
 
     def _new_run(self, message: Message) -> Run:
-        run = self.router.new_run(self, message)
+        run = Run(self, self._router.next_run_id(), message, trio.current_time())
         self._runs.active[run] = None
         self.statistics.started += 1
         self._decisions.add(message, "matched", f"run {run.id}")
         if self.route.trigger.linked:
             run._link_to_ancestors()
-        self.router.notify(self.router.on_run_start, run)
+        self._listeners.notify(self._listeners.run_started, run, self.route)
         return run
 
     def _run_inline(self, message: Message) -> None:
@@ -224,7 +237,7 @@ class RouteRuntime:
         finally:
             _current.reset(token)
         if type(pending) is Pending:
-            if self.router.closing is None:
+            if self._router.closing is None:
                 self._start_task(run, NOT_YET, pending)
                 return
             pending.discard()
@@ -265,43 +278,42 @@ class RouteRuntime:
         first = run.outcome is None
         if first:
             if run.is_cut:
-                run.outcome = "interrupted"
+                run.finish("interrupted")
             elif error is not None:
-                run.outcome = "failed"
+                run.finish("failed")
                 self.statistics.failed += 1
             elif reached_end or run._stop:
-                run.outcome = "completed"
+                run.finish("completed")
                 if self.failures is not None:
                     self._all_works(self.failures)
             else:
-                run.outcome = self.router.closing or "shutdown"
+                run.finish(self._router.closing or "shutdown")
         for stage, cause in causes(error, self.pipeline.head_name):
             # Whoever polls the token of a cut run ends it by that error, as it should.
             if not (run.is_cut and isinstance(cause, Interrupted)):
-                self.router.failed(run, self, stage, cause)
+                self.failed(run, stage, cause)
         if first:
             if run._finished is not None:
                 run._finished.set()
-            self.router.notify(self.router.on_run_end, run)
-            if run.is_settled:
-                run.trigger = None
+            self._listeners.notify(self._listeners.run_ended, run)
+            run.let_go()
         return first
 
     def _handle_soon(self, run: Run) -> None:
         """Have the handler called, if there is one to call, by a task of its own."""
-        if has_handler(run) and not self.router.closed:
-            self.router.nursery.start_soon(self._handle, run, name=f"handler of {run.source}")
+        if has_handler(run) and not self._router.closed:
+            self._router.nursery.start_soon(self._handle, run, name=f"handler of {run.source}")
         else:
             self._vacate(run)
 
     async def _handle(self, run: Run) -> None:
         """Call the handler of a run that was cut, in bounded time; then free the run's place."""
         if has_handler(run):
-            await call_handler(self, run)
+            await call_handler(run, self._router, failed=self.failed, abandon=self.abandon)
         self._vacate(run)
 
     def _vacate(self, run: Run) -> None:
-        self.router.forget(run)
+        self._router.forget(run)
         if self._runs.vacate(run):
             self.start_waiting()
         self._leave_if_done()
@@ -314,7 +326,7 @@ class RouteRuntime:
         queue = self._queue
         turns = len(queue.waiting) + REENTRY_LIMIT
         try:
-            while queue.waiting and self._runs.has_place and not self.router.closing:
+            while queue.waiting and self._runs.has_place and not self._router.closing:
                 message, value, pending = queue.next()
                 turns -= 1
                 if message.is_stale:
@@ -322,7 +334,7 @@ class RouteRuntime:
                 elif not turns:
                     loop = PublishLoopError(message.alias, REENTRY_LIMIT)
                     queue.drop_all("the chain triggers itself")
-                    self.router.failed(None, self, self.route.trigger.written, loop)
+                    self.failed(None, self.route.trigger.written, loop)
                 elif self.pipeline.head or pending is not None:
                     self._start(message, value, pending)
                 else:
@@ -333,7 +345,7 @@ class RouteRuntime:
     def abandon(self, run: Run, what: str) -> None:
         """Stop waiting for a run that does not unwind; it may go on, but nobody hears it."""
         self.statistics.abandoned += 1
-        log.warning("run_did_not_unwind", route=str(self.route), run=run.id, doing=what)
+        log.warning("run_did_not_unwind", route=self.written, run=run.id, doing=what)
         if self._ended(run, None, reached_end=False):
             self._handle_soon(run)
         else:
@@ -362,6 +374,10 @@ class RouteRuntime:
         """Let the runs go on that ``hold_all()`` has held, and begin those that wait."""
         self._runs.go_on()
         self.start_waiting()
+
+    def ask_for_background(self, run: Run) -> None:
+        """Have whoever listens move a run to the background; its token was asked."""
+        self._listeners.notify(self._listeners.background_requested, run)
 
     def set_aside(self, run: Run) -> None:
         """Let a run go on in the background: no rule reaches it, and it holds up nobody."""
@@ -396,13 +412,13 @@ class RouteRuntime:
     def was_cut(self, run: Run, now_s: float) -> None:
         """Take note of a cut; called by the run, in the same step."""
         self.statistics.cut += 1
-        router = self.router
-        if router.on_cut is not None:
-            router.notify(router.on_cut, run)
+        router, listeners = self._router, self._listeners
+        if listeners.run_cut is not None:
+            listeners.notify(listeners.run_cut, run)
         if run.outcome is None:
             router.call_at(run, now_s + router.unwind_s, partial(self.abandon, run, "unwinding"))
             return
-        run.outcome = "interrupted"
+        run.finish("interrupted")
         self._runs.forget_delivered(run)
         if has_handler(run) and run not in self._runs.active:
             self._runs.active[run] = None
@@ -416,8 +432,7 @@ class RouteRuntime:
     def was_released(self, run: Run) -> None:
         """Forget a run of which nothing is outstanding."""
         self._runs.forget_delivered(run)
-        if run.is_settled:
-            run.trigger = None
+        run.let_go()
         self._leave_if_done()
 
     def forget(self) -> None:
@@ -428,11 +443,20 @@ class RouteRuntime:
 
     def _leave_if_done(self) -> None:
         if self.removed and not self.runs:
-            self.router.retire(self)
+            self._router.retire(self)
 
     # --- failures -----------------------------------------------------------------------------
 
-    def is_news(self, run: Run | None, stage: str, error: Exception) -> bool:
+    def failed(self, run: Run | None, stage: str, error: Exception) -> None:
+        """Report a failure of this chain; the other chains go on.
+
+        One that goes on with each message is reported once, until that stage works again.
+        """
+        self._listeners.show(error)
+        if self._is_news(run, stage, error):
+            self._router.report(run, self.route, stage, error)
+
+    def _is_news(self, run: Run | None, stage: str, error: Exception) -> bool:
         """Return whether a failure should be told; else it is one that goes on, and is counted.
 
         An answer is somebody's turn, who waits for it: each one that fails is told.
@@ -440,7 +464,7 @@ class RouteRuntime:
         if run is not None and self.route.answers:
             return True
         if self.failures is None:
-            self.failures = Failures(route=str(self.route))
+            self.failures = Failures(route=self.written)
         return self.failures.is_news(stage, error, run.id if run is not None else 0)
 
     def works(self, stage: str) -> bool:

@@ -40,12 +40,12 @@ class TriggerQueue:
         self._decisions = decisions
         self.waiting: list[WaitingTrigger] = []
 
-    def has_room(self, message: Message, route: object) -> bool:
+    def has_room(self, message: Message, route: str) -> bool:
         """Return whether one more may wait; if not, it is dropped with a warning in the log."""
         if len(self.waiting) < self._limit:
             return True
         self.drop(message, None, f"{len(self.waiting)} triggers wait already")
-        log.warning("trigger_dropped", route=str(route), waiting=len(self.waiting))
+        log.warning("trigger_dropped", route=route, waiting=len(self.waiting))
         return False
 
     def add(self, message: Message, value: Any, pending: Pending | None) -> None:

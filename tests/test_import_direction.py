@@ -144,12 +144,9 @@ def test_no_package_imports_what_another_keeps_private(package):
     assert not wrong
 
 
-@pytest.mark.parametrize("package", ["bargein.bridge", "bargein.nodes"])
+@pytest.mark.parametrize("package", ROOTS)
 def test_files_that_import_one_another_are_few(package):
-    """No circle of imports is larger than 3 files, those for type checkers included.
-
-    The engine is one circle on purpose: a run, its chain and its router make one machine.
-    """
+    """No circle of imports is larger than 3 files, those for type checkers included."""
     circle = largest_circle(package)
     assert len(circle) <= 3, sorted(circle)
 

@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from bargein import bridge, nodes
+from bargein import bridge, nodes, routes
 
-OF_TRIO = {"deadline", "shield", "total_tokens"}
-"""What trio lets its users write: of scopes, and of a limiter."""
+OF_TRIO = {"custom_sleep_data", "deadline", "shield", "total_tokens"}
+"""What trio lets its users write: of tasks, of scopes, and of a limiter."""
 
-ASKED_BACK = {"prepare", "spare", "told_of"}
+ASKED_BACK = {"prepare", "spare"}
 """Fields for a function that an object asks its owner; so are all that begin with ``on_``."""
 
-KEPT_BY_ITS_OWNER = {"segment", "last", "segments[-1]", "metrics"}
-"""Plain records: the pieces of an utterance, which only that has, and the server's counters."""
+KEPT_BY_ITS_OWNER = {"segment", "last", "segments[-1]", "metrics", "statistics"}
+"""Plain records: the pieces of an utterance, which only that has, and counters."""
 
 MAKERS = {"cls", "copy", "__new__"}
 """Besides classes, what makes an object that nobody else has yet."""
@@ -23,7 +23,7 @@ MAKERS = {"cls", "copy", "__new__"}
 
 def written() -> Iterator[str]:
     """Yield each assignment to a field of an object that another file defines."""
-    for package in (bridge, nodes):
+    for package in (bridge, nodes, routes):
         root = Path(package.__file__ or "").parent
         for path in sorted(root.rglob("*.py")):
             if "examples" in path.parts or "_child" in path.name:
@@ -66,9 +66,11 @@ def _own_fields(tree: ast.Module) -> Iterator[str]:
 
 
 def _made_in(function: ast.AST) -> Iterator[str]:
-    """Yield the names of what a function makes by calling a class."""
+    """Yield the names of what a function makes by calling a class, or defines inside."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
+        if isinstance(node, ast.FunctionDef) and node is not function:
+            yield node.name
+        elif isinstance(node, ast.Assign):
             for target in node.targets:
                 pairs = [(target, node.value)]
                 if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):

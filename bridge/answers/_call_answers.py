@@ -369,7 +369,7 @@ class Speaking:
         turn = self._turns.of(run)
         if turn is not None and turn.outcome is None:
             self._turns.join(turn, run)
-        elif run.route.route.streams and self._context.floor.is_agent(run.source):
+        elif run.streams and self._context.floor.is_agent(run.source):
             self.open_turn(run, run.source)
             self._context.touch_state()
 

@@ -30,7 +30,7 @@ from ._operators import is_operators
 from ._watch_messages import Seen, Watch, Watching, WatchLevel
 
 if TYPE_CHECKING:
-    from bargein.routes import RouteRuntime, Verdict
+    from bargein.routes import Route, Verdict
 
     from .. import Call
 
@@ -61,7 +61,7 @@ class _Decision(NamedTuple):
     message: Message
     verdict: Verdict
     why: str
-    runtime: RouteRuntime
+    route: Route
 
 
 @final
@@ -104,7 +104,7 @@ class Watcher:
             self.waiting.clear()
             self._untold = 0
         if call is not None:
-            call.router.on_decision = self._decided if self._is_on else None
+            call.router.explain_to(self._decided if self._is_on else None)
             if self._is_on and not self._is_sink:
                 self._is_sink = True
                 call.router.add_sink(self._happened, unless=_NOT_SEEN)
@@ -137,7 +137,7 @@ class Watcher:
             self._note(message)
 
     def _decided(
-        self, runtime: RouteRuntime, message: Message, verdict: Verdict, why: str, run: int
+        self, route: Route, message: Message, verdict: Verdict, why: str, run: int
     ) -> None:
         if isinstance(message.event, _NOT_SEEN) or is_operators(message.event):
             return
@@ -145,7 +145,7 @@ class Watcher:
         if message.at_s == now_s and message.id not in self._noted:
             self._note(message)  # rules act before sinks hear of it, but a cause is told first
         why = f"{why}: run {run}" if run else why
-        self._queue(_Decision(now_s, message, verdict, why, runtime))
+        self._queue(_Decision(now_s, message, verdict, why, route))
 
     def _note(self, message: Message) -> None:
         assert self._call is not None  # nobody watches before
@@ -173,12 +173,12 @@ class Watcher:
             return Seen(
                 at_s=at_s,
                 name=f"route.{what.verdict}",
-                source=what.runtime.source,
+                source=what.route.source,
                 id=what.message.id,
                 data={
                     "event": what.message.alias,
                     "why": what.why,
-                    "route": str(what.runtime.route),
+                    "route": str(what.route),
                 },
             )
         data, hidden = self._fields(what.message.event)

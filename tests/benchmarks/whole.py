@@ -101,7 +101,7 @@ def _pieces_of_engine(repeats: int) -> list[float]:
             router.add_sink(reader.send)
             route = router.on(UserStoppedSpeaking, name="agent").interrupt_on(UserStartedSpeaking)
             route.stream(_say).broadcast()
-            router.on_run_end = lambda run: reader.over.set()
+            router.listen(run_ended=lambda run: reader.over.set())
             return await _told(router.publish, reader, repeats)
 
     return trio.run(main)

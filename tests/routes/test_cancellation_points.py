@@ -152,7 +152,7 @@ async def cut_and_look(router, route, until_s, act=lambda: None):
     got, told, ends = [], [], []
     route = route(router.on(Go).interrupt_on(Stop, handler=lambda m, i: told.append(i.run)))
     router.add_sink(lambda m: got.append((trio.current_time(), m.event.n)), Chunk)
-    router.on_run_end = lambda run: ends.append((run.id, run.outcome))
+    router.listen(run_ended=lambda run: ends.append((run.id, run.outcome)))
     runtime = router.runtime(route)
     router.call_at("the task of the alarms", math.inf, print)  # it begins with the first of them
     tasks = living_tasks()
@@ -230,7 +230,7 @@ async def test_stop_at_each_place(autojump_clock):
     for point, build in POINTS.items():
         async with open_router() as router:
             ends, got = [], []
-            router.on_run_end = lambda run, ends=ends: ends.append(run.outcome)
+            router.listen(run_ended=lambda run, ends=ends: ends.append(run.outcome))
             router.add_sink(got.append, Chunk)
             runtime = router.runtime(build(router.on(Go)))
             router.publish(Go())
@@ -250,7 +250,7 @@ async def test_close_at_each_place(autojump_clock):
     for build in POINTS.values():
         ends = []
         async with open_router() as router:
-            router.on_run_end = lambda run, ends=ends: ends.append(run.outcome)
+            router.listen(run_ended=lambda run, ends=ends: ends.append(run.outcome))
             build(router.on(Go))
             router.publish(Go())
             for _ in range(10):
@@ -293,7 +293,7 @@ async def test_a_failure_behind_a_lambda_is_blamed_on_its_stage(autojump_clock):
     """A sync stage that fails on what a lambda's coroutine gave is named itself."""
     stages = []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: stages.append(stage)
+        router.listen(failed=lambda run, route, stage, error: stages.append(stage))
         router.on(Go).map(lambda m: same(m)).filter(fails)
         router.publish(Go())
         await trio.sleep(1)
@@ -319,7 +319,7 @@ async def test_a_buffer_whose_reader_leaves(autojump_clock):
 
     outcomes = []
     async with open_router() as router:
-        router.on_run_end = lambda run: outcomes.append(run.outcome)
+        router.listen(run_ended=lambda run: outcomes.append(run.outcome))
         router.on(Go).stream(floods).buffer(1).through(first).through(lingers).broadcast()
         router.publish(Go())
         await trio.sleep(10)

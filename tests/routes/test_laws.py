@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from bargein.routes import Event, Run, current_run, open_router
+from bargein.routes import Event, Route, Run, current_run, open_router
 from tests.living import living_tasks
 
 UNWIND_S = HANDLER_S = 1.0
@@ -256,8 +256,8 @@ def written(world: World, router: Any, index: int, chain: Chain) -> Any:
 
 
 def watch(world: World, router: Any, routes: list[Any], written_as: list[Chain]) -> None:
-    def started(run: Run) -> None:
-        index = routes.index(run.route.route)
+    def started(run: Run, route: Route) -> None:
+        index = routes.index(route)
         for other, at in world.runs.items():
             if at != index or other not in world.cut or written_as[index].overlap == "concurrent":
                 continue
@@ -292,7 +292,7 @@ def watch(world: World, router: Any, routes: list[Any], written_as: list[Chain])
         world.heard_late.append((message.event.run, message.event.n))
         await trio.sleep(0.01)
 
-    router.on_run_start, router.on_run_end, router.on_cut = started, ended, cut
+    router.listen(run_started=started, run_ended=ended, run_cut=cut)
     router.add_sink(heard)
     world.queue = router.add_sink(heard_late, Chunk, limit=8)
 

@@ -41,7 +41,7 @@ async def run_through(build, *, count=1):
     start_s = trio.current_time()
     async with open_router() as router:
         router.add_sink(lambda m: got.append((trio.current_time() - start_s, m.event.value)), Out)
-        router.on_failure = lambda run, route, stage, error: failures.append((stage, error))
+        router.listen(failed=lambda run, route, stage, error: failures.append((stage, error)))
         build(router.on(Go))
         for n in range(count):
             router.publish(Go(n=n))
@@ -376,7 +376,7 @@ async def test_a_timeout_stands_still_while_a_run_is_paused(begun, autojump_cloc
 
     async with open_router() as router:
         router.add_sink(lambda m: got.append(trio.current_time()), Out)
-        router.on_failure = lambda run, route, stage, error: failures.append(trio.current_time())
+        router.listen(failed=lambda run, route, stage, error: failures.append(trio.current_time()))
         (
             router.on(Go)
             .pause_on(Hold)
@@ -410,7 +410,7 @@ async def test_a_timeout_that_begins_in_a_pause_stands_too(autojump_clock):
         yield 2
 
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append(trio.current_time())
+        router.listen(failed=lambda run, route, stage, error: failures.append(trio.current_time()))
         (
             router.on(Go)
             .pause_on(Hold)

@@ -105,7 +105,7 @@ async def test_predicates_that_raise_are_told_and_do_not_match():
     """A fault of a trigger's predicate reaches on_failure, not the publisher."""
     failures, got = [], []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append((stage, type(error)))
+        router.listen(failed=lambda run, route, stage, error: failures.append((stage, type(error))))
         router.on(Go, where=lambda m: 1 / 0).map(got.append)
         router.on(lambda m: 1 / 0).map(got.append)
         router.on(Go).map(got.append)
@@ -118,7 +118,7 @@ async def test_predicates_that_raise_are_told_and_do_not_match():
 
 
 async def test_nothing_that_listens_can_break_a_publication(autojump_clock):
-    """Observers and hooks that raise are logged by name; chains and sinks work."""
+    """Observers and listeners that raise are logged by name; chains and sinks work."""
 
     def broken(*args):
         raise ValueError("broken")
@@ -127,8 +127,7 @@ async def test_nothing_that_listens_can_break_a_publication(autojump_clock):
     async with open_router() as router:
         router.observe(Go, broken)
         router.observe(lambda m: 1 / 0, broken)
-        for hook in ("on_run_start", "on_run_end", "on_cut", "on_failure"):
-            setattr(router, hook, broken)
+        router.listen(run_started=broken, run_ended=broken, run_cut=broken, failed=broken)
         router.on(Go).interrupt_on(Stop, handler=broken).stream(forever)
         router.add_sink(got.append)
         with structlog.testing.capture_logs() as logs:
@@ -179,7 +178,7 @@ async def test_a_held_run_that_is_cut_after_closing_is_harmless():
     """Whoever still holds a run of a closed router may cut and release it."""
     told = []
     async with open_router() as router:
-        router.on_run_end = lambda run: run.hold()
+        router.listen(run_ended=lambda run: run.hold())
         route = router.on(Go).interrupt_on(Stop, handler=lambda: told.append(1)).stream([1])
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
@@ -214,7 +213,7 @@ async def test_while_closing_no_run_begins(autojump_clock):
         inline = router.on(Chunk).interrupt_on(Stop).map(lambda m: work(m))
         router.add_sink(lambda m: got.append("sink"), Chunk)
         router.publish(Go())
-        router.on_run_end = lambda run: outcomes.append(run.outcome)
+        router.listen(run_ended=lambda run: outcomes.append(run.outcome))
         await trio.sleep(1)
     assert got == ["plain", "sink"]
     assert [router.runtime(route).statistics.dropped for route in dropped] == [1, 1, 1]
@@ -226,7 +225,7 @@ async def test_publish_loops_end():
     """Sync routes that feed one another end in PublishLoopError, told once; the next one works."""
     failures, counted = [], []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append(error)
+        router.listen(failed=lambda run, route, stage, error: failures.append(error))
         router.on(Go).map(lambda m: counted.append(1) or Chunk()).broadcast()
         router.on(Chunk).map(lambda m: Go()).broadcast()
         router.publish(Go())
@@ -238,7 +237,7 @@ async def test_publish_loops_end():
         )
         assert len(counted) == DEPTH_LIMIT // 2
         caught = []
-        router.on_error = caught.append
+        router.listen(caught=caught.append)
         router.publish(Go())
         assert [type(error) for error in caught] == [PublishLoopError]
 
@@ -252,7 +251,7 @@ async def test_publish_loops_that_branch_end_in_time():
             router.publish(Go())
             router.publish(Go())
 
-        router.on_failure = lambda run, route, stage, error: failures.append(stage)
+        router.listen(failed=lambda run, route, stage, error: failures.append(stage))
         router.on(Go).map(twice)
         router.on(Go).map(twice)
         router.publish(Go())
@@ -265,7 +264,7 @@ async def test_failures_can_be_published(autojump_clock):
     """on_failure may publish, also for a loop; a failure that comes of that is only logged."""
     got = []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: router.publish_detached(Stop())
+        router.listen(failed=lambda run, route, stage, error: router.publish_detached(Stop()))
         router.on(Go).map(lambda m: router.publish(Go()))
         router.on(Stop).map(lambda m: 1 / 0)
         router.add_sink(lambda m: got.append(type(m.event)), Stop)
@@ -352,7 +351,7 @@ async def test_a_removed_chain_with_a_held_run_is_forgotten_when_released(autoju
     """A held run of a chain that left stays interruptible until it is released or cut."""
     async with open_router() as router:
         for how in ("release", "cut"):
-            router.on_run_end = lambda run: run.hold()
+            router.listen(run_ended=lambda run: run.hold())
             route = router.on(Go, name=how).interrupt_on(Stop).stream([1])
             router.publish(Go())
             await trio.sleep(1)
@@ -437,7 +436,7 @@ async def test_deadlines_are_kept_one_by_one(autojump_clock):
                 await trio.sleep(50)
 
     async with open_router(unwind_s=1) as router:
-        router.on_run_end = lambda run: ends.append(trio.current_time())
+        router.listen(run_ended=lambda run: ends.append(trio.current_time()))
         router.on(Go, n=1).interrupt_on(Stop).stream(slow)
         router.on(Go, n=2).interrupt_on(Chunk).stream(slow)
         router.publish(Go(n=1))

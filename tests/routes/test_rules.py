@@ -218,7 +218,7 @@ async def test_a_broken_condition_interrupts(how, autojump_clock):
         return later()
 
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append((stage, error))
+        router.listen(failed=lambda run, route, stage, error: failures.append((stage, error)))
         router.on(Go).interrupt_on(Stop, condition=condition).stream(count)
         router.publish(Go())
         await trio.sleep(1)
@@ -259,7 +259,7 @@ async def test_a_broken_predicate_is_reported_and_interrupts_nothing(autojump_cl
     """A rule whose predicate raises does not match; publishing goes on."""
     failures = []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append(stage)
+        router.listen(failed=lambda run, route, stage, error: failures.append(stage))
         router.on(Go).interrupt_on(Stop, button=lambda b: 1 / 0).stream(count).broadcast()
         got = chunks_of(router)
         router.publish(Go())

@@ -175,7 +175,7 @@ async def test_a_held_run_stays_interruptible(autojump_clock):
     """A run that has finished can be cut while somebody holds it, and its handler is called."""
     told = []
     async with open_router() as router:
-        router.on_run_end = lambda run: run.hold()
+        router.listen(run_ended=lambda run: run.hold())
         route = router.on(Go).interrupt_on(Stop, handler=lambda m, i: told.append(i)).stream(count)
         router.publish(Go())
         await trio.sleep(6)
@@ -198,7 +198,7 @@ async def test_a_released_run_is_settled(autojump_clock):
     """Once nobody holds a finished run, nothing of it can be cut."""
     async with open_router() as router:
         route = router.on(Go).interrupt_on(Stop).stream(lambda m: [1])
-        router.on_run_end = lambda run: (run.hold(), run.hold())
+        router.listen(run_ended=lambda run: (run.hold(), run.hold()))
         router.publish(Go())
         await trio.sleep(1)
         (run,) = router.runtime(route).runs
@@ -407,7 +407,7 @@ async def test_a_thread_cuts_its_run():
 
     failures = []
     async with open_router() as router:
-        router.on_failure = lambda *args: failures.append(args)
+        router.listen(failed=lambda *args: failures.append(args))
         route = router.on(Go).stream(in_thread)
         polling = router.on(Stop).stream(polls)
         router.publish(Go())
@@ -432,7 +432,7 @@ async def test_interrupted_without_a_cut_is_a_failure():
         raise Interrupted("nobody asked")
 
     async with open_router() as router:
-        router.on_failure = lambda run, *rest: failures.append(run.outcome)
+        router.listen(failed=lambda run, *rest: failures.append(run.outcome))
         router.on(Go).stream(raises)
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
@@ -482,7 +482,7 @@ async def test_a_linked_run_ends_with_the_cause_of_its_cause(autojump_clock):
     """`linked=True`: a run is cut with any run it descends from, not only with the nearest."""
     async with open_router() as router:
         cut = []
-        router.on_cut = lambda run: cut.append(str(run.route.route)[:20])
+        router.listen(run_cut=lambda run: cut.append(run.written[:20]))
 
         async def forever(_):
             yield Chunk()

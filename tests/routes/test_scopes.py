@@ -153,9 +153,9 @@ class Scene:
         self.router = router
         self.got, self.ends, self.failures = [], [], []
         self.runtime = router.runtime(route)
-        router.on_run_end = lambda run: self.ends.append((self._now, run.outcome))
-        router.on_failure = lambda run, route, stage, error: self.failures.append(
-            (self._now, stage, error)
+        router.listen(run_ended=lambda run: self.ends.append((self._now, run.outcome)))
+        router.listen(
+            failed=lambda run, route, stage, error: self.failures.append((self._now, stage, error))
         )
         if slow_s:
             router.add_sink(partial(self._take_slowly, slow_s), Chunk, limit=1)
@@ -280,7 +280,7 @@ async def test_cancelled_from_outside(kind, shape, autojump_clock):
     ends = []
     with trio.move_on_after(3.5) as scope:
         async with open_router() as router:
-            router.on_run_end = lambda run: ends.append(run.outcome)
+            router.listen(run_ended=lambda run: ends.append(run.outcome))
             chain(router, getattr(Node(), kind), shape)
             router.publish(Go())
             await trio.sleep(2.5)
@@ -426,8 +426,8 @@ async def test_what_trio_cannot_do_is_explained(node, autojump_clock):
     """A node that leaks a scope into its own code fails by an error that says what to write."""
     errors, ends = [], []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: errors.append(error)
-        router.on_run_end = lambda run: ends.append(run.outcome)
+        router.listen(failed=lambda run, route, stage, error: errors.append(error))
+        router.listen(run_ended=lambda run: ends.append(run.outcome))
         router.on(Go).stream(node)
         for _ in range(2):
             router.publish(Go())
@@ -454,7 +454,7 @@ async def test_a_handler_that_leaks_is_contained(autojump_clock):
                 break
 
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: errors.append((stage, type(error)))
+        router.listen(failed=lambda run, route, stage, error: errors.append((stage, type(error))))
         route = router.on(Go).interrupt_on(Stop, handler=handler).stream(Node().plain)
         router.publish(Go())
         await trio.sleep(0.5)

@@ -31,7 +31,7 @@ async def test_a_shielded_clean_up_cannot_hold_up_the_next_turn(autojump_clock):
             Stop, handler=lambda: order.append(("handler", trio.current_time()))
         )
         route = route.stream(node)
-        router.on_run_end = lambda run: ends.append((run.id, run.outcome, trio.current_time()))
+        router.listen(run_ended=lambda run: ends.append((run.id, run.outcome, trio.current_time())))
         router.publish(Go())
         await trio.sleep(1)
         with structlog.testing.capture_logs() as logs:
@@ -62,7 +62,7 @@ async def test_an_abandoned_run_that_fails_late_is_told(autojump_clock):
             raise ValueError("late")
 
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append(str(error))
+        router.listen(failed=lambda run, route, stage, error: failures.append(str(error)))
         route = router.on(Go).interrupt_on(Stop).stream(node)
         router.publish(Go())
         await trio.sleep(1)
@@ -145,7 +145,7 @@ async def test_a_sync_run_that_triggers_itself_is_stopped():
     """A sync chain with rules that publishes its own trigger fails instead of going on for ever."""
     failures = []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append((stage, error))
+        router.listen(failed=lambda run, route, stage, error: failures.append((stage, error)))
         route = router.on(Go).interrupt_on(Stop).map(lambda m: router.publish(Go()) and None)
         router.publish(Go())
         ((stage, error),) = failures
@@ -153,6 +153,6 @@ async def test_a_sync_run_that_triggers_itself_is_stopped():
         assert isinstance(error, PublishLoopError)
         assert router.runtime(route).statistics.started < 50
         caught = []
-        router.on_error = caught.append
+        router.listen(caught=caught.append)
         router.publish(Go())
         assert [type(error) for error in caught] == [PublishLoopError]

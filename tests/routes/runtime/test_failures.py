@@ -23,8 +23,8 @@ async def test_a_failing_stage_ends_its_run_only(autojump_clock):
         route = router.on(Go).stream(fails_first).broadcast()
         router.on(Go).stream(second).broadcast()
         got = chunks_of(router)
-        router.on_failure = lambda *args: failures.append(args)
-        router.on_run_end = lambda run: outcomes.append((run.id, run.outcome))
+        router.listen(failed=lambda *args: failures.append(args))
+        router.listen(run_ended=lambda run: outcomes.append((run.id, run.outcome)))
         with structlog.testing.capture_logs() as logs:
             router.publish(Go(n=0))
             await trio.sleep(1.5)
@@ -53,7 +53,7 @@ async def test_sync_failures_are_counted_and_told(autojump_clock):
     """A sync chain that raises is told too; the publisher never sees it."""
     failures = []
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append((run, stage))
+        router.listen(failed=lambda run, route, stage, error: failures.append((run, stage)))
         plain = router.on(Go).map(lambda m: 1 / 0)
         ruled = router.on(Go).interrupt_on(Stop).map(lambda m: 1 / 0)
         waits = router.on(Go).map(lambda m: 1 / 0).stream(forever)
@@ -77,8 +77,8 @@ async def test_every_error_of_a_group_is_told(autojump_clock):
         yield
 
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append((stage, str(error)))
-        router.on_run_end = lambda run: outcomes.append(run.outcome)
+        router.listen(failed=lambda run, route, stage, error: failures.append((stage, str(error))))
+        router.listen(run_ended=lambda run: outcomes.append(run.outcome))
         router.on(Go).stream(tasks)
         router.publish(Go())
         await trio.sleep(1)
@@ -112,8 +112,8 @@ async def test_a_failing_clean_up_is_contained(node, buffered, how, autojump_clo
     failures, outcomes, told = [], [], []
     with trio.move_on_after(2 if how == "cancelled" else 100):
         async with open_router() as router:
-            router.on_failure = lambda run, route, stage, error: failures.append(str(error))
-            router.on_run_end = lambda run: outcomes.append(run.outcome)
+            router.listen(failed=lambda run, route, stage, error: failures.append(str(error)))
+            router.listen(run_ended=lambda run: outcomes.append(run.outcome))
             route = router.on(Go).interrupt_on(Stop, handler=lambda: told.append(1)).stream(node)
             route = route.buffer(2) if buffered else route
             router.publish(Go())
@@ -136,7 +136,9 @@ async def test_runs_end_with_the_word_of_the_router(autojump_clock):
         with trio.CancelScope() as scope:
             try:
                 async with open_router() as router:
-                    router.on_run_end = lambda run, outcomes=outcomes: outcomes.append(run.outcome)
+                    router.listen(
+                        run_ended=lambda run, outcomes=outcomes: outcomes.append(run.outcome)
+                    )
                     router.on(Go, overlap="concurrent").stream(forever)
                     router.on(Go, overlap="concurrent").stream(forever).buffer(1)
                     for _ in range(10):
@@ -168,8 +170,8 @@ async def test_a_node_that_ends_the_program_ends_its_run_alone(autojump_clock):
         yield
 
     async with open_router() as router:
-        router.on_run_end = lambda run: outcomes.append(run.outcome)
-        router.on_error = errors.append
+        router.listen(run_ended=lambda run: outcomes.append(run.outcome))
+        router.listen(caught=errors.append)
         router.on(Go).stream(leaves)
         for _ in range(2):
             router.publish(Go())

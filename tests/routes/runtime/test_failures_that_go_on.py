@@ -30,7 +30,7 @@ class Told:
     def __init__(self, router, logs):
         self.failures = []
         self.logs = logs
-        router.on_failure = lambda run, route, stage, error: self.failures.append(error)
+        router.listen(failed=lambda run, route, stage, error: self.failures.append(error))
 
     def lines(self, event):
         return [line for line in self.logs if line["event"] == event]

@@ -49,7 +49,7 @@ async def test_a_handler_that_raises_is_told(autojump_clock):
         raise ValueError("handler")
 
     async with open_router() as router:
-        router.on_failure = lambda run, route, stage, error: failures.append((run.id, stage))
+        router.listen(failed=lambda run, route, stage, error: failures.append((run.id, stage)))
         router.on(Go).interrupt_on(Stop, handler=handler).stream(second).broadcast()
         got = chunks_of(router)
         router.publish(Go())
@@ -203,12 +203,12 @@ async def test_an_interrupt_in_the_step_in_which_the_run_ends(autojump_clock):
     async with open_router() as router:
         got = chunks_of(router)
         route = router.on(Go).interrupt_on(Stop).stream(last_words).broadcast()
-        router.on_run_end = lambda run: outcomes.append(run.outcome)
+        router.listen(run_ended=lambda run: outcomes.append(run.outcome))
         router.publish(Go())
         await trio.sleep(2)
         assert outcomes == ["interrupted"]
         assert got == []
-        router.on_run_end = lambda run: router.publish(Stop())
+        router.listen(run_ended=lambda run: router.publish(Stop()))
         router.on(Chunk).stream(second)
         router.publish(Chunk())
         await trio.sleep(2)

@@ -87,7 +87,7 @@ async def test_an_interrupt_right_after_the_answer(autojump_clock, open_bench):
 async def test_a_run_that_was_cut_while_it_asked(autojump_clock, open_bench):
     """An answer that comes for a run that was cut starts nothing."""
     async with open_bench(sleeper(permission="ask")) as bench:
-        bench.call.router.on_cut = None  # nobody tells the tool
+        bench.call.router.listen(run_cut=lambda run: None)  # nobody tells the tool
         running = bench.start("work")
         await trio.testing.wait_all_tasks_blocked()
         bench.run.cut()

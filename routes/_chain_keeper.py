@@ -1,0 +1,67 @@
+"""The chains of a router: those at work, and those taken away whose last runs are not over."""
+
+from __future__ import annotations
+
+from ._route import Route
+from ._runtime import RouteRuntime
+
+
+class ChainKeeper:
+    """Keeps the chains of one router in the order in which they were begun."""
+
+    __slots__ = ("_at_work", "_retired")
+
+    def __init__(self) -> None:
+        self._at_work: dict[Route, RouteRuntime] = {}
+        self._retired: dict[RouteRuntime, None] = {}
+
+    @property
+    def at_work(self) -> tuple[RouteRuntime, ...]:
+        """The chains that begin runs."""
+        return tuple(self._at_work.values())
+
+    @property
+    def all(self) -> tuple[RouteRuntime, ...]:
+        """The chains that have runs, or may have some."""
+        return (*self._at_work.values(), *self._retired)
+
+    def of(self, source: str) -> list[RouteRuntime]:
+        """Return the chains of a bridge, with those that were taken away."""
+        return [chain for chain in self.all if chain.source == source]
+
+    def runtime(self, route: Route) -> RouteRuntime:
+        """Return a chain at work.
+
+        Raises:
+            KeyError: It was written further since, and is no longer at work.
+        """
+        return self._at_work[route]
+
+    def install(self, chain: RouteRuntime, instead_of: Route | None) -> None:
+        """Add a chain, in the place of the one that it was written from."""
+        if instead_of not in self._at_work:
+            self._at_work[chain.route] = chain
+            return
+        replaced = self._at_work[instead_of]
+        self._at_work = {
+            (chain.route if old is instead_of else old): (chain if old is instead_of else kept)
+            for old, kept in self._at_work.items()
+        }
+        self._take_away(replaced)
+
+    def remove(self, source: str) -> None:
+        """Take away the chains of a bridge: they begin no more runs."""
+        for route in [route for route in self._at_work if route.source == source]:
+            self._take_away(self._at_work.pop(route))
+
+    def _take_away(self, chain: RouteRuntime) -> None:
+        chain.forget()
+        if chain.runs:
+            self._retired[chain] = None  # its rules hold until its last run has ended
+
+    def forget(self, chain: object) -> bool:
+        """Forget a chain that has no more runs, and return whether it had been taken away."""
+        if not isinstance(chain, RouteRuntime) or chain not in self._retired:
+            return False
+        del self._retired[chain]
+        return True

@@ -1,0 +1,47 @@
+"""Time limits that stand still while a run is paused, or waits for a person."""
+
+from __future__ import annotations
+
+import math
+
+import trio
+
+
+class Clock:
+    """Something that counts time, and stands still while its run is paused."""
+
+    __slots__ = ()
+
+    def stand(self) -> None:
+        """Stop counting."""
+
+    def go_on(self) -> None:
+        """Count what is left."""
+
+
+class Deadline(Clock):
+    """The deadline of a scope that stays open: armed for a step, disarmed between two."""
+
+    __slots__ = ("_left_s", "_stands", "scope")
+
+    def __init__(self, limit_s: float = math.inf, *, stands: bool) -> None:
+        self.scope = trio.CancelScope()
+        self._stands = stands
+        self.arm(limit_s)
+
+    def arm(self, limit_s: float) -> None:
+        """Cancel the scope after so many seconds; infinity disarms it."""
+        self._left_s = limit_s
+        if not self._stands:
+            self.go_on()
+
+    def stand(self) -> None:
+        """Stop counting."""
+        self._left_s = self.scope.deadline - trio.current_time()
+        self._stands = True
+        self.scope.deadline = math.inf
+
+    def go_on(self) -> None:
+        """Count what is left."""
+        self._stands = False
+        self.scope.deadline = trio.current_time() + self._left_s

@@ -1,0 +1,19 @@
+"""The run that a piece of code works for."""
+
+from __future__ import annotations
+
+from contextvars import Context, ContextVar
+
+from ._run import Run
+
+_current: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
+
+
+def current_run() -> Run | None:
+    """Return the run that this code works for, or ``None`` outside of any run."""
+    return _current.get()
+
+
+def run_in(context: Context) -> Run | None:
+    """Return the run that a task works for, by its context; safe from any thread."""
+    return context.get(_current)
