@@ -10,6 +10,8 @@ import trio
 
 from bargein.routes import ChainStart, Message, Route
 
+from .events import AgentResponse
+
 if TYPE_CHECKING:
     from ._agent_status import AgentStatus
     from ._call import Call
@@ -135,6 +137,41 @@ class Bridge(ChainStart):
             error: The exception, in the step in which it was caught.
         """
         self.call.router.caught(error)
+
+    def say_notice(self, text: str) -> None:
+        """Say that the caller has to wait, or that something failed, in front of all that waits.
+
+        The caller may interrupt it, and no model is told that it answered so.
+
+        Args:
+            text: What to say.
+        """
+        self.call.speaking.say(AgentResponse(content=text), is_notice=True)
+
+    def is_notice(self, message: Message) -> bool:
+        """Whether the text of an ``AgentResponse`` is a notice.
+
+        Args:
+            message: The message, from the step on in which it is published.
+        """
+        return message.tag is not None and message.tag.turn.is_notice
+
+    def give_up_answer(self, reason: str) -> None:
+        """Let the answer that the caller waits for fail, in this step.
+
+        Args:
+            reason: Why, for its record.
+        """
+        speaking = self.call.speaking
+        front = speaking.front()
+        turn = self.call.control.target() if front is None else front.turn
+        if turn is not None:
+            turn.give_up()
+            speaking.cut(turn, reason)
+
+    def move_answer_to_background(self) -> bool:
+        """Let the answer under way go on in the background; return whether that is possible."""
+        return self.call.control.use("background", source=self.name).accepted
 
     def is_audible(self, message: Message) -> bool:
         """Whether the caller hears what a message says: its agent has the floor.

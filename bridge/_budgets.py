@@ -21,8 +21,9 @@ class Budgets:
     than that, and answer well.
     """
 
-    ear_s: float | None = 2.2
-    """From the end of the caller's voice to its first words."""
+    ear_s: float | None = 1.8
+    """From the end of the caller's voice to its words.  Recognisers take 0.2 to 2 s; an ear of a
+    vendor may take 0.5 s to notice that end."""
     end_of_turn_s: float | None = 7.0
     """From the end of the caller's voice, with words, to the decision that the turn is over.  Until
     then the caller may be thinking, so it is above the longest wait of any ear (6 s)."""

@@ -99,7 +99,7 @@ class StageWatchdog:
             case VoiceStopped():
                 self._voice_stopped_s = self._since_s = message.at_s
                 self._check()
-            case VoiceWords(content=words):
+            case VoiceWords(final=True, content=words):
                 self._has_words = self._has_words or bool(words.strip())
 
     # --- which stage it is ------------------------------------------------------------------------

@@ -44,6 +44,7 @@ from bargein.routes.containment import closing
 
 from ._model_request import LastAsked, last_asked_of, newest
 from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
+from .llm._protocol import no_piece
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
@@ -233,6 +234,8 @@ class ToolLoop:
                             self._show(piece.phase, piece.label)
                         case Usage():
                             self._count(piece, counted)
+                        case _:
+                            raise TypeError(no_piece(self._plan.model, piece))
                 self._model_ended("done")
 
     def _count(self, usage: Usage, counted: int) -> None:

@@ -56,6 +56,12 @@ AnswerPiece = TextDelta | ToolCallRequest | Usage | AnswerProgress
 """What an answer is made of."""
 
 
+def no_piece(model: object, piece: object) -> str:
+    """Return what is wrong with something that is no piece of an answer."""
+    wanted = "TextDelta, ToolCallRequest, AnswerProgress or Usage"
+    return f"{type(model).__name__}.stream() yielded {type(piece).__name__}; it yields {wanted}"
+
+
 @runtime_checkable
 class ChatModel(Protocol):
     """A language model that answers a chat.  Shared by all calls."""

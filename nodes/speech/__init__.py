@@ -12,6 +12,8 @@ from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
+from ._fillers import Fillers as Fillers
+from ._fillers import SpokenFillers as SpokenFillers
 from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
 from ._playback_reference import HeardAgent as HeardAgent
@@ -62,6 +64,7 @@ __all__ = [
     "EchoProbability",
     "EndOfTurn",
     "EspeakVoice",
+    "Fillers",
     "HeardAgent",
     "ListeningSettings",
     "LocalSpeech",
@@ -82,6 +85,7 @@ __all__ = [
     "SpeechPiece",
     "SpeechToText",
     "SpeechWorkerError",
+    "SpokenFillers",
     "StreamingSTT",
     "StreamingTTS",
     "TextSaid",

@@ -19,6 +19,7 @@ from ._ear import Ear
 from ._echo_detector import EchoDetector
 from ._end_of_turn_model import SmartTurn
 from ._errors import SpeechExtraError
+from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._playback_reference import HeardAgent
 from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
@@ -54,6 +55,7 @@ class LocalSpeech:
         hint: str = "",
         settings: ListeningSettings | None = None,
         fetch: bool = True,
+        fillers: Fillers | None = DEFAULT_FILLERS,
     ) -> None:
         """Choose the engines; nothing is loaded before `open`.
 
@@ -70,6 +72,7 @@ class LocalSpeech:
             settings: When a voice begins and stops.
             fetch: Whether models that are missing are downloaded when it opens; otherwise a
                 missing one is an error.
+            fillers: What the caller hears while an answer does not come; None for silence.
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
@@ -85,6 +88,7 @@ class LocalSpeech:
         self._sounds = both if sounds is None else tuple(sounds)
         self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
+        self._fillers = None if fillers is None else SpokenFillers(fillers, self._voice)
         self._fetch = fetch
 
     def _need(self, model: str, engine: Any) -> Any:
@@ -121,6 +125,8 @@ class LocalSpeech:
                 opener = getattr(engine, "open", None)
                 if opener is not None:
                     await stack.enter_async_context(opener())
+            if self._fillers is not None:
+                await self._fillers.prepare()
             log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
             yield
 
@@ -146,4 +152,4 @@ class LocalSpeech:
             echo=EchoDetector(HeardAgent(ears)),
         )
         self._turns.attach(call)
-        Mouth(call.bridge(name="voice", is_agent=False), self._voice)
+        Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

@@ -12,6 +12,7 @@ import trio
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from ._ear import Ear
+from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar
@@ -42,6 +43,7 @@ class StreamingSpeech:
         end_of_turn: EndOfTurn | None = None,
         turns: TurnTaking | None = None,
         settings: ListeningSettings | None = None,
+        fillers: Fillers | None = DEFAULT_FILLERS,
     ) -> None:
         """Choose the engines; nothing is opened before `open`.
 
@@ -54,6 +56,7 @@ class StreamingSpeech:
             turns: Decides what interrupts and when a turn ends; None means
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
             settings: When a voice begins and stops, for the `vad`.
+            fillers: What the caller hears while an answer does not come; None for silence.
 
         Raises:
             TypeError: Something is no ear, or no voice.
@@ -75,6 +78,7 @@ class StreamingSpeech:
         self._end_of_turn = end_of_turn
         self._turns = turns or TurnTaking(TurnSettings(endpointing=EarEndpointing()))
         self._settings = settings or ListeningSettings()
+        self._fillers = None if not (fillers and voice) else SpokenFillers(fillers, voice)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -85,6 +89,8 @@ class StreamingSpeech:
                 opener = getattr(engine, "open", None)
                 if opener is not None:
                     await stack.enter_async_context(opener())
+            if self._fillers is not None:
+                await self._fillers.prepare()
             log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
             yield
 
@@ -102,4 +108,4 @@ class StreamingSpeech:
         )
         self._turns.attach(call)
         if self._voice is not None:
-            Mouth(call.bridge(name="voice", is_agent=False), self._voice)
+            Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

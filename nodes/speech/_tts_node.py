@@ -28,6 +28,7 @@ from bargein.routes.containment import closing
 
 from ._clauses import ClauseSplitter
 from ._errors import SpeechEngineError
+from ._fillers import SilenceFiller, SpokenFillers
 from ._protocols import SpeechPiece, TextToSpeech
 from ._resample import resample
 from ._streamed_text import CLAUSES_WAITING, StreamedText
@@ -86,15 +87,23 @@ class Mouth:
     speaks and does not hear.
     """
 
-    def __init__(self, bridge: Bridge, voice: TextToSpeech | StreamingTTS) -> None:
+    def __init__(
+        self,
+        bridge: Bridge,
+        voice: TextToSpeech | StreamingTTS,
+        fillers: SpokenFillers | None = None,
+    ) -> None:
         """Declare the routes of speaking.
 
         Args:
             bridge: Where; no agent's.
             voice: The engine, shared by all calls.
+            fillers: What is said while an answer does not come; None for nothing.
         """
         self._bridge = bridge
         self._voice = voice
+        self._fillers = fillers
+        self._notices: set[int] = set()  # utterances whose sound was there before
         self._style = VoiceStyle()
         self._streamed: dict[int, StreamedText] = {}
         self._splitters: dict[int, ClauseSplitter] = {}
@@ -109,6 +118,8 @@ class Mouth:
         )
         said = bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say)
         said.buffer(PIECES_AHEAD).broadcast()
+        if fillers is not None:
+            SilenceFiller(bridge, fillers)
 
     def _change_voice(self, message: Message) -> None:
         changes = {k: v for k, v in asdict(message.event.style).items() if v is not None}
@@ -120,7 +131,7 @@ class Mouth:
 
     def _queue_text(self, message: Message) -> None:
         number = self._bridge.utterance_of(message)
-        if number is None:
+        if number is None or self._say_prepared(number, message):
             return
         self._time("answer.first_text_s")
         if number not in self._splitters:
@@ -130,14 +141,34 @@ class Mouth:
         for text in splitter.feed(message.event.content):
             self._ask(Clause(number, text), message)
 
+    def _say_prepared(self, number: int, message: Message) -> bool:
+        """Say a notice whose sound is there; return whether it is one."""
+        if self._fillers is None or not self._bridge.is_notice(message):
+            return False
+        text = message.event.content
+        pieces = self._fillers.pieces_of(text)
+        for index, piece in enumerate(pieces):
+            is_last = index == len(pieces) - 1
+            audio = self._audio(piece.pcm, text, piece.words, number, last=is_last)
+            self._bridge.publish_for(audio, message)
+            text = ""
+        if pieces:
+            self._notices.add(number)
+            self._bridge.publish_for(AgentAudioComplete(utterance=number), message)
+        return bool(pieces)
+
     def _forget_cut(self) -> None:
         """Drop the rests of utterances that were cut: no end of their text is told."""
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
         self._streamed = {n: s for n, s in self._streamed.items() if played(n) is not None}
+        self._notices = {n for n in self._notices if played(n) is not None}
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
+        if number in self._notices:
+            self._notices.remove(number)
+            return
         splitter = self._splitters.pop(number, None)
         rest = splitter.flush() if splitter is not None else []
         for text in rest:

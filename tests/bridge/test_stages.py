@@ -140,7 +140,7 @@ async def test_ears_that_are_late_are_named(autojump_clock, words, stage):
         await caller.at(5.0)
         assert stalls(caller) == []
         caller.publish(VoiceStopped())
-        caller.publish(VoiceWords(content=words, final=False))
+        caller.publish(VoiceWords(content=words))
         await caller.at(6.8)
         assert [found for found, _ in stalls(caller)][:1] == [stage]
 

@@ -375,7 +375,7 @@ async def speaking(
         on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         on_stop.stream(generate).broadcast()
 
-    app = App(answer, speech=StreamingSpeech(NoEar(), voice))
+    app = App(answer, speech=StreamingSpeech(NoEar(), voice, fillers=None))
     async with voice.open(), open_call(app, own_speech=True, expect_errors=errors) as caller:
         yield caller
 

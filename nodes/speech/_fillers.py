@@ -1,0 +1,175 @@
+"""What the caller hears while an answer does not come: one moment, and at last an apology.
+
+Rules:
+1. These texts are synthesised before anybody needs them, since the voice may be what has failed.
+2. They are heard at once, in front of what waits for its voice, and are cut by a barge-in like all
+   that the agent says.
+3. The history has them as notices: they were heard, and no model is told that it answered so.
+4. A tool is never taken for a failure by the time it takes: its turn goes on in the background.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import structlog
+import trio
+
+from bargein.bridge.events import ListeningFailed, StageStalled, TurnEnded
+
+from ._protocols import SpeechPiece, TextToSpeech
+from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
+
+if TYPE_CHECKING:
+    from bargein.bridge import Bridge, Message
+
+log = structlog.get_logger()
+
+PREPARE_S = 5.0
+"""How long a voice may take for one of the texts when the speech stack opens; a call that begins
+without them tries again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fillers:
+    """What the caller hears while an answer does not come; a text that is empty is not said."""
+
+    fillers: tuple[str, ...] = (
+        "One moment.",
+        "I am still working on it. Thank you for your patience.",
+    )
+    """Said one after the other, each when a stage of the answer has stalled once more.  With the
+    default budgets the second one ends about eight seconds after the caller's turn."""
+    apology: str = "Sorry, something is not working here. Could you say that again, please?"
+    """Said when an answer has failed, as it does when a stage stalls after the last of them, and
+    when the ear is lost.  With the default budgets that is ten seconds after the caller's turn,
+    which is as long as people who wait keep their attention on it (Nielsen, "Response Times: The 3
+    Important Limits", 1993)."""
+    in_background: str = "This takes a little longer. I will tell you as soon as it is done."
+    """Said instead when it is a tool that takes so long; the answer goes on in the background."""
+
+    def __post_init__(self) -> None:
+        """Check the texts.
+
+        Raises:
+            TypeError: Something is no text, or `fillers` no tuple of texts.
+        """
+        if not isinstance(self.fillers, tuple):
+            raise TypeError(f"Fillers(fillers=) is a tuple of texts, not {self.fillers!r}")
+        for text in (*self.fillers, self.apology, self.in_background):
+            if not isinstance(text, str):
+                raise TypeError(f"Fillers() takes texts, not {text!r}")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that may be said."""
+        texts = (*self.fillers, self.apology, self.in_background)
+        return tuple(text for text in dict.fromkeys(texts) if text.strip())
+
+
+DEFAULT_FILLERS = Fillers()
+
+
+class SpokenFillers:
+    """The fillers of one speech stack, as its voice has said them; all calls share them."""
+
+    def __init__(self, fillers: Fillers, voice: TextToSpeech | StreamingTTS) -> None:
+        """Keep the texts; nothing is said yet.
+
+        Args:
+            fillers: The texts.
+            voice: Says them.
+        """
+        self.fillers = fillers
+        self._voice = voice
+        self._pieces: dict[str, tuple[SpeechPiece, ...]] = {}
+        self._is_preparing = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all texts have been said, or are about to be."""
+        return self._is_preparing or all(text in self._pieces for text in self.fillers.texts)
+
+    def pieces_of(self, text: str) -> tuple[SpeechPiece, ...]:
+        """Return the sound of a text; empty if it is none of the fillers, or not ready.
+
+        Args:
+            text: The whole text.
+        """
+        return self._pieces.get(text, ())
+
+    async def prepare(self) -> None:
+        """Have the voice say what it has not said yet.
+
+        A voice that fails is logged; the next call tries again.  Cancelling it is safe.
+        """
+        self._is_preparing = True
+        try:
+            for text in self.fillers.texts:
+                if text not in self._pieces:
+                    with trio.fail_after(PREPARE_S):
+                        self._pieces[text] = await _said_by(self._voice, text)
+        except Exception as error:  # noqa: BLE001  # the voice is another's; calls work without them
+            log.warning("fillers_not_ready", error=type(error).__name__)
+        finally:
+            self._is_preparing = False
+
+
+class SilenceFiller:
+    """Says the fillers in one call."""
+
+    def __init__(self, bridge: Bridge, spoken: SpokenFillers) -> None:
+        """Declare the route of filling.
+
+        Args:
+            bridge: The voice's.
+            spoken: The fillers of the speech stack.
+        """
+        self._bridge = bridge
+        self._spoken = spoken
+        bridge.on(StageStalled).map(self._fill)
+        bridge.on(TurnEnded, outcome="failed").map(self._apologise)
+        bridge.on(ListeningFailed).map(self._apologise)
+        if not spoken.is_ready:
+            bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
+
+    def _fill(self, message: Message) -> None:
+        stalled: StageStalled = message.event
+        fillers = self._spoken.fillers
+        if stalled.stage == "line":
+            return  # nobody would hear it
+        if stalled.count <= len(fillers.fillers):
+            self._say(fillers.fillers[stalled.count - 1])
+        elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
+            self._say(fillers.in_background)
+        elif stalled.turn:
+            # Without a turn the ears are late: turn taking gives the caller's turn up by itself.
+            log.error("answer_given_up", stage=stalled.stage, turn=stalled.turn)
+            self._bridge.give_up_answer(f"{stalled.stage} stalled")
+
+    def _apologise(self, message: Message) -> None:
+        agent = getattr(message.event, "agent", None)
+        if agent is None or self._bridge.call.has_floor(agent):
+            self._say(self._spoken.fillers.apology)
+
+    def _say(self, text: str) -> None:
+        if self._spoken.pieces_of(text):
+            self._bridge.say_notice(text)
+
+
+async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:
+    """Return the sound of a text, from a voice of either kind."""
+    if callable(getattr(voice, "synthesize", None)):
+        async with aclosing(cast(TextToSpeech, voice).synthesize(text)) as pieces:
+            return tuple([piece async for piece in pieces])
+    said = []
+    async with cast(StreamingTTS, voice).open_context(VoiceStyle()) as context:
+        await context.send(text)
+        await context.flush()
+        await context.end()
+        while (piece := await context.receive()) is not None:
+            if not isinstance(piece, TextSaid):
+                said.append(piece)
+    return tuple(said)

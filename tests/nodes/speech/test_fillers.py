@@ -1,0 +1,143 @@
+"""What the caller hears while an answer does not come, in virtual time."""
+
+import pytest
+import trio
+
+from bargein import App, ChatNode
+from bargein.events import StageStalled, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.speech import Fillers, StreamingSpeech
+from bargein.testing import ScriptedModel, open_call
+
+from .failing import Fault, WordEar, WordModel, WordVoice
+
+ANSWER = "Alpha bravo charlie delta echo foxtrot. Golf hotel india juliet kilo lima."
+
+
+@pytest.fixture
+def voice():
+    """Return a voice that works."""
+    return WordVoice()
+
+
+def app_with(model, voice, **options):
+    async def answer(call):
+        call.converse(ChatNode(model))
+
+    return App(answer, speech=StreamingSpeech(WordEar(), voice, **options))
+
+
+async def ask(caller):
+    await caller.says("hello", at_s=0.0, takes_s=1.0)
+
+
+def heard_by_agent(caller):
+    return [(e.agent, e.heard) for e in caller.call.history if e.role == "agent"]
+
+
+async def test_an_answer_that_comes_late_follows_a_filler(autojump_clock, voice):
+    """The history has both; the model is told only of what it said itself."""
+    model = ScriptedModel([4.0, "Here I am."], "Yes.")
+    async with open_call(app_with(model, voice), own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        assert caller.heard == "One moment.\nHere I am."
+        await caller.says("good", takes_s=1.0)
+        await caller.quiet()
+    asked = [m["content"] for m in model.requests[-1].messages]
+    assert asked == ["hello", "Here I am.", "good"]
+    notices = [e.is_notice for e in caller.call.history if e.role == "agent"]
+    assert notices == [True, False, False]
+
+
+async def test_a_filler_stands_in_the_middle_of_an_answer(autojump_clock, voice):
+    """The answer goes on behind it with the next word, and is heard to the letter."""
+    model = ScriptedModel(["One two three. ", 6.0, "Four five."])
+    async with open_call(app_with(model, voice), own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        assert ("call", "One moment.") in heard_by_agent(caller)
+        assert ("chat_node", "One two three. Four five.") in heard_by_agent(caller)
+
+
+async def test_the_caller_interrupts_a_filler(autojump_clock, voice):
+    """A barge-in cuts it, and the answer that was waited for, as anything that is said."""
+    model = ScriptedModel([9.0, "Too late."], "Yes?")
+    async with open_call(app_with(model, voice), own_speech=True) as caller:
+        await ask(caller)
+        await caller.at(3.45)
+        caller.publish(UserStartedSpeaking())
+        await caller.at(3.6)
+        assert next(e.heard for e in caller.call.history if e.role == "agent") == "One"
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard.endswith("Yes?")
+
+
+async def test_fillers_end_in_an_apology_and_the_answer_has_failed(autojump_clock, voice):
+    """A model that never answers costs its turn; the next one is answered."""
+    model = ScriptedModel([60.0, "Too late."], "Here again.")
+    async with open_call(app_with(model, voice), own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        fillers = Fillers()
+        assert caller.heard == "\n".join([*fillers.fillers, fillers.apology])
+        (ended,) = [e for e in caller.events(TurnEnded) if e.agent == "chat_node"]
+        assert ended.outcome == "failed"
+        (record,) = caller.call.history.interruptions
+        assert record.cause == "first_token stalled"
+        await caller.says("hello", takes_s=1.0)
+        await caller.quiet()
+        assert caller.heard.endswith("Here again.")
+
+
+async def test_the_voice_that_failed_is_not_asked_for_fillers(autojump_clock, voice):
+    """Their sound was made when the speech stack opened, before anything could fail."""
+    app = app_with(WordModel(ANSWER), voice)
+    async with app.open(), open_call(app, own_speech=True, expect_errors=True) as caller:
+        made = len(voice.said)
+        voice.fault = Fault("stall")
+        await ask(caller)
+        await caller.quiet()
+        assert len(voice.said) == made
+        assert caller.heard.startswith("One moment.")
+
+
+async def test_texts_of_your_own(autojump_clock, voice):
+    """An app says what its callers understand; a text that is empty is not said."""
+    fillers = Fillers(fillers=("Einen Moment.",), apology="")
+    app = app_with(ScriptedModel([60.0, "Too late."]), voice, fillers=fillers)
+    async with open_call(app, own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        assert caller.heard == "Einen Moment."
+        assert len(caller.events(StageStalled)) == 2
+
+
+async def test_without_fillers_nothing_is_said_and_nothing_given_up(autojump_clock, voice):
+    """A stack without fillers waits for as long as it takes."""
+    app = app_with(ScriptedModel([30.0, "At last."]), voice, fillers=None)
+    async with open_call(app, own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        assert caller.heard == "At last."
+
+
+async def test_a_voice_that_fails_at_once_leaves_the_app_open(autojump_clock, voice):
+    """The fillers of a voice that is out of reach are made for the next call."""
+    voice.fault = Fault("drop")
+    app = app_with(ScriptedModel([4.0, "Here I am."]), voice)
+    async with app.open():
+        assert voice.said == []
+        voice.fault = Fault()
+        async with open_call(app, own_speech=True) as caller:
+            await ask(caller)
+            await caller.quiet()
+            assert caller.heard == "One moment.\nHere I am."
+    await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("wrong", ["One moment.", ("One moment.", 2)])
+def test_fillers_are_a_tuple_of_texts(wrong):
+    """One text would be taken for its letters."""
+    with pytest.raises(TypeError, match="Fillers"):
+        Fillers(fillers=wrong)
