@@ -30,7 +30,6 @@ ends in a slash.  All other tests come in by a door; so do their helpers.
 """
 
 OTHERS = {
-    "bridge/console/test_voice.py": "the console opens the machine's sound; here it is given ours",
     "training/assent.py": "no test: it trains the detector by the features that it computes",
 }
 """What else knows a private name."""

@@ -33,7 +33,7 @@ socket."""
 class Voiced:
     """Hands the audio of a call's voices to the playout."""
 
-    __slots__ = ("_ahead_bytes", "_playout", "_rate_hz", "_router", "_told", "_turns")
+    __slots__ = ("_ahead_bytes", "_playout", "_rate_hz", "_router", "_silent", "_told", "_turns")
 
     def __init__(self, router: Router, turns: Turns, playout: Playout, rate_hz: int) -> None:
         self._router = router
@@ -41,6 +41,7 @@ class Voiced:
         self._playout = playout
         self._rate_hz = rate_hz
         self._ahead_bytes = 2 * int(rate_hz * AHEAD_S)
+        self._silent = 0  # the newest utterance that its voice ended before any audio of it
         self._told: tuple[tuple[str, str], ...] = ()
         router.add_sink(self._audio_given, AgentAudio)
         router.add_sink(self._audio_complete, AgentAudioComplete)
@@ -48,6 +49,8 @@ class Voiced:
     def _audio_given(self, message: Message) -> None:
         audio: AgentAudio = message.event
         utterance = self._meant(audio.utterance, message)
+        if utterance is None and 0 < audio.utterance == self._silent:
+            self._refuse_late(message.source, audio.utterance)
         if utterance is None or utterance.finished:
             return
         if audio.sample_rate_hz != self._rate_hz:
@@ -90,6 +93,14 @@ class Voiced:
             "that gives its own audio gives the text first, and leaves utterance= out",
         )
 
+    def _refuse_late(self, source: str, number: int) -> None:
+        log.error("audio_after_the_last", source=source, utterance=number)
+        self._warn_once(
+            source,
+            f"gave audio for utterance {number} after AgentAudioComplete, so nobody hears it: "
+            "publish both from one chain, the audio first",
+        )
+
     def _warn_once(self, source: str, problem: str) -> None:
         """Tell a developer of a problem: once, not for every piece."""
         if (source, problem) not in self._told[-_REMEMBERED:]:
@@ -101,6 +112,8 @@ class Voiced:
     def _audio_complete(self, message: Message) -> None:
         utterance = self._meant(message.event.utterance, message)
         if utterance is not None and not utterance.finished:
+            if utterance.generated and not utterance.segments:
+                self._silent = utterance.number
             utterance.complete_audio()
             self._playout.wake()
 

@@ -180,6 +180,23 @@ async def test_audio_of_nobody_is_an_error(autojump_clock, number, known):
     assert caller.heard == "Hello there"
 
 
+async def test_a_voice_learns_that_its_audio_came_too_late(autojump_clock):
+    """Audio after the end of its utterance is an error that names both, told once."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudioComplete(utterance=1)
+        for _ in range(3):
+            await trio.sleep(1)
+            yield AgentAudio(bytes(2200), 1000, "Hello there", utterance=1)
+
+    player = Player()
+    async with App(silent, speech=Voice(speak)).open_call(player) as call:  # type: ignore[arg-type]
+        assert await call.say("Hello there") == "failed"
+        await trio.sleep(5)
+    [told] = [e.message for e in player.of(AgentError) if "after AgentAudioComplete" in e.message]
+    assert told.startswith("'voice' gave audio for utterance 1 after AgentAudioComplete")
+
+
 async def test_a_player_that_reports(autojump_clock):
     """Through the call: the flush report decides what was heard, and the record is edited."""
 

@@ -1,107 +1,84 @@
-"""A call through the microphone and the loudspeaker of the machine."""
+"""The console through the microphone and the loudspeaker of the machine: ``chat --voice``.
+
+A library of our own stands for ``sounddevice``: it has a thread for each stream, as that one does,
+and writes down which of its blocks were loud.
+"""
 
 from __future__ import annotations
 
-import threading
+import contextlib
+import json
+import os
+import subprocess
+import sys
 import time
-from contextlib import asynccontextmanager
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-import trio
 
-from bargein import App, Call
-from bargein.bridge.console import VoiceError, VoiceExtraError
-from bargein.bridge.console._audio_transport import MachineVoice
-from bargein.bridge.console._lines import Line
-from bargein.bridge.console._session import Session
-from bargein.events import (
-    AgentAudio,
-    AgentAudioComplete,
-    AgentResponse,
-    AgentSpeechCut,
-    AgentStartedSpeaking,
-    AgentTextComplete,
-    UserAudio,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
-)
+PATIENCE_S = 60.0
 
-PATIENCE_S = 30.0
-
+SOUNDDEVICE = '''
+import os, threading
+from types import SimpleNamespace
 
 class PortAudioError(Exception):
-    """What the library raises."""
+    pass
 
+log = open("sound.log", "a", buffering=1)
+
+def query_devices(kind):
+    if os.environ.get("MISSING") == kind:
+        raise PortAudioError(f"Error querying device -1 ({kind})")
+    return {"name": "some device"}
 
 class Stream:
-    """A stream whose thread calls back every 20 ms, as the library's does."""
+    """Calls back every 20 ms, in a thread of its own."""
 
-    def __init__(self, library: SoundDevice, kind: str, **options: object) -> None:
-        self.kind, self.options, self._library = kind, options, library
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        library.streams.append(self)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._library.closed.append(self.kind)
-
-    def _run(self) -> None:
-        size = self.options["blocksize"]
-        times = SimpleNamespace(outputBufferDacTime=10.03, currentTime=10.0)
-        while not self._stop.wait(0.02):
-            data = bytearray(2 * size)
-            if self.kind == "input":
-                data[:] = self._library.microphone(2 * size)
-            began_s = time.perf_counter()
-            self.options["callback"](memoryview(data), size, times, None)
-            if self.kind == "output":
-                self._library.heard.append((began_s, bytes(data)))
-
-
-class SoundDevice:
-    """The part of the library ``sounddevice`` that is used, with a thread for each stream."""
-
-    PortAudioError = PortAudioError
-
-    def __init__(self, missing: str = "", refuses: str = "") -> None:
-        self.streams: list[Stream] = []
-        self.closed: list[str] = []
-        self.heard: list[tuple[float, bytes]] = []
-        self._missing, self._refuses = missing, refuses
-
-    def is_silent_since(self, since_s: float) -> bool:
-        """Whether all blocks are silent but the first that began then, in which the sound fades."""
-        return not any(any(pcm) for _, pcm in self.since(since_s)[1:])
-
-    def since(self, since_s: float) -> list[tuple[float, bytes]]:
-        """Return what was rendered since then, from the first block that began then."""
-        return [(at_s, pcm) for at_s, pcm in self.heard if at_s > since_s]
-
-    def microphone(self, size: int) -> bytes:
-        return b"\x01\x00" * (size // 2)
-
-    def query_devices(self, kind: str) -> dict:
-        if kind == self._missing:
-            raise PortAudioError(f"Error querying device -1 ({kind})")
-        return {"name": "some device"}
-
-    def RawInputStream(self, **options: object) -> Stream:
-        return self._stream("input", options)
-
-    def RawOutputStream(self, **options: object) -> Stream:
-        return self._stream("output", options)
-
-    def _stream(self, kind: str, options: dict) -> Stream:
-        if kind == self._refuses:
+    def __init__(self, kind, blocksize, callback, **options):
+        if os.environ.get("REFUSES") == kind:
             raise PortAudioError("Invalid sample rate [PaErrorCode -9997]")
-        return Stream(self, kind, **options)
+        print("opened", kind, file=log)
+        self.kind, self.size, self.callback = kind, blocksize, callback
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.run)
 
+    def start(self):
+        self.thread.start()
+
+    def close(self):
+        self.stop.set()
+        if self.thread.ident is not None:
+            self.thread.join()
+        print("closed", self.kind, file=log)
+
+    def run(self):
+        times = SimpleNamespace(outputBufferDacTime=10.03, currentTime=10.0)
+        while not self.stop.wait(0.02):
+            data = bytearray(b"\\x01\\x00" * self.size if self.kind == "input" else 2 * self.size)
+            self.callback(memoryview(data), self.size, times, None)
+            if self.kind == "output":
+                print("loud" if any(data) else "silent", file=log)
+
+def RawInputStream(**options):
+    return Stream("input", **options)
+
+def RawOutputStream(**options):
+    return Stream("output", **options)
+'''
+
+AGENT = '''
+from contextlib import asynccontextmanager
+
+from bargein import App
+from bargein.events import (
+    AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete, UserAudio,
+    UserStartedSpeaking, UserStoppedSpeaking,
+)
+
+frames = []
 
 class Hum:
     """A voice that hums each word for a quarter of a second."""
@@ -110,123 +87,149 @@ class Hum:
     async def open(self):
         yield
 
-    def attach(self, call: Call) -> None:
-        def say(message):
-            said = call.speaking.utterance_of(message)
-            words = message.event.content.split() if said else []
-            hum = b"\x00\x10" * 6_000
-            return iter([AgentAudio(hum, 24_000, f"{w} ", utterance=said.number) for w in words])
-
+    def attach(self, call):
         bridge = call.bridge(name="voice", is_agent=False)
-        bridge.on(AgentResponse).map(say).broadcast()
-        bridge.on(AgentTextComplete).map(self.finish).broadcast()
 
-    def finish(self, message):
-        return AgentAudioComplete(utterance=message.event.utterance)
+        async def speak(message):
+            if isinstance(message.event, AgentTextComplete):
+                yield AgentAudioComplete(utterance=message.event.utterance)
+            elif (number := bridge.utterance_of(message)) is not None:
+                for word in message.event.content.split(" "):
+                    text = word if word.endswith(".") else f"{word} "
+                    yield AgentAudio(b"\\x00\\x10" * 6_000, 24_000, text, utterance=number)
 
+        bridge.on([AgentResponse, AgentTextComplete]).stream(speak).broadcast()
 
-class Shown:
-    """A display that keeps its lines."""
-
-    def __init__(self) -> None:
-        self.lines: list[Line] = []
-
-    def show(self, line: Line) -> None:
-        self.lines.append(line)
-
-    def write(self, text: str) -> None:
-        self.lines.append(Line(text))
-
-    def end(self) -> None:
-        pass
-
-    def refresh(self) -> None:
-        pass
-
-
-frames: list[int] = []
-
-
-async def answer(call: Call) -> None:
-    """Say something long, and take note of what the microphone brings."""
-    bridge = call.bridge(name="speaker")
+async def answer(call):
+    bridge = call.bridge(name="agent")
 
     async def speak(message):
-        yield AgentResponse(content="One two three four five six seven eight nine ten eleven.")
+        sizes = sorted(set(frames))
+        yield AgentResponse(content=f"Frames of {sizes} bytes, and now a lot of further words.")
 
-    route = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-    route.stream(speak).broadcast()
-    ear = call.bridge(name="counter", is_agent=False)
-    ear.on(UserAudio, overlap="concurrent").map(
-        lambda message: frames.append(len(message.event.pcm))
-    )
+    bridge.on(UserAudio, overlap="concurrent").map(lambda m: frames.append(len(m.event.pcm)))
+    bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking).stream(speak).broadcast()
 
-
-async def until(holds) -> None:
-    """Wait until something holds."""
-    with trio.fail_after(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110  # another thread makes it hold
-            await trio.sleep(0.01)
+app = App(answer, speech=Hum())
+'''
 
 
-async def test_a_call_by_voice():
+class Talk:
+    """A console by pipes, with what it has shown and what the loudspeaker has played so far."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder = folder
+        command = [sys.executable, "-m", "bargein", "chat", "hums:app", "--voice", "--json"]
+        with open(folder / "out", "w") as out, open(folder / "err", "w") as err:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=err
+            )
+
+    def enter(self, line: str) -> None:
+        """Type a line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a type."""
+        lines = (self._folder / "out").read_text().split("\n")[:-1]
+        return [event for event in map(json.loads, lines) if event["type"] == kind]
+
+    def sound(self) -> list[str]:
+        """Return what the library has written down."""
+        log = self._folder / "sound.log"
+        return log.read_text().split("\n")[:-1] if log.exists() else []
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something holds."""
+        late_s = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < late_s, (self.sound()[-30:], self._errors())
+            assert self.process.poll() is None, self._errors()
+            time.sleep(0.01)
+
+    def _errors(self) -> str:
+        return (self._folder / "err").read_text()
+
+    def leave(self) -> None:
+        """End the input, and wait until the console has ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE_S) == 0, self._errors()
+
+
+@pytest.fixture
+def machine(folder: Path) -> Path:
+    """A folder with an agent that hums, on a machine with a microphone and a loudspeaker."""
+    (folder / "sounddevice.py").write_text(SOUNDDEVICE)
+    (folder / "hums.py").write_text(AGENT)
+    return folder
+
+
+@pytest.fixture
+def talk(machine: Path, environment: dict[str, str]) -> Iterator[Talk]:
+    """A conversation in which the microphone has brought something."""
+    with contextlib.ExitStack() as stack:
+        opened = Talk(machine, {**os.environ, **environment})
+        stack.callback(opened.process.wait)
+        stack.callback(opened.process.kill)
+        opened.until(lambda: len(opened.sound()) > 10)
+        yield opened
+
+
+def test_a_call_by_voice(talk: Talk):
     """The microphone reaches the call, the voice the loudspeaker, and a cancel silences it."""
-    frames.clear()
-    library, events = SoundDevice(), []
-    session = Session(App(answer, speech=Hum()), voice=MachineVoice(library))
-    async with session.open(lambda message: events.append(message.event), Shown()) as (call, _):
-        await until(lambda: len(frames) >= 5)
-        assert set(frames) == {640}
-        call.publish(UserStartedSpeaking())
-        call.publish(UserStoppedSpeaking())
-        await until(lambda: any(isinstance(event, AgentStartedSpeaking) for event in events))
-        await until(lambda: any(any(pcm) for _, pcm in library.heard))
-        await trio.sleep(0.6)
-        call.handle.cancel()
-        cut_s = time.perf_counter()
-        await until(lambda: any(isinstance(event, AgentSpeechCut) for event in events))
-        await until(lambda: len(library.since(cut_s)) > 10)
-        assert library.is_silent_since(cut_s)
-        [cut] = [event for event in events if isinstance(event, AgentSpeechCut)]
-        assert cut.basis in ("reported", "words")
-        assert cut.heard
-        assert cut.unheard
-    assert sorted(library.closed) == ["input", "output"]
+    talk.enter("hello")
+    talk.until(lambda: "loud" in talk.sound())
+    assert "[640]" in talk.events("agent.response")[0]["content"]
+    talk.until(lambda: talk.events("agent.speech_sent"))
+    talk.enter("/cancel")
+    talk.until(lambda: talk.events("agent.speech_cut"))
+    loud = talk.sound().count("loud")
+    blocks = len(talk.sound())
+    talk.until(lambda: len(talk.sound()) > blocks + 20)
+    assert talk.sound().count("loud") <= loud + 1, "all is silent but the block of the fade"
+    [cut] = talk.events("agent.speech_cut")
+    assert cut["basis"] in ("reported", "words")
+    assert cut["heard"]
+    assert cut["unheard"]
+    talk.leave()
+    assert sorted(talk.sound()[-2:]) == ["closed input", "closed output"]
 
 
-async def test_a_hold_and_a_release():
-    """A hold silences the loudspeaker at once, and a release goes on where it stopped."""
-    library = SoundDevice()
-    session = Session(App(answer, speech=Hum()), voice=MachineVoice(library))
-    async with session.open(lambda message: None, Shown()) as (call, _):
-        await trio.sleep(0.05)
-        call.publish(UserStoppedSpeaking())
-        await until(lambda: any(any(pcm) for _, pcm in library.heard))
-        call.handle.pause()
-        held_s = time.perf_counter()
-        await until(lambda: len(library.since(held_s)) > 20)
-        assert library.is_silent_since(held_s)
-        call.handle.resume()
-        resumed_s = time.perf_counter()
-        await until(lambda: any(any(pcm) for at_s, pcm in library.heard if at_s > resumed_s))
+def test_a_hold_and_a_release(talk: Talk):
+    """A pause silences the loudspeaker at once, and a resume goes on where it stopped."""
+    talk.enter("hello")
+    talk.until(lambda: "loud" in talk.sound())
+    talk.enter("/pause")
+    talk.until(lambda: talk.events("agent.speech_held"))
+    loud, blocks = talk.sound().count("loud"), len(talk.sound())
+    talk.until(lambda: len(talk.sound()) > blocks + 20)
+    assert talk.sound().count("loud") <= loud + 1, "all is silent but the block of the fade"
+    talk.enter("/resume")
+    talk.leave()
+    [end] = talk.events("call.turn_ended")
+    assert end["outcome"] == "completed"
+    assert end["heard"] == end["generated"]
 
 
 @pytest.mark.parametrize(
-    ("library", "says"),
+    ("fault", "says"),
     [
-        (SoundDevice(missing="input"), "this machine has no microphone (Error querying device"),
-        (SoundDevice(missing="output"), "this machine has no loudspeaker (Error querying device"),
-        (SoundDevice(refuses="input"), "the microphone does not give 16000 Hz in one channel"),
-        (SoundDevice(refuses="output"), "the loudspeaker does not give 24000 Hz in one channel"),
+        ({"MISSING": "input"}, "this machine has no microphone (Error querying device"),
+        ({"MISSING": "output"}, "this machine has no loudspeaker (Error querying device"),
+        ({"REFUSES": "input"}, "the microphone does not give 16000 Hz in one channel"),
+        ({"REFUSES": "output"}, "the loudspeaker does not give 24000 Hz in one channel"),
     ],
 )
-async def test_a_machine_without(library, says):
+def test_a_machine_without(run_chat, machine: Path, fault, says):
     """What is missing is told, and what was opened is closed."""
-    with pytest.raises(VoiceError) as raised:
-        async with MachineVoice(library).open(lambda message: None):
-            pytest.fail("it was opened")
-    assert says in str(raised.value)
-    assert len(library.closed) == len(library.streams)
+    result = run_chat("", "--voice", target="hums:app", code=1, env=fault)
+    assert says in result.stderr
+    log = (machine / "sound.log").read_text().split("\n")
+    opened = [line.split()[1] for line in log if line.startswith("opened")]
+    assert [line.split()[1] for line in log if line.startswith("closed")] == opened
 
 
 @pytest.mark.parametrize(
@@ -236,12 +239,8 @@ async def test_a_machine_without(library, says):
         ("raise OSError('PortAudio library not found')", "--voice needs PortAudio"),
     ],
 )
-async def test_a_missing_library(error, says, monkeypatch, tmp_path):
+def test_a_missing_library(run_chat, machine: Path, error, says):
     """A missing library, or PortAudio, is told with what to do."""
-    (tmp_path / "sounddevice.py").write_text(error)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(__import__("sys").modules, "sounddevice", raising=False)
-    with pytest.raises(VoiceExtraError, match="--voice needs") as raised:
-        async with MachineVoice().open(lambda message: None):
-            pytest.fail("it was opened")
-    assert says in str(raised.value)
+    (machine / "sounddevice.py").write_text(error)
+    result = run_chat("", "--voice", target="hums:app", code=1)
+    assert says in result.stderr
