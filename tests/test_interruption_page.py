@@ -20,6 +20,7 @@ from bargein.events import (
     AgentGenerationComplete,
     AgentHandoff,
     AgentResponse,
+    AgentSpeechCut,
     EmergencyStop,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -370,7 +371,7 @@ async def test_handlers_are_kept_light_by_a_bound(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.45)
         caller.publish(UserStartedSpeaking())
-        assert caller._line.cleared == [(0.45, 1)]
+        assert [cut.utterance for cut in caller.events(AgentSpeechCut)] == [1]
         caller.publish(UserStoppedSpeaking())
         await caller.receives(AgentResponse)
         assert caller.now_s == pytest.approx(0.45 + 1.0 + 0.1, abs=0.002)
@@ -432,9 +433,9 @@ async def test_emergency_stop_is_immediate(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.05)
         caller.publish(UserStartedSpeaking())
-        assert caller._line.cleared == []
+        assert caller.events(AgentSpeechCut) == []
         caller.publish(EmergencyStop())
-        assert caller._line.cleared == [(1.05, 1)]
+        assert [cut.utterance for cut in caller.events(AgentSpeechCut)] == [1]
 
 
 async def test_context_switches(autojump_clock):

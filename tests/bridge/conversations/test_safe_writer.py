@@ -140,16 +140,14 @@ async def test_the_last_try_has_a_deadline(mock_clock: trio.testing.MockClock) -
     assert 1.8 <= trio.current_time() - began_s <= 3
 
 
-async def test_no_more_is_kept_than_the_limit(
-    autojump_clock: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_more_is_kept_than_the_limit(autojump_clock: None) -> None:
     """The memory for a store that never works again is bounded; what is lost is in the log."""
-    monkeypatch.setattr("bargein.bridge.conversations._safe_writer.MAX_KEPT", 2)
+    texts = [str(number) for number in range(10_001)]
     store = Store(OSError("full"), failures=math.inf)
     with capture_logs() as logs:
         async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
-            for text in ("one", "two", "three"):
+            for text in texts:
                 caller.publish(UserTranscriptionReceived(content=text))
             store.failures = 0
-    assert store.said == ["one", "two"]
-    assert [e["index"] for e in logs if e["event"] == "conversation_entry_lost"] == [2]
+    assert store.said == texts[:-1]
+    assert [e["index"] for e in logs if e["event"] == "conversation_entry_lost"] == [10_000]
