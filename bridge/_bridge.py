@@ -181,6 +181,21 @@ class Bridge(ChainStart):
         """
         return self.call.is_audible(message)
 
+    def needs_voice(self, message: Message) -> bool:
+        """Whether a voice is to say what a message says.
+
+        Args:
+            message: A message with an ``AgentResponse``.
+
+        Returns:
+            False where the caller does not hear its agent, and where that speaks itself: its node
+            has ``speaks_itself = True``, and publishes ``AgentAudio`` of its own.
+        """
+        if not self.call.is_audible(message):
+            return False
+        nodes = (other.node for other in self.call.bridges if other.name == message.source)
+        return not any(getattr(node, "speaks_itself", False) for node in nodes)
+
     def utterance_of(self, message: Message) -> int | None:
         """Return the number of the utterance that the text of an ``AgentResponse`` belongs to.
 

@@ -38,12 +38,19 @@ from bargein.bridge.control import (
     TurnPhase,
     current_meter,
 )
-from bargein.bridge.events import AgentResponse, ToolCall, ToolResult
+from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall, ToolResult
 from bargein.bridge.history import as_chat
 from bargein.routes.containment import closing
 
 from ._model_request import LastAsked, last_asked_of, newest
-from .llm import AnswerProgress, ChatModel, TextDelta, ToolCallRequest, Usage
+from .llm import (
+    AnswerProgress,
+    ChatModel,
+    SpeechDelta,
+    TextDelta,
+    ToolCallRequest,
+    Usage,
+)
 from .llm._protocol import no_piece
 from .tools import RunningTool, ToolRunner, current_tool
 
@@ -83,6 +90,8 @@ class LoopPlan:
     """Whether the tools of one step run side by side; otherwise in the order of their calls."""
     cost_of: Callable[[Usage], float] | None
     """What a call of the model has cost; ``None`` counts nothing."""
+    audio_of: Callable[[SpeechDelta], AgentAudio] | None = None
+    """Makes what the caller hears of a model that speaks; ``None`` leaves its audio out."""
 
 
 class ToolLoop:
@@ -143,8 +152,8 @@ class ToolLoop:
         history = History(context.entries) if call is None else call.history
         self._story = _Story(context, history, self._last_asked)
 
-    async def answer(self) -> AsyncGenerator[AgentResponse, None]:
-        """Yield the text of the answer, piece by piece; to be called once.
+    async def answer(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
+        """Yield the answer, piece by piece; to be called once.
 
         Cancelling closes the model's connection at once and leaves the tools to their policies;
         those of an answer that no run of a chain gives, as in a tool, end with it as by ``cancel``.
@@ -201,8 +210,8 @@ class ToolLoop:
 
     # --- the model --------------------------------------------------------------------------------
 
-    async def _ask(self) -> AsyncGenerator[AgentResponse, None]:
-        """Ask the model once; yields its text and keeps its calls."""
+    async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
+        """Ask the model once; yields its text and speech, and keeps its calls."""
         self._requests, self._text = [], ""
         turn = self._turn
         if turn is not None:
@@ -225,6 +234,8 @@ class ToolLoop:
                             if turn is not None and (turn.phase != "text" or turn.label):
                                 self._show("text")
                             yield AgentResponse(content=piece.text)
+                        case SpeechDelta() if self._plan.audio_of is not None:
+                            yield self._plan.audio_of(piece)
                         case ToolCallRequest():
                             self._requests.append(piece)
                             self._show_tool("tool_call", piece.name)

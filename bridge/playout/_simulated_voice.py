@@ -50,7 +50,7 @@ class SimulatedVoice:
         """Say what the agents of a call want to say."""
         bridge = call.bridge(name="voice", is_agent=False)
         mouth = _Mouth(bridge, self.ms_per_char)
-        bridge.on(AgentResponse).map(mouth.speak).broadcast()
+        bridge.on(AgentResponse, where=bridge.needs_voice).map(mouth.speak).broadcast()
         bridge.on(AgentTextComplete).map(mouth.finish).map(_one_by_one).broadcast()
         bridge.on(AgentSpeechCut).map(mouth.forget)
 

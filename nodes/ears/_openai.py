@@ -32,6 +32,9 @@ VENDOR_RATE_HZ = 24_000
 CONFIGURE = "configure"
 """The id of our message that configures a session: what it is refused for ends the session."""
 
+CROSSED = "response_cancel_not_active"
+"""The error of a cancel that crosses the end of its response on the way."""
+
 COMMIT = '{"type": "input_audio_buffer.commit"}'
 
 
@@ -174,4 +177,5 @@ def raise_if_fatal(error: Mapping[str, Any]) -> None:
             detail=str(error.get("message") or ""),
             retryable=not is_refused,
         )
-    log.warning("vendor_error", vendor=VENDOR, kind=kind, code=code)
+    if code != CROSSED:
+        log.warning("vendor_error", vendor=VENDOR, kind=kind, code=code)

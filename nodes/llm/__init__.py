@@ -17,6 +17,7 @@ from ._openai_chat import OpenAIChat as OpenAIChat
 from ._protocol import AnswerPiece as AnswerPiece
 from ._protocol import AnswerProgress as AnswerProgress
 from ._protocol import ChatModel as ChatModel
+from ._protocol import SpeechDelta as SpeechDelta
 from ._protocol import TextDelta as TextDelta
 from ._protocol import ToolCallRequest as ToolCallRequest
 from ._protocol import Usage as Usage
@@ -32,6 +33,7 @@ __all__ = [
     "ChatModelTimeoutError",
     "LocalChat",
     "OpenAIChat",
+    "SpeechDelta",
     "TextDelta",
     "ToolCallRequest",
     "Usage",

@@ -1,4 +1,4 @@
-"""What a language model is: one method, and the four things its answer is made of."""
+"""What a language model is: one method, and the things that its answer is made of."""
 
 from __future__ import annotations
 
@@ -52,7 +52,18 @@ class AnswerProgress:
     """The name of the tool; empty while it reasons."""
 
 
-AnswerPiece = TextDelta | ToolCallRequest | Usage | AnswerProgress
+@dataclass(frozen=True, slots=True)
+class SpeechDelta:
+    """Some audio of the answer, of a model that speaks; the text that it says came before it."""
+
+    pcm: bytes
+    """PCM16 little-endian mono; pieces are joined as they are."""
+    sample_rate_hz: int
+    item: str = ""
+    """The vendor's name of what it is a part of."""
+
+
+AnswerPiece = TextDelta | ToolCallRequest | Usage | AnswerProgress | SpeechDelta
 """What an answer is made of."""
 
 

@@ -28,6 +28,7 @@ from ._protocols import VoiceActivity as VoiceActivity
 from ._resample import EvenResampler as EvenResampler
 from ._resample import Resampler as Resampler
 from ._resample import resample as resample
+from ._streaming_ear import StreamingEar as StreamingEar
 from ._streaming_protocols import EarFact as EarFact
 from ._streaming_protocols import EarRestarted as EarRestarted
 from ._streaming_protocols import EarStream as EarStream

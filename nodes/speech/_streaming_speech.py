@@ -36,7 +36,7 @@ class StreamingSpeech:
 
     def __init__(
         self,
-        ear: StreamingSTT,
+        ear: StreamingSTT | None = None,
         voice: TextToSpeech | StreamingTTS | None = None,
         *,
         vad: Callable[[], VoiceActivity] | None = None,
@@ -48,7 +48,7 @@ class StreamingSpeech:
         """Choose the engines; nothing is opened before `open`.
 
         Args:
-            ear: Hears the words, and the turns.
+            ear: Hears the words, and the turns; None: a `RealtimeNode` of the call does.
             voice: Says text; None: something else does, or nobody.
             vad: Makes the detector of each call that tells when a voice begins and stops; None: the
                 ear tells.
@@ -62,7 +62,8 @@ class StreamingSpeech:
             TypeError: Something is no ear, or no voice.
             ValueError: There is an `end_of_turn` without a `vad`.
         """
-        if isinstance(ear, type) or not callable(getattr(ear, "open_stream", None)):
+        hears = callable(getattr(ear, "open_stream", None)) and not isinstance(ear, type)
+        if ear is not None and not hears:
             raise TypeError(f"StreamingSpeech(ear=) is an object with open_stream(), not {ear!r}")
         speaks = voice is None or any(
             callable(getattr(voice, name, None)) for name in ("synthesize", "open_context")
@@ -100,12 +101,12 @@ class StreamingSpeech:
         Args:
             call: A call with audio.
         """
-        ears = call.bridge(name="ears", is_agent=False)
         if self._new_vad is not None:
+            ears = call.bridge(name="ears", is_agent=False)
             Ear(ears, self._new_vad(), None, self._end_of_turn, self._settings)
-        StreamingEar(
-            call.bridge(name="words", is_agent=False), self._ear, tells_voice=self._new_vad is None
-        )
+        if self._ear is not None:
+            words = call.bridge(name="words", is_agent=False)
+            StreamingEar(words, self._ear, tells_voice=self._new_vad is None)
         self._turns.attach(call)
         if self._voice is not None:
             Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

@@ -111,7 +111,7 @@ class Mouth:
         self._timed: set[str] = set()
         bridge.on(UserStoppedSpeaking).map(self._note_stop)
         bridge.on(ChangeVoice).map(self._change_voice)
-        bridge.on(AgentResponse, where=bridge.is_audible).map(self._queue_text)
+        bridge.on(AgentResponse, where=bridge.needs_voice).map(self._queue_text)
         bridge.on(AgentTextComplete).map(self._finish)
         bridge.on(TextBegan, linked=True, overlap="concurrent", limit=UTTERANCES_AT_ONCE).map(
             self._carry

@@ -288,7 +288,7 @@ async def test_words_behind_our_own_end_are_the_next_turn(autojump_clock, ear):
         assert turns_of(caller) == ["a latte", "and two muffins"]
 
 
-@pytest.mark.parametrize("wrong", [None, ScriptedEar, "deepgram"])
+@pytest.mark.parametrize("wrong", [7, ScriptedEar, "deepgram"])
 def test_no_ear_is_an_error(wrong):
     """What is no ear is refused where the stack is made."""
     with pytest.raises(TypeError, match="open_stream"):

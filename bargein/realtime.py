@@ -1,0 +1,7 @@
+"""Models that hear and speak by themselves."""
+
+from .nodes import realtime as _nodes_realtime
+from .nodes.realtime import *
+
+__all__: list[str] = []
+__all__ += _nodes_realtime.__all__

@@ -1,0 +1,31 @@
+"""Models that hear and speak by themselves, and what a new one is made of: an address, a codec."""
+
+from ._openai_realtime import OpenAIRealtime as OpenAIRealtime
+from ._protocol import AskRefused as AskRefused
+from ._protocol import AudioCommitted as AudioCommitted
+from ._protocol import CallAsked as CallAsked
+from ._protocol import ItemAdded as ItemAdded
+from ._protocol import RealtimeCodec as RealtimeCodec
+from ._protocol import RealtimeFact as RealtimeFact
+from ._protocol import RealtimeModel as RealtimeModel
+from ._protocol import ResponseBegan as ResponseBegan
+from ._protocol import ResponseOver as ResponseOver
+from ._protocol import SpeechGiven as SpeechGiven
+from ._protocol import TextGiven as TextGiven
+from ._realtime_node import RealtimeNode as RealtimeNode
+
+__all__ = [
+    "AskRefused",
+    "AudioCommitted",
+    "CallAsked",
+    "ItemAdded",
+    "OpenAIRealtime",
+    "RealtimeCodec",
+    "RealtimeFact",
+    "RealtimeModel",
+    "RealtimeNode",
+    "ResponseBegan",
+    "ResponseOver",
+    "SpeechGiven",
+    "TextGiven",
+]

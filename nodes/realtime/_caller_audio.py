@@ -1,0 +1,187 @@
+"""What of the caller's audio becomes part of the vendor's conversation.
+
+Rule 1. Where the vendor detects the caller's turns, it gets all audio, and makes an item of each
+stretch of voice.  Items of which no turn comes (an echo, a cough) are taken out again.
+Rule 2. Where ears of ours do, it gets the audio from just before a voice began, and makes an item
+of it when the turn is over; it drops the audio of a sound that was no turn.
+Rule 3. A turn that the vendor heard is told it by its audio alone; of one that it did not hear
+whole it is told the words.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from bargein.nodes.ears import VendorEarStream
+from bargein.nodes.speech import EarFact
+
+BYTES_PER_S = 2 * 16_000
+
+PRE_ROLL_S = 1.0
+"""How much audio from before a voice was noticed belongs to it: ears in a network notice one up to
+half a second late."""
+
+LEAST_S = 0.1
+"""What a vendor makes an item of, at least: less audio is an error (OpenAI)."""
+
+
+class AudioCodec(Protocol):
+    """The messages about the caller's audio."""
+
+    def commit(self) -> str:
+        """Return the message that makes the audio so far an item of the conversation."""
+        ...
+
+    def clear(self) -> str:
+        """Return the message that drops the audio that is no item yet."""
+        ...
+
+    def delete(self, item: str) -> str:
+        """Return the message that takes an item out of the conversation."""
+        ...
+
+
+class CallerAudio:
+    """The caller's audio on its way to the vendor; an `EarStream`."""
+
+    def __init__(self, post: Callable[[str], None], codec: AudioCodec) -> None:
+        """Begin with no audio.
+
+        Args:
+            post: Puts a message in line for the vendor.
+            codec: Makes the messages.
+        """
+        self._post = post
+        self._codec = codec
+        self._stream: VendorEarStream | None = None
+        self._detects = True
+        self._before: deque[bytes] = deque()
+        self._before_bytes = self._sent_bytes = 0
+        self._is_open = self._is_partial = self._is_voiced = False
+        self._items: list[str] = []  # of which nobody knows yet whether they are a turn
+        self._owed = 0  # items that we have asked for, and that are a turn
+        self._place = ""
+
+    def follow(self, stream: VendorEarStream, *, detects: bool) -> None:
+        """Send by a stream from now on.
+
+        Args:
+            stream: The line's.
+            detects: Whether the vendor detects the caller's turns.
+        """
+        self._stream, self._detects = stream, detects
+
+    # --- the audio ------------------------------------------------------------------------------
+
+    async def send(self, pcm: bytes) -> None:
+        """Let the vendor hear more; see `EarStream.send`."""
+        assert self._stream is not None
+        if self._detects or self._is_open:
+            waiting = b"".join((*self._before, pcm))
+            self._before.clear()
+            self._before_bytes = 0
+            self._sent_bytes += len(waiting)
+            await self._stream.send(waiting)
+            return
+        self._before.append(pcm)
+        self._before_bytes += len(pcm)
+        while self._before_bytes > PRE_ROLL_S * BYTES_PER_S:
+            self._before_bytes -= len(self._before.popleft())
+
+    async def end_turn(self) -> None:
+        """Ask for the end of the turn; see `EarStream.end_turn`."""
+        assert self._stream is not None
+        await self._stream.end_turn()
+
+    async def receive(self) -> EarFact:
+        """Return the next fact; see `EarStream.receive`."""
+        assert self._stream is not None
+        return await self._stream.receive()
+
+    # --- what becomes of it ---------------------------------------------------------------------
+
+    def voice_began(self) -> None:
+        """Record that the vendor hears a voice."""
+        self._is_voiced = True
+
+    def committed(self, item: str, after: str) -> None:
+        """Record that the vendor has made an item of a stretch of voice.
+
+        Args:
+            item: Its name.
+            after: What stands before it.
+        """
+        self._is_voiced = False
+        if self._owed:
+            self._owed -= 1
+            return
+        if not self._items:
+            self._place = after
+        self._items.append(item)
+
+    def deleted(self, item: str) -> None:
+        """Record that an item is no place any more."""
+        if self._place == item:
+            self._place = ""
+
+    def take_place(self) -> str:
+        """Return where in the conversation that belongs which was said before the caller spoke.
+
+        Returns:
+            An item, or ``root``; empty for the end.
+        """
+        place, self._place = self._place, ""
+        return place
+
+    def let_in(self) -> None:
+        """Send what is said from now on, and what was said just before: our ears hear a voice."""
+        if not self._detects and not self._is_open:
+            self._is_open, self._is_partial, self._sent_bytes = True, False, 0
+
+    def claim(self, before_commit: Callable[[], None]) -> None:
+        """Make what was said part of the conversation, as the caller's turn is over.
+
+        Args:
+            before_commit: Called before audio is made an item that is none yet.
+        """
+        if self._items:
+            self._items.clear()
+        elif self.is_heard:
+            self._owed += 1
+            before_commit()
+            self._post(self._codec.commit())
+        elif self._is_open:
+            self._post(self._codec.clear())
+        self._is_open = self._is_voiced = False
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the vendor has heard all that was said; else it is to be told the words."""
+        if self._items or self._is_voiced:
+            return True
+        is_enough = self._sent_bytes >= LEAST_S * BYTES_PER_S
+        return self._is_open and is_enough and not self._is_partial
+
+    def settle(self) -> bool:
+        """Take out of the conversation what was said and is no turn.
+
+        Returns:
+            Whether there was something.
+        """
+        items, self._items = self._items, []
+        for item in items:
+            self._post(self._codec.delete(item))
+            self._place = ""
+        if self._is_open:
+            self._is_open = False
+            self._post(self._codec.clear())
+        return bool(items)
+
+    def restart(self) -> None:
+        """Begin anew on another line, which has heard the last of the audio only."""
+        self._is_partial = self._is_open
+        self._is_voiced = False
+        self._items.clear()
+        self._owed, self._place = 0, ""

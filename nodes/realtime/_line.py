@@ -1,0 +1,442 @@
+"""One call's line to a model that hears and speaks: the call's ear, and the node's model.
+
+Rule 1. What we say to the vendor is put in line in the step in which it is decided, and never
+waits: a cut reaches the vendor at once.
+Rule 2. One response at a time: the next one is asked for when the vendor has ended the last.
+Rule 3. Nothing of a response that is not wanted any more is given to anybody, and what nobody has
+been given is taken out of the vendor's conversation.
+Rule 4. A new line knows nothing: it is told the whole conversation as text, as it was heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import structlog
+import trio
+
+from bargein.bridge.history import Entry
+from bargein.nodes.ears import VendorEarStream
+from bargein.nodes.llm import AnswerPiece, ToolCallRequest
+from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
+from bargein.nodes.vendors import VendorError, VendorSession, open_session
+
+from ._caller_audio import CallerAudio
+from ._protocol import (
+    AskRefused,
+    AudioCommitted,
+    ItemAdded,
+    RealtimeModel,
+    ResponseBegan,
+    ResponseOver,
+)
+from ._response import LineLostError, Response
+from ._vendor_memory import VendorMemory
+
+log = structlog.get_logger()
+
+SAMPLE_RATE_HZ = 16_000
+
+PIECE_S = 0.04
+"""How much audio a message holds: two frames of the caller's, so that a voice is noticed soon."""
+
+FIRST_PIECE_S = 20.0
+"""How long the model may take to the first piece of a response, as other models may."""
+
+NEXT_PIECE_S = 15.0
+"""How long it may take from one piece to the next."""
+
+ENDING_S = 2.0
+"""How long the vendor may take to end a response that was cancelled, before the next one is asked
+for all the same."""
+
+MESSAGES_WAITING = 1024
+"""How many of our messages may wait for the line, the caller's audio apart."""
+
+Chat = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What a session is asked for."""
+
+    instructions: str
+    tools: Chat
+    detects: bool
+    """Whether the vendor tells when the caller's turns begin and end."""
+    speaks: bool
+    """Whether the model answers with speech; otherwise with text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the model is asked; see ``RealtimeLine.ask_about``."""
+
+    messages: Chat
+    tools: Chat
+    news: Sequence[Entry]
+    told: int
+
+
+class RealtimeLine:
+    """A line that opens with the call; an ear (`StreamingSTT`) and a model (`ChatModel`) in one.
+
+    Attributes:
+        memory: What the vendor knows of the conversation.
+        caller_audio: What of the caller's audio is part of it.
+    """
+
+    sample_rate_hz = SAMPLE_RATE_HZ
+    piece_s = PIECE_S
+
+    def __init__(
+        self,
+        model: RealtimeModel,
+        settings: Callable[[], SessionSettings],
+        *,
+        on_committed: Callable[[], None],
+        on_restart: Callable[[], None],
+        everything: Callable[[], Chat],
+    ) -> None:
+        """Connect nowhere yet; ``open_stream`` does.
+
+        Args:
+            model: Whom to ask.
+            settings: Gives what a session is asked for.
+            on_committed: Called when a stretch of the caller's voice has become an item.
+            on_restart: Called when another line begins, which knows nothing.
+            everything: Gives the whole conversation, for another line.
+        """
+        self._model = model
+        self._codec = model.new_codec()
+        self._settings = settings
+        self._asked_for: SessionSettings | None = None
+        self._on_committed = on_committed
+        self._on_restart = on_restart
+        self._everything = everything
+        self._send, self._outbox = trio.open_memory_channel[str](MESSAGES_WAITING)
+        self._numbers = count(1)
+        self._responses: list[Response] = []  # that are not over, in the order of their asks
+        self._early: Response | None = None
+        self._news = trio.Event()
+        self._opened = trio.Event()
+        self._error: VendorError | None = None
+        self._about: tuple[Sequence[Entry], int] = ((), 0)
+        self._is_asking = False
+        self._resampler = EvenResampler(SAMPLE_RATE_HZ, self._codec.input_rate_hz)
+        self.memory = VendorMemory()
+        self.caller_audio = CallerAudio(self._post, self._codec)
+
+    # --- the ear --------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def open_stream(self) -> AsyncIterator[CallerAudio]:
+        """Hold the line while the block runs; see `StreamingSTT.open_stream`."""
+        self._asked_for = settings = self._settings()
+        model = self._model
+        greeting = self._codec.configure(
+            settings.instructions,
+            settings.tools,
+            detects=settings.detects,
+            speaks=settings.speaks,
+        )
+        address = replace(model.address, greeting=greeting)
+        raised: Exception | None = None
+        try:
+            async with (
+                open_session(address, model.limits, judge=model.judge, dial=model.dial) as session,
+                trio.open_nursery() as nursery,
+            ):
+                nursery.start_soon(self._carry, session)
+                self._opened.set()
+                self.caller_audio.follow(
+                    VendorEarStream(address.vendor, session, self), detects=settings.detects
+                )
+                try:
+                    yield self.caller_audio
+                except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                    raised = caught
+                finally:
+                    nursery.cancel_scope.cancel(reason="the line is closed")
+        finally:
+            lost = raised if isinstance(raised, VendorError) else None
+            self._close(lost or VendorError(address.vendor, "the line is closed", retryable=False))
+        if raised is not None:
+            raise raised
+
+    def _close(self, error: VendorError) -> None:
+        self._error = error
+        self._opened.set()
+        for response in self._responses:
+            response.fail(error)
+        self._has_changed()
+
+    async def _carry(self, session: VendorSession) -> None:
+        with suppress(VendorError):  # whoever receives raises it
+            async for message in self._outbox:
+                await session.send(message)
+
+    def _post(self, message: str) -> None:
+        """Put a message in line for the vendor, now."""
+        try:
+            self._send.send_nowait(message)
+        except trio.WouldBlock:
+            log.error("realtime_line_is_behind", vendor=self._model.address.vendor)
+
+    # --- what the vendor says (an `EarCodec`) -----------------------------------------------------
+
+    def audio(self, pcm: bytes) -> str:
+        """Return the message that brings the caller's audio."""
+        return self._codec.audio(self._resampler.push(pcm))
+
+    def end_turn(self) -> str:
+        """Return the message that makes the audio so far an item."""
+        return self._codec.commit()
+
+    def restart(self) -> None:
+        """Begin anew on another line."""
+        with suppress(trio.WouldBlock):
+            while True:
+                self._outbox.receive_nowait()  # of the line that is lost
+        self._codec.restart()
+        self.memory.clear()
+        self.caller_audio.restart()
+        self._on_restart()
+        for response in self._responses:
+            response.lose(self._model.address.vendor)
+        self._responses.clear()
+        self._early = None
+        self._has_changed()
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield what a message tells of the caller, and take in what it tells of responses."""
+        for fact in self._codec.facts(message):
+            match fact:
+                case AudioCommitted():
+                    self.caller_audio.committed(fact.item, fact.after)
+                    self._on_committed()
+                case ResponseBegan():
+                    self._began(fact)
+                case AskRefused():
+                    self._to_asked(fact)
+                case _ if hasattr(fact, "response"):
+                    self._to_response(fact)
+                case _:
+                    if isinstance(fact, VoiceBegan | WentOn):
+                        self.throw_away()
+                        self.caller_audio.voice_began()
+                    yield fact
+
+    def _began(self, fact: ResponseBegan) -> None:
+        waiting = (r for r in self._responses if not r.name and fact.ask in ("", r.ask))
+        response = next(waiting, None)
+        if response is None:  # of a line that is lost, or of nobody
+            self._post(self._codec.cancel(fact.response))
+            return
+        response.start(fact.response)
+        if not response.is_wanted:
+            self._cancel(response)
+
+    def _to_asked(self, fact: AskRefused) -> None:
+        for response in self._responses:
+            if response.ask == fact.ask:
+                response.add(fact)
+                self._responses.remove(response)
+                self._has_changed()
+                return
+        log.warning("vendor_error", vendor=self._model.address.vendor, code=fact.error.code)
+
+    def _to_response(self, fact: Any) -> None:
+        for response in self._responses:
+            if response.name == fact.response:
+                response.add(fact)
+                if isinstance(fact, ItemAdded) and not response.is_wanted:
+                    self._delete(fact.item)
+                if isinstance(fact, ResponseOver):
+                    self._responses.remove(response)
+                    self._has_changed()
+                return
+
+    # --- the model ------------------------------------------------------------------------------
+
+    def ask_about(self, news: Sequence[Entry], told: int) -> None:
+        """Say what the question that follows is made of.
+
+        Args:
+            news: The entries of the conversation that it tells.
+            told: How many messages those are, the system prompt counted; what stands behind them is
+                the answer under way.
+        """
+        self._about = (news, told)
+
+    def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
+        """Yield a response; see `ChatModel.stream`.
+
+        Args:
+            messages: As ``ask_about`` was told.
+            tools: What the model may call.
+
+        Raises:
+            VendorError: While iterating: the line or the response failed.
+        """
+        return self._pieces(_Question(messages, tools, *self._about))
+
+    async def _pieces(self, question: _Question) -> AsyncGenerator[AnswerPiece, None]:
+        response = await self._response_to(question)
+        has_given = False
+        try:
+            while True:
+                try:
+                    given = await self._next_of(response, has_given=has_given)
+                except LineLostError:
+                    if has_given:
+                        raise
+                    steps = question.messages[question.told :]
+                    messages = [*self._everything(), *steps]
+                    question = _Question(messages, question.tools, *self._about)
+                    response = await self._response_to(question)
+                    continue
+                if given is None:
+                    return
+                has_given = True
+                item, piece = given
+                if isinstance(piece, ToolCallRequest):
+                    self.memory.mark_call(piece.id, item)
+                yield piece
+        finally:
+            self._leave(response)
+
+    async def _next_of(
+        self, response: Response, *, has_given: bool
+    ) -> tuple[str, AnswerPiece] | None:
+        limit_s = NEXT_PIECE_S if has_given else FIRST_PIECE_S
+        try:
+            return await response.receive(limit_s)
+        except trio.TooSlowError:
+            problem = f"the model gave nothing for {limit_s:g} s"
+            raise VendorError(self._model.address.vendor, problem) from None
+
+    async def _response_to(self, question: _Question) -> Response:
+        """Return the response that was begun for this question, or ask for one."""
+        self._is_asking = True  # nothing else is asked meanwhile
+        try:
+            await self._opened.wait()
+            if self._error is not None:
+                raise self._error
+            early, self._early = self._early, None
+            if early is not None:
+                if not question.news and question.told == len(question.messages):
+                    log.debug("realtime_early_response_used")
+                    return early
+                self._leave(early)
+            with trio.move_on_after(ENDING_S):
+                while self._responses:
+                    self._news = trio.Event()
+                    await self._news.wait()
+            if self._error is not None:
+                raise self._error
+            return self._ask(question)
+        finally:
+            self._is_asking = False
+
+    def start_early(self, messages: Chat, tools: Chat) -> None:
+        """Begin a response that may be asked for, unless the model is at work.
+
+        Args:
+            messages: As for ``stream``, after ``ask_about``.
+            tools: What the model may call.
+        """
+        is_busy = self._responses or self._is_asking or not self._opened.is_set()
+        if not is_busy and self._error is None:
+            self._early = self._ask(_Question(messages, tools, *self._about))
+
+    def throw_away(self) -> None:
+        """End the response that was begun early, if nobody asked for it."""
+        early, self._early = self._early, None
+        if early is not None:
+            log.debug("realtime_early_response_thrown_away")
+            self._leave(early)
+
+    def inform(self, messages: Chat) -> None:
+        """Tell the vendor what it does not know, now; nothing before the line is open.
+
+        Args:
+            messages: As for ``stream``, after ``ask_about``.
+        """
+        if self._opened.is_set() and self._error is None:
+            self._inform(_Question(messages, (), *self._about))
+
+    def _inform(self, question: _Question) -> None:
+        messages = question.messages
+        first = 1 if messages and messages[0]["role"] == "system" else 0
+        chat = self.memory.untold(messages[first : question.told])
+        for text in self._codec.add(chat, self.caller_audio.take_place()):
+            self._post(text)
+        for text in self._codec.add(self.memory.untold_steps(messages[question.told :])):
+            self._post(text)
+        self.memory.told(question.news)
+
+    def _ask(self, question: _Question) -> Response:
+        """Tell what the vendor does not know, and ask for a response, now."""
+        messages = question.messages
+        has_prompt = bool(messages) and messages[0]["role"] == "system"
+        self._configure(str(messages[0]["content"]) if has_prompt else "", question.tools)
+        self._inform(question)
+        if question.told == len(messages):  # no answer is under way whose tools begin soon
+            for item in self.memory.drop_calls():
+                self._delete(item)
+        assert self._asked_for is not None  # it is open
+        ask = f"ask-{next(self._numbers)}"
+        response = Response(ask, self._codec.output_rate_hz, speaks=self._asked_for.speaks)
+        self._responses.append(response)
+        self._post(self._codec.respond(ask))
+        return response
+
+    def _configure(self, instructions: str, tools: Chat) -> None:
+        """Change the session if the prompt or the tools have changed."""
+        assert self._asked_for is not None  # it is open
+        wanted = replace(self._asked_for, instructions=instructions, tools=[*tools])
+        if wanted != self._asked_for:
+            self._asked_for = wanted
+            for text in self._codec.configure(
+                instructions, tools, detects=wanted.detects, speaks=wanted.speaks
+            ):
+                self._post(text)
+
+    def _leave(self, response: Response) -> None:
+        """End a response, and take out of the conversation what nobody was given of it."""
+        if response.is_read or not response.is_wanted:
+            return
+        response.leave()
+        if response.name and not response.is_over:
+            self._cancel(response)
+        for item in response.items:
+            if item not in response.used:
+                self._delete(item)
+
+    def _cancel(self, response: Response) -> None:
+        if response.mark_cancelled():
+            self._post(self._codec.cancel(response.name))
+
+    def _delete(self, item: str) -> None:
+        self.caller_audio.deleted(item)
+        self._post(self._codec.delete(item))
+
+    def truncate(self, item: str, heard_ms: int) -> None:
+        """Take out of the conversation what was not heard of an item.
+
+        Args:
+            item: The vendor's name of it.
+            heard_ms: How much of its audio was heard; of 0 nothing stays.
+        """
+        if heard_ms > 0:
+            self._post(self._codec.truncate(item, heard_ms))
+        else:
+            self._delete(item)
+
+    def _has_changed(self) -> None:
+        self._news.set()

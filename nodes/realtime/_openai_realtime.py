@@ -1,0 +1,315 @@
+"""OpenAI's Realtime API, and whatever speaks as it does.
+
+By the types of the vendor's SDK 3.54 (GA names) and its public documentation.  Names of the beta
+that compatible servers still use for speech and text are understood, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, Literal
+
+import trio
+
+from bargein.bridge.websocket import ConnectionClosedError
+from bargein.nodes.ears import (
+    COMMIT,
+    CONFIGURE,
+    OpenAITurns,
+    append,
+    raise_if_fatal,
+    turn_detection,
+)
+from bargein.nodes.llm import ToolCallRequest, Usage
+from bargein.nodes.speech import EarFact, EvenResampler
+from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
+
+from ._protocol import (
+    AskRefused,
+    AudioCommitted,
+    CallAsked,
+    ItemAdded,
+    RealtimeFact,
+    ResponseBegan,
+    ResponseOver,
+    SpeechGiven,
+    TextGiven,
+)
+
+VENDOR = "OpenAI"
+URL = "wss://api.openai.com/v1"
+VARIABLE = "OPENAI_API_KEY"
+
+RATE_HZ = 24_000
+"""The only rate of PCM that the vendor takes and gives."""
+
+SPEECH = ("response.output_audio.delta", "response.audio.delta")
+TEXT = (
+    "response.output_audio_transcript.delta",
+    "response.output_text.delta",
+    "response.audio_transcript.delta",
+    "response.text.delta",
+)
+
+WORN = {"max_output_tokens": "length"}
+"""What a response that is incomplete ended by, in the words of `Usage`."""
+
+
+class OpenAIRealtime:
+    """A speech to speech model of OpenAI's, for a `RealtimeNode`; connects nowhere by itself."""
+
+    def __init__(
+        self,
+        model: str = "gpt-realtime-2",
+        *,
+        voice: str = "marin",
+        api_key: str | None = None,
+        language: str | None = None,
+        transcription: str = "gpt-transcribe",
+        turns: Literal["semantic", "silence"] = "semantic",
+        eagerness: Literal["low", "medium", "high"] | None = None,
+        silence_s: float | None = None,
+        threshold: float | None = None,
+        noise_reduction: Literal["near_field", "far_field"] | None = None,
+        speed: float | None = None,
+        max_output_tokens: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle what to ask.
+
+        Args:
+            model: The vendor's name of it.
+            voice: The vendor's name of a voice; it stays for a whole call.
+            api_key: The key; None takes it from OPENAI_API_KEY.
+            language: What the caller speaks, as in ISO 639-1, for the transcript; None: unknown.
+            transcription: The model that writes down what the caller says.
+            turns: How the vendor finds the end of a turn: by a model, or by silence.
+            eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; None: the vendor's
+                default.
+            silence_s: For ``"silence"``: how long; None: the vendor's default, 0.5 s.
+            threshold: For ``"silence"``: how loud a voice is, 0 to 1; None: 0.5.
+            noise_reduction: Which microphone the vendor filters for; None: it does not.
+            speed: How fast it speaks, 0.25 to 1.5; None: as usual.
+            max_output_tokens: How long a response may be; None: as long as the model can.
+            options: More fields of the session (``{"reasoning": {"effort": "low"}}``).
+            url: The vendor's address, without ``/realtime``.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, `url` is none, or a setting does not fit `turns`.
+            SpeechExtraError: soxr is not installed (extra ``openai``).
+        """
+        EvenResampler(16_000, RATE_HZ)  # so that a missing package is told here
+        key = Credential(VENDOR, api_key, VARIABLE)
+        self.model = model
+        self.address = VendorAddress(
+            vendor=VENDOR,
+            url=f"{url}/realtime?{query(model=model)}",
+            headers={"Authorization": f"Bearer {key.reveal()}"},
+        )
+        self.limits = limits or SessionLimits()
+        self.dial = dial
+        detection = turn_detection(
+            turns, silence_s=silence_s, threshold=threshold, eagerness=eagerness
+        )
+        pcm = {"type": "audio/pcm", "rate": RATE_HZ}
+        recogniser = {"model": transcription} | ({"language": language} if language else {})
+        heard: dict[str, Any] = {"format": pcm, "transcription": recogniser}
+        if noise_reduction is not None:
+            heard["noise_reduction"] = {"type": noise_reduction}
+        said = {"format": pcm, "voice": voice} | ({} if speed is None else {"speed": speed})
+        self._detection = {**(detection or {}), "create_response": False}
+        self._detection["interrupt_response"] = False
+        self._session: dict[str, Any] = {
+            "type": "realtime",
+            "audio": {"input": heard, "output": said},
+            **({} if max_output_tokens is None else {"max_output_tokens": max_output_tokens}),
+            **(options or {}),
+        }
+
+    def judge(self, closed: ConnectionClosedError) -> VendorError | None:
+        """Return None: the vendor tells what is wrong in a message before it closes."""
+        return None
+
+    def new_codec(self) -> OpenAIRealtimeCodec:
+        """Return the codec of one call."""
+        return OpenAIRealtimeCodec(self._session, self._detection)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.model!r} at {self.address.url.partition('?')[0]}>"
+
+
+class OpenAIRealtimeCodec:
+    """The messages of one session."""
+
+    input_rate_hz = output_rate_hz = RATE_HZ
+
+    def __init__(self, session: Mapping[str, Any], detection: Mapping[str, Any]) -> None:
+        """Keep what the session is asked for."""
+        self._session = session
+        self._detection = detection
+        self._turns = OpenAITurns()
+        self._numbers = count(1)
+
+    # --- what we say ----------------------------------------------------------------------------
+
+    def configure(
+        self,
+        instructions: str,
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        detects: bool,
+        speaks: bool,
+    ) -> Sequence[str]:
+        """Return the session's update."""
+        audio = self._session["audio"]
+        heard = {**audio["input"], "turn_detection": dict(self._detection) if detects else None}
+        session = {
+            **self._session,
+            "instructions": instructions,
+            "tools": [{"type": "function", **tool["function"]} for tool in tools],
+            "output_modalities": ["audio" if speaks else "text"],
+            "audio": {**audio, "input": heard},
+        }
+        update = {"type": "session.update", "event_id": CONFIGURE, "session": session}
+        return (json.dumps(update),)
+
+    def audio(self, pcm: bytes) -> str:
+        """Return the audio as base64 in JSON."""
+        return append(pcm)
+
+    def commit(self) -> str:
+        """Return a commit."""
+        return COMMIT
+
+    def clear(self) -> str:
+        """Return a clear."""
+        return '{"type": "input_audio_buffer.clear"}'
+
+    def add(self, chat: Sequence[Mapping[str, Any]], after: str = "") -> Sequence[str]:
+        """Return what creates the items of a chat, each behind the one before it."""
+        said: list[str] = []
+        for item in (item for message in chat for item in _items(message)):
+            told: dict[str, Any] = {"type": "conversation.item.create", "item": item}
+            if after:
+                told["previous_item_id"] = after
+                after = item["id"] = f"told_{next(self._numbers)}"
+            said.append(json.dumps(told))
+        return said
+
+    def respond(self, ask: str) -> str:
+        """Return what creates a response; its metadata and its id tell which one it is."""
+        response = {"metadata": {"ask": ask}}
+        return json.dumps({"type": "response.create", "event_id": ask, "response": response})
+
+    def cancel(self, response: str) -> str:
+        """Return a response's cancel."""
+        return json.dumps({"type": "response.cancel", "response_id": response})
+
+    def truncate(self, item: str, heard_ms: int) -> str:
+        """Return an item's truncation."""
+        told = {"item_id": item, "content_index": 0, "audio_end_ms": heard_ms}
+        return json.dumps({"type": "conversation.item.truncate", **told})
+
+    def delete(self, item: str) -> str:
+        """Return an item's end."""
+        return json.dumps({"type": "conversation.item.delete", "item_id": item})
+
+    # --- what the vendor says -------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """Forget the turn."""
+        self._turns.restart()
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[RealtimeFact | EarFact]:
+        """Yield what a message tells; see `RealtimeCodec.facts`."""
+        kind = str(message["type"])
+        if kind in SPEECH:
+            pcm = base64.b64decode(message["delta"])
+            yield SpeechGiven(str(message["response_id"]), str(message["item_id"]), pcm)
+        elif kind in TEXT:
+            response, item = str(message["response_id"]), str(message["item_id"])
+            yield TextGiven(response, item, str(message["delta"]))
+        elif kind == "response.created":
+            asked = message["response"].get("metadata") or {}
+            yield ResponseBegan(str(message["response"]["id"]), str(asked.get("ask") or ""))
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            yield from self._item(message, is_done=kind.endswith("done"))
+        elif kind == "response.done":
+            yield _over(message["response"])
+        elif kind == "error":
+            yield from self._error(message["error"])
+        else:
+            yield from self._turns.facts(message)
+            if kind == "input_audio_buffer.committed":
+                after = str(message.get("previous_item_id") or "root")
+                yield AudioCommitted(str(message["item_id"]), after)
+
+    def _item(self, message: Mapping[str, Any], *, is_done: bool) -> Iterable[RealtimeFact]:
+        response, item = str(message["response_id"]), message["item"]
+        is_call = item["type"] == "function_call"
+        if not is_done:
+            yield ItemAdded(response, str(item["id"]), str(item["name"]) if is_call else "")
+        elif is_call and item.get("status") != "incomplete":
+            raw = str(item["arguments"])
+            request = ToolCallRequest(str(item["call_id"]), str(item["name"]), _object(raw), raw)
+            yield CallAsked(response, str(item["id"]), request)
+
+    def _error(self, error: Mapping[str, Any]) -> Iterable[RealtimeFact]:
+        ask = str(error.get("event_id") or "")
+        if ask and ask != CONFIGURE:
+            yield AskRefused(ask, _failure(error, "it gives no response"))
+        else:
+            raise_if_fatal(error)
+
+
+def _items(message: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """Yield the items that a message of a chat is."""
+    text = str(message.get("content") or "")
+    if message["role"] == "tool":
+        call_id = message["tool_call_id"]
+        yield {"type": "function_call_output", "call_id": call_id, "output": text}
+        return
+    if text:
+        part = "output_text" if message["role"] == "assistant" else "input_text"
+        content = [{"type": part, "text": text}]
+        yield {"type": "message", "role": message["role"], "content": content}
+    for call in message.get("tool_calls") or ():
+        yield {"type": "function_call", "call_id": call["id"], **call["function"]}
+
+
+def _over(response: Mapping[str, Any]) -> ResponseOver:
+    status, details = str(response.get("status") or ""), response.get("status_details") or {}
+    used = response.get("usage") or {}
+    reason = str(details.get("reason") or status)
+    usage = Usage(
+        input_tokens=used.get("input_tokens"),
+        output_tokens=used.get("output_tokens"),
+        cached_tokens=(used.get("input_token_details") or {}).get("cached_tokens"),
+        finish_reason="stop" if status == "completed" else WORN.get(reason, reason),
+    )
+    error = _failure(details.get("error") or {}, "the response failed")
+    return ResponseOver(str(response["id"]), usage, error if status == "failed" else None)
+
+
+def _failure(error: Mapping[str, Any], problem: str) -> VendorError:
+    code = str(error.get("code") or error.get("type") or "")
+    detail = str(error.get("message") or "")
+    passes = error.get("type") != "invalid_request_error" and code != "insufficient_quota"
+    return VendorError(VENDOR, problem, code=code, detail=detail, retryable=passes)
+
+
+def _object(raw: str) -> Mapping[str, Any] | None:
+    """Return a JSON object; None for what is none."""
+    try:
+        value = json.loads(raw or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,251 @@
+"""The node whose model hears the caller and speaks by itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from bargein.bridge import Message, UserEntry, current_run
+from bargein.bridge.control import Caps
+from bargein.bridge.events import (
+    AgentAudio,
+    AgentAudioComplete,
+    AgentSpeechCut,
+    AgentStoppedSpeaking,
+    AgentTextComplete,
+    UserStoppedSpeaking,
+    VoiceSettled,
+    VoiceStarted,
+)
+from bargein.nodes._chat_node import DEFAULT_CAPS, NO_CAPS, ChatNode
+from bargein.nodes._conversation_context import ConversationContext
+from bargein.nodes.llm import SpeechDelta, Usage
+from bargein.nodes.speech import StreamingEar, resample
+from bargein.nodes.tools import Tool
+from bargein.routes.containment import closing
+
+from ._line import RealtimeLine, SessionSettings
+from ._protocol import RealtimeModel
+from ._speech_position import GivenSpeech
+
+if TYPE_CHECKING:
+    from bargein.bridge import Bridge
+
+CUT_KNOWN_S = 0.3
+"""How long a response waits until it is known what was heard of the last one: twice as long as the
+playout waits for the player's word."""
+
+
+class RealtimeNode(ChatNode):
+    """Lets a speech to speech model answer: it hears the caller's audio, and speaks itself.
+
+    All else is as with a `ChatNode`: the call's routes ask it and cut it, its tools run under their
+    policies, and the history has what was said and heard.  The vendor keeps a conversation of its
+    own, which is held to ours: what was cut is truncated at the millisecond that was played, and
+    what it cannot know is told to it before each response.
+
+    Use it with ``App(answer, speech=StreamingSpeech())``, where the model's own detection of turns
+    is the ear; or with ears of yours and ``hears=False``.
+    """
+
+    speaks_itself = True
+
+    def __init__(
+        self,
+        model: RealtimeModel,
+        system_prompt: str = "",
+        *,
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        hears: bool = True,
+        starts_early: bool = True,
+        caps: Caps = DEFAULT_CAPS,
+        job_caps: Caps = NO_CAPS,
+        parallel_tools: bool = True,
+        cost_of: Callable[[Usage], float] | None = None,
+    ) -> None:
+        """Make a node.
+
+        Args:
+            model: The model, shared by all calls; each call has a line of its own.
+            system_prompt: What the model is told first.
+            tools: What the model may call: tools, or functions to make tools of.
+            hears: Whether the model's own detection tells when the caller begins and stops;
+                False where the app has ears.
+            starts_early: Whether a response is begun as soon as the vendor notices the end of a
+                turn, while the words are still being written down; it is thrown away, unheard, if
+                turn taking decides otherwise.  It shortens the wait and costs what is thrown away.
+            caps: How much one turn may take; by default 100 steps.
+            job_caps: How much each background job may take, besides counting to its turn.
+            parallel_tools: Whether tools that the model asks for in one step run side by side.
+            cost_of: What a response has cost, of what the vendor tells of it, for ``caps.cost``.
+
+        Raises:
+            ToolDefinitionError: `tools` holds something else, or two of one name.
+            ValueError: There is a cap on cost, and nobody tells the cost.
+        """
+        self._line = RealtimeLine(
+            model,
+            self._session_settings,
+            on_committed=self._start_early,
+            on_restart=self._forget_speech,
+            everything=lambda: self.messages(self.context.copy()),
+        )
+        super().__init__(
+            self._line,
+            system_prompt,
+            tools=tools,
+            caps=caps,
+            job_caps=job_caps,
+            parallel_tools=parallel_tools,
+            cost_of=cost_of,
+        )
+        self._plan = replace(self._plan, audio_of=self._audio_of)
+        self._hears = hears
+        self._starts_early = starts_early
+        self._given = GivenSpeech()
+        self._settled = trio.Event()
+        self._answers = 0  # that are being given
+        self._ear: StreamingEar | None = None
+
+    def attached(self, bridge: Bridge) -> None:
+        """Take one's place in a call, and open a line; ``call.bridge(node)`` calls this.
+
+        Args:
+            bridge: The place.
+        """
+        super().attached(bridge)
+        if self._ear is not None:
+            return
+        call, name = bridge.call, bridge.name
+        has_detector = any(other.name == "ears" for other in call.bridges)
+        ear = call.bridge(name=f"{name}-line", is_agent=False)
+        ear.on(VoiceStarted).map(self._let_caller_in)
+        ear.on(UserStoppedSpeaking).map(self._claim_turn)
+        ear.on(VoiceSettled).map(self._settle_sound)
+        ear.on(AgentTextComplete, source=name).map(self._complete_audio)
+        ear.on(AgentSpeechCut, source=name).map(self._truncate)
+        ear.on(AgentStoppedSpeaking, source=name, cut=False).map(self._heard_whole)
+        self._ear = StreamingEar(ear, self._line, tells_voice=self._hears and not has_detector)
+
+    # --- what the vendor is told ----------------------------------------------------------------
+
+    def _session_settings(self) -> SessionSettings:
+        bridge = self._bridge
+        assert bridge is not None  # the line opens in a call
+        tools = [] if self._runner is None else self._runner.schemas()
+        return SessionSettings(
+            self.context.system_prompt, tools, detects=self._hears, speaks=bridge.call.audio
+        )
+
+    def messages(self, context: ConversationContext) -> list[dict[str, Any]]:
+        """Return what the vendor does not know of a conversation.
+
+        Args:
+            context: The conversation up to the turn.
+        """
+        news = self._line.memory.news(context.entries)
+        chat = context.with_entries(news).as_chat()
+        self._line.ask_about(news, len(chat))
+        return chat
+
+    async def generate(self, message: Message | None = None) -> AsyncIterator[Any]:
+        """Stream the answer to the conversation so far; meant for ``.stream(node.generate)``.
+
+        Args:
+            message: What triggered it; not looked at.
+
+        Yields:
+            ``AgentResponse`` for text and ``AgentAudio`` for speech.
+        """
+        bridge = self._bridge
+        if bridge is not None:
+            await self._until_cuts_are_known(bridge)
+            turn = bridge.call.turn_of(current_run())
+            if turn is not None:
+                self._line.memory.mark_turn(turn.number)
+        self._answers += 1
+        try:
+            async with closing(super().generate(message)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._answers -= 1
+
+    async def _until_cuts_are_known(self, bridge: Bridge) -> None:
+        with trio.move_on_after(CUT_KNOWN_S):
+            while any(bridge.played_ms(number) is None for number in self._given.utterances):
+                self._settled = trio.Event()
+                await self._settled.wait()
+        for number in self._given.utterances:
+            if bridge.played_ms(number) is None:
+                self._given.forget(number)
+
+    def _start_early(self) -> None:
+        """Begin the answer to what the vendor has just heard, before its words are known."""
+        bridge = self._bridge
+        if not (self._starts_early and self._hears and bridge is not None and bridge.has_floor):
+            return
+        if self._answers or self._given.utterances or any(True for _ in bridge.call.work):
+            return  # a tool's result, or what was heard, is not known yet
+        tools = [] if self._runner is None else self._runner.schemas()
+        self._line.start_early(self.messages(self.context.copy()), tools)
+
+    def _forget_speech(self) -> None:
+        self._given.clear()
+
+    # --- what the caller says -------------------------------------------------------------------
+
+    def _let_caller_in(self, _: Message) -> None:
+        self._line.caller_audio.let_in()
+
+    def _claim_turn(self, _: Message) -> None:
+        """Let the vendor know a turn by its audio, if it has heard that."""
+        bridge = self._bridge
+        assert bridge is not None  # the route is declared in its call
+        audio = self._line.caller_audio
+        if audio.is_heard:
+            said = (e for e in reversed(bridge.call.history.entries) if isinstance(e, UserEntry))
+            newest = next(said, None)
+            if newest is not None:
+                self._line.memory.mark_entry(newest)
+        audio.claim(self._tell_before)
+
+    def _tell_before(self) -> None:
+        """Tell what was said before the caller spoke, so that it stands before that."""
+        self._line.inform(self.messages(self.context.copy()))
+
+    def _settle_sound(self, _: Message) -> None:
+        if self._line.caller_audio.settle():
+            self._line.throw_away()
+
+    # --- what is heard of the model -------------------------------------------------------------
+
+    def _audio_of(self, delta: SpeechDelta) -> AgentAudio:
+        bridge = self._bridge
+        assert bridge is not None  # the line opens in a call
+        turn = bridge.call.turn_of(current_run())
+        number = turn.utterances[-1].number if turn is not None and turn.utterances else 0
+        lasts_ms = len(delta.pcm) / 2 / delta.sample_rate_hz * 1000
+        self._given.add(number, delta.item, lasts_ms)
+        rate_hz = bridge.output_rate_hz
+        pcm = resample(delta.pcm, delta.sample_rate_hz, rate_hz)
+        return AgentAudio(pcm, rate_hz, last=False, utterance=number)
+
+    def _complete_audio(self, message: Message) -> None:
+        bridge = self._bridge
+        assert bridge is not None  # the route is declared in its call
+        bridge.publish_for(AgentAudioComplete(utterance=message.event.utterance), message)
+
+    def _heard_whole(self, message: Message) -> None:
+        self._given.forget(message.event.utterance)
+        self._settled.set()
+
+    def _truncate(self, message: Message) -> None:
+        """Have the vendor forget what was not heard."""
+        cut: AgentSpeechCut = message.event
+        for item, heard_ms in self._given.cut(cut.utterance, cut.at_ms):
+            self._line.truncate(item, heard_ms)
+        self._settled.set()

@@ -1,0 +1,134 @@
+"""What a vendor that keeps the conversation itself knows of ours.
+
+Ours is the true one: before each response the vendor is told what it does not know, such as typed
+words, fixed texts, results of tools, what other agents have said, and everything on a new line.
+What it has heard and said itself, it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry
+from bargein.bridge.history import Entry
+
+ChatMessage = Mapping[str, Any]
+
+SILENT_CUTS = ("barge_in", "pause", "resume")
+"""Verbs of which a model is told nothing: what was heard tells it all."""
+
+
+class VendorMemory:
+    """Keeps, for one line, what was told and what needs no telling."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self._known: set[Hashable] = set()
+        self._calls: set[str] = set()
+        self._open: dict[str, str] = {}
+        self._results: dict[str, str] = {}
+
+    def clear(self) -> None:
+        """Forget all: another line knows nothing."""
+        self._known.clear()
+        self._calls.clear()
+        self._open.clear()
+        self._results.clear()
+
+    # --- what needs no telling ------------------------------------------------------------------
+
+    def mark_entry(self, entry: Entry) -> None:
+        """Record that the vendor knows an entry."""
+        self._known.add(_key(entry))
+
+    def mark_turn(self, number: int) -> None:
+        """Record that the vendor says a turn itself."""
+        self._known.add(("agent", number))
+
+    def mark_call(self, id: str, item: str) -> None:
+        """Record that the vendor calls a tool itself; the result is ours to tell.
+
+        Args:
+            id: Of the call.
+            item: The vendor's name of it.
+        """
+        self._calls.add(id)
+        self._open[id] = item
+
+    def drop_calls(self) -> list[str]:
+        """Return the items of calls without a result: they were cut before they began."""
+        dropped, self._open = [*self._open.values()], {}
+        return dropped
+
+    # --- what is to be told ---------------------------------------------------------------------
+
+    def news(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the entries that the vendor does not know, in order.
+
+        Of a turn that it has said itself, that a verb has cut it is news.
+        """
+        found: list[Entry] = []
+        for entry in entries:
+            if _key(entry) not in self._known:
+                found.append(entry)
+            elif (
+                isinstance(entry, AgentEntry)
+                and _is_marked(entry)
+                and _cut(entry) not in self._known
+            ):
+                found.append(replace(entry, generated="", heard=""))
+        return found
+
+    def told(self, entries: Iterable[Entry]) -> None:
+        """Record that entries were told."""
+        for entry in entries:
+            self._known.add(_key(entry))
+            if isinstance(entry, AgentEntry) and _is_marked(entry):
+                self._known.add(_cut(entry))
+
+    def untold(self, chat: Iterable[ChatMessage]) -> list[ChatMessage]:
+        """Return what is to be said of a chat, and record that it was."""
+        return [message for one in chat for message in self._unknown_of(one)]
+
+    def untold_steps(self, steps: Iterable[ChatMessage]) -> list[ChatMessage]:
+        """Return what is to be said of an answer under way, whose text the vendor knows."""
+        return self.untold(
+            {**one, "content": ""} if one["role"] == "assistant" else one for one in steps
+        )
+
+    def _unknown_of(self, message: ChatMessage) -> Iterable[ChatMessage]:
+        if message["role"] == "tool":
+            id, text = str(message["tool_call_id"]), str(message["content"])
+            if id not in self._results:
+                yield message
+            elif self._results[id] != text:  # it was still running when the vendor was told
+                yield {"role": "user", "content": f"The result of the call {id} is now: {text}"}
+            self._results[id] = text
+            self._open.pop(id, None)
+            return
+        calls = [c for c in message.get("tool_calls") or () if c["id"] not in self._calls]
+        self._calls.update(call["id"] for call in calls)
+        if message.get("content") or calls:
+            yield {**message, "tool_calls": calls}
+
+
+def _key(entry: Entry) -> Hashable:
+    match entry:
+        case AgentEntry():
+            return "agent", entry.turn
+        case ToolEntry():
+            return "tool", entry.call.id, entry.result is None
+        case JobEntry():
+            return "job", entry.at_s, entry.job.id
+        case UserEntry() | NoteEntry():
+            return entry.role, entry.at_s, entry.content
+
+
+def _cut(entry: AgentEntry) -> Hashable:
+    return "cut", entry.turn
+
+
+def _is_marked(entry: AgentEntry) -> bool:
+    return entry.interruption is not None and entry.interruption.verb not in SILENT_CUTS

@@ -1,0 +1,567 @@
+"""A call whose agent is a speech to speech model, against a fake vendor, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from bargein import App, Call, Caps, tool
+from bargein.events import (
+    AgentError,
+    AgentResponse,
+    AgentSpeechCut,
+    ListeningFailed,
+    PermissionRequested,
+    ToolResult,
+    TranscriptionFailed,
+    TurnEnded,
+    UserAudio,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+from bargein.realtime import OpenAIRealtime, RealtimeNode
+from bargein.speech import SpeechPiece, StreamingSpeech
+from bargein.testing import Caller, open_call
+from bargein.vendors import SessionLimits
+
+from .fake_openai import CHAR_S, FakeRealtime
+from .fake_openai import Call as ToolCall
+
+PROMPT = "You sell coffee."
+LONG = "one two three four five six seven eight nine ten eleven twelve"
+
+
+@pytest.fixture
+def vendor(nursery: trio.Nursery) -> Any:
+    """Return a vendor that has nothing to say yet."""
+    yield FakeRealtime(nursery)
+    nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def calling(
+    vendor: FakeRealtime,
+    *,
+    errors: Any = False,
+    audio: bool = True,
+    model: dict[str, Any] | None = None,
+    speech: Any = None,
+    **options: Any,
+) -> AsyncIterator[Caller]:
+    """Open a call whose agent is the vendor's model."""
+    made = OpenAIRealtime(
+        api_key="s3cret",
+        url="ws://fake/v1",
+        dial=vendor.dial,
+        limits=SessionLimits(attempts=3),
+        **(model or {}),
+    )
+
+    async def answer(call: Call) -> None:
+        call.converse(RealtimeNode(made, PROMPT, **options), name="agent")
+
+    app = App(answer, speech=speech or StreamingSpeech())
+    async with open_call(app, own_speech=True, expect_errors=errors, audio=audio) as caller:
+        await trio.sleep(0.1)
+        yield caller
+
+
+async def test_what_the_caller_says_is_answered_aloud(autojump_clock, vendor):
+    """The model hears the caller and speaks; the history has both sides."""
+    vendor.replies += ["One latte, coming up.", "You are welcome."]
+    async with calling(vendor) as caller:
+        await vendor.hear("A latte please.")
+        await caller.quiet()
+        assert caller.heard == "One latte, coming up. "
+        await vendor.hear("Thank you.")
+        await caller.quiet()
+        said = [(e.role, getattr(e, "heard", "") or e.content) for e in caller.call.history.entries]
+    assert said == [
+        ("user", "A latte please."),
+        ("agent", "One latte, coming up. "),
+        ("user", "Thank you."),
+        ("agent", "You are welcome. "),
+    ]
+    assert vendor.line.conversation == [
+        ("user", "A latte please."),
+        ("assistant", "One latte, coming up. "),
+        ("user", "Thank you."),
+        ("assistant", "You are welcome. "),
+    ]
+    assert vendor.line.errors == []
+    assert len(vendor.lines) == 1
+
+
+async def test_the_session_is_asked_for(autojump_clock, vendor):
+    """Key, prompt, tools and audio reach the vendor, which neither answers nor cuts by itself."""
+
+    @tool
+    async def brew(drink: str) -> str:
+        """Brew a drink."""
+        return drink
+
+    async with calling(vendor, tools=[brew], model={"voice": "cedar", "language": "en"}) as caller:
+        for _ in range(50):
+            caller.publish(UserAudio(b"\x00\x10" * 320))
+            await trio.sleep(0.02)
+    assert vendor.line.request.path == "/v1/realtime?model=gpt-realtime-2"
+    assert vendor.line.request.headers["Authorization"] == "Bearer s3cret"
+    session = vendor.line.session
+    assert session["instructions"] == PROMPT
+    assert session["output_modalities"] == ["audio"]
+    assert [(t["type"], t["name"]) for t in session["tools"]] == [("function", "brew")]
+    assert session["audio"]["output"]["voice"] == "cedar"
+    heard = session["audio"]["input"]
+    assert heard["transcription"] == {"model": "gpt-transcribe", "language": "en"}
+    assert heard["turn_detection"] == {
+        "type": "semantic_vad",
+        "create_response": False,
+        "interrupt_response": False,
+    }
+    assert len(vendor.line.audio) == pytest.approx(48_000, rel=0.1)
+
+
+async def test_the_answer_is_begun_before_the_words_are_known(autojump_clock, vendor):
+    """Writing the words down costs no time: the response was begun when the voice ended."""
+    waits = {}
+    for early in (True, False):
+        vendor.replies += ["Yes."]
+        async with calling(vendor, starts_early=early) as caller:
+            await vendor.hear("Are you there?", written_s=0.5)
+            over_s = caller.now_s
+            await caller.until(lambda caller: caller.heard)
+            waits[early] = caller.now_s - over_s
+            await caller.quiet()
+        assert vendor.line.errors == []
+    assert waits[True] < waits[False] - 0.1
+
+
+async def test_a_barge_in_truncates_at_the_played_millisecond(autojump_clock, vendor):
+    """What was not heard is cut out of the vendor's item, with one cancel at most, and no more
+    is heard."""
+    vendor.replies += [f"{LONG} {LONG} {LONG}", "Sorry."]
+    async with calling(vendor) as caller:
+        await vendor.hear("Count.")
+        await caller.until(lambda caller: "four" in caller.heard)
+        before_s = caller.now_s
+        await vendor.hear("Stop it please.", takes_s=0.4)
+        await trio.sleep(0.01)
+        (cut,) = caller.events(AgentSpeechCut)
+        (truncated,) = vendor.line.of("conversation.item.truncate")
+        assert truncated["audio_end_ms"] == int(cut.at_ms)
+        assert truncated["content_index"] == 0
+        assert cut.heard.split() == LONG.split()[: len(cut.heard.split())]
+        await caller.quiet()
+        assert caller.heard.endswith("\nSorry. ")
+        assert before_s < caller.now_s
+    assert vendor.line.errors == []
+    assert vendor.line.cancels == []  # all of it had been made
+    assert vendor.line.conversation[1] == ("assistant", "")  # truncated: its text is gone
+    assert vendor.line.items[1].audio_ms == int(cut.at_ms)
+
+
+async def test_a_response_under_way_is_cancelled_once(autojump_clock, vendor):
+    """A cut while the model still makes the answer is one cancel of that response, and its late
+    audio reaches nobody."""
+    vendor.replies += [" ".join([LONG] * 40), "Yes?"]
+    async with calling(vendor) as caller:
+        await vendor.hear("Count.")
+        await caller.until(lambda caller: "four" in caller.heard)
+        first = vendor.line.response_id
+        await vendor.hear("Stop it please.", takes_s=0.4)
+        await caller.quiet()
+        assert caller.heard.endswith("\nYes? ")
+        (cut,) = caller.events(AgentSpeechCut)
+    assert vendor.line.cancels == [first]
+    assert vendor.line.errors == []
+    (truncated,) = vendor.line.of("conversation.item.truncate")
+    assert truncated["audio_end_ms"] == int(cut.at_ms)
+
+
+async def test_a_response_that_was_cut_before_a_sound_is_taken_back(autojump_clock, vendor):
+    """Nothing of an answer stays with the vendor of which nothing was heard."""
+    vendor.replies += [LONG, "Yes?"]
+    async with calling(vendor, starts_early=False) as caller:
+        await vendor.hear("Count.")
+        await trio.sleep(0.105)
+        assert [what for what, _ in vendor.line.conversation] == ["user", "assistant"]
+        await caller.says("Stop.", takes_s=0.1)
+        await caller.quiet()
+        assert caller.heard == "Yes? "
+    assert vendor.line.conversation == [
+        ("user", "Count."),
+        ("user", "Stop."),
+        ("assistant", "Yes? "),
+    ]
+    assert len(vendor.line.cancels) == 1
+    assert vendor.line.errors == []
+
+
+async def test_a_sound_without_words_is_no_turn(autojump_clock, vendor):
+    """A cough leaves nothing with the vendor: neither its item nor the answer that was begun."""
+    vendor.replies += [LONG, "Hello."]
+    async with calling(vendor) as caller:
+        await vendor.hear("")
+        await trio.sleep(1)
+        assert len(caller.events(TranscriptionFailed)) == 1
+        assert vendor.line.conversation == []
+        assert len(vendor.line.cancels) == 1
+        await vendor.hear("Hi.")
+        await caller.quiet()
+        assert caller.heard == "Hello. "
+    assert vendor.line.errors == []
+
+
+async def test_an_acknowledgement_cuts_nothing(autojump_clock, vendor):
+    """The agent goes on over a "mhm", of which the vendor keeps no item."""
+    vendor.replies += [f"{LONG} {LONG}"]
+    async with calling(vendor) as caller:
+        await vendor.hear("Count.")
+        await caller.until(lambda caller: "four" in caller.heard)
+        await vendor.hear("mhm", takes_s=0.3)
+        await caller.quiet()
+        assert caller.heard.split() == [*LONG.split(), *LONG.split()]
+    assert [what for what, _ in vendor.line.conversation] == ["user", "assistant"]
+    assert vendor.line.errors == []
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+
+async def test_a_tool_runs_and_its_result_is_told(autojump_clock, vendor):
+    """The model's call goes through our tool loop, and the model speaks of the result."""
+    drinks = []
+
+    @tool
+    async def brew(drink: str) -> str:
+        """Brew a drink."""
+        drinks.append(drink)
+        return "ready in two minutes"
+
+    vendor.replies += [["Let me see.", ToolCall("brew", {"drink": "latte"})], "In two minutes."]
+    async with calling(vendor, tools=[brew]) as caller:
+        await vendor.hear("A latte.")
+        await caller.quiet()
+        assert caller.heard == "Let me see. In two minutes. "
+        (result,) = caller.events(ToolResult)
+        assert (result.outcome, result.content) == ("completed", "ready in two minutes")
+    assert drinks == ["latte"]
+    assert vendor.line.conversation == [
+        ("user", "A latte."),
+        ("assistant", "Let me see. "),
+        ("call:brew", '{"drink": "latte"}'),
+        ("result", "ready in two minutes"),
+        ("assistant", "In two minutes. "),
+    ]
+    assert vendor.line.errors == []
+
+
+async def test_a_tool_that_needs_permission_asks(autojump_clock, vendor):
+    """No tool runs behind the caller's back because a model that speaks has called it."""
+
+    @tool(permission="ask")
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    vendor.replies += [[ToolCall("pay")], "You said no."]
+    async with calling(vendor, tools=[pay]) as caller:
+        await vendor.hear("Pay.")
+        asked = await caller.receives(PermissionRequested)
+        caller.call.handle.respond(asked.id, False)
+        await caller.quiet()
+        (result,) = caller.events(ToolResult)
+        assert result.outcome == "denied"
+    assert ("result", result.content) in vendor.line.conversation
+    assert caller.heard == "You said no. "
+
+
+async def test_the_result_of_a_tool_that_was_cut_is_told_with_the_next_turn(autojump_clock, vendor):
+    """Every call that the vendor knows of has its result, once."""
+
+    @tool(read_only=True)
+    async def search() -> str:
+        """Search."""
+        await trio.sleep(30)
+        return "found"
+
+    vendor.replies += [[ToolCall("search")], "All right."]
+    async with calling(vendor, tools=[search]) as caller:
+        await vendor.hear("Search.")
+        await trio.sleep(2)
+        await vendor.hear("Forget it please.")
+        await caller.quiet()
+        assert caller.heard == "All right. "
+    results = [text for what, text in vendor.line.conversation if what == "result"]
+    assert len(results) == 1
+    assert "cancelled" in results[0]
+    assert [what for what, _ in vendor.line.conversation].count("call:search") == 1
+    assert vendor.line.errors == []
+
+
+async def test_caps_end_a_turn(autojump_clock, vendor):
+    """A model that calls tools in circles is ended by its caps."""
+
+    @tool
+    async def again() -> str:
+        """Do it again."""
+        return "again"
+
+    vendor.replies += [[ToolCall("again", id=f"call_{n}")] for n in range(20)]
+    async with calling(vendor, tools=[again], caps=Caps(steps=5)) as caller:
+        await vendor.hear("Go.")
+        await caller.quiet()
+        assert [e.outcome for e in caller.events(TurnEnded)] == ["capped"]
+
+
+# --- what the vendor cannot know ------------------------------------------------------------------
+
+
+async def test_what_others_said_and_typed_words_are_told(autojump_clock, vendor):
+    """Fixed texts, notes and typed words are in the conversation before the model answers."""
+    vendor.replies += ["Sure."]
+    async with calling(vendor, audio=False) as caller:
+        caller.call.say("Welcome!")
+        await caller.quiet()
+        caller.call.history.add_note("The caller is Ada.")
+        await caller.says("one latte")
+        await caller.quiet()
+        assert caller.heard == "Welcome!\nSure. "
+    told = vendor.line.conversation
+    assert told[0] == ("assistant", "Welcome!")
+    assert told[1][0] == "user"
+    assert "The caller is Ada." in told[1][1]
+    assert told[2:] == [("user", "one latte"), ("assistant", "Sure. ")]
+    assert vendor.line.session["output_modalities"] == ["text"]
+
+
+async def test_a_caller_who_reads_gets_text(autojump_clock, vendor):
+    """Where only text travels the model writes."""
+    vendor.replies += ["Hello there."]
+    async with calling(vendor, audio=False) as caller:
+        await caller.says("hi")
+        await caller.quiet()
+        assert "".join(e.content for e in caller.events(AgentResponse)) == "Hello there. "
+    assert vendor.line.errors == []
+
+
+class Voice:
+    """A voice that says each text in a second, and keeps it."""
+
+    sample_rate_hz = 24_000
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    async def synthesize(self, text: str) -> AsyncIterator[SpeechPiece]:
+        """Say a text."""
+        self.said.append(text)
+        yield SpeechPiece(bytes(48_000))
+
+
+async def test_a_voice_says_what_the_model_does_not(autojump_clock, vendor):
+    """Fixed texts have a voice of ours; what the model says is said by the model alone."""
+    vendor.replies += ["Sure thing."]
+    voice = Voice()
+    async with calling(vendor, speech=StreamingSpeech(voice=voice)) as caller:
+        caller.call.say("Welcome!")
+        await caller.quiet()
+        await vendor.hear("A latte.")
+        await caller.quiet()
+        assert caller.heard == "Welcome!\nSure thing. "
+    assert "Welcome!" in voice.said
+    assert "Sure thing." not in voice.said
+    assert vendor.line.conversation[0] == ("assistant", "Welcome!")
+
+
+async def test_a_simulated_voice_leaves_the_model_its_own(autojump_clock, vendor):
+    """In tests whose speech is simulated, what the model says is heard once, as it says it."""
+    vendor.replies += ["Sure thing."]
+    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+
+    async def answer(call: Call) -> None:
+        call.converse(RealtimeNode(model, PROMPT))
+
+    async with open_call(answer) as caller:
+        await trio.sleep(0.1)
+        await caller.says("a latte")
+        began_s = caller.now_s
+        await caller.quiet()
+        assert caller.heard == "Sure thing. "
+        assert caller.now_s - began_s < 1000 * CHAR_S * 13 / 1000 + 0.5
+    assert ("user", "a latte") in vendor.line.conversation
+
+
+# --- ears of ours ---------------------------------------------------------------------------------
+
+
+async def test_ears_of_ours_may_decide_the_turn(autojump_clock, vendor):
+    """Without the vendor's detection, what was said of a turn is committed when that is over."""
+    vendor.replies += ["Sure."]
+    async with calling(vendor, hears=False) as caller:
+        assert vendor.line.session["audio"]["input"]["turn_detection"] is None
+        for _ in range(150):
+            caller.publish(UserAudio(b"\0\0" * 320))
+            await trio.sleep(0.02)
+        assert vendor.line.audio == b""  # nobody speaks
+        caller.publish(VoiceStarted())
+        for _ in range(50):
+            caller.publish(UserAudio(b"\x00\x10" * 320))
+            await trio.sleep(0.02)
+        assert len(vendor.line.audio) == pytest.approx(2 * 48_000, rel=0.1)
+        caller.publish(VoiceWords(content="a latte"))
+        caller.publish(VoiceStopped())
+        await caller.until(lambda caller: caller.events(UserStoppedSpeaking))
+        await caller.quiet()
+        assert caller.heard == "Sure. "
+    assert vendor.line.conversation == [("user", "<audio>"), ("assistant", "Sure. ")]
+    assert vendor.line.errors == []
+
+
+# --- when the line breaks -------------------------------------------------------------------------
+
+
+async def test_another_line_is_told_what_was_heard(autojump_clock, vendor):
+    """The conversation goes on over another line, of which the vendor knows what was heard only."""
+    vendor.replies += [f"{LONG} {LONG}", "Yes?", "Still here."]
+    async with calling(vendor) as caller:
+        await vendor.hear("Count.")
+        await caller.until(lambda caller: "four" in caller.heard)
+        await vendor.hear("Stop it please.", takes_s=0.4)
+        await caller.quiet()
+        heard = caller.call.history.entries[1].heard.strip()  # type: ignore[union-attr]
+        vendor.line.socket.connection.cut("gone")
+        await trio.sleep(2)
+        await vendor.hear("Are you there?")
+        await caller.quiet()
+        assert caller.heard.endswith("Still here. ")
+    assert len(vendor.lines) == 2
+    assert vendor.line.session["instructions"] == PROMPT
+    told = vendor.line.conversation
+    assert ("user", "Count.") in told
+    assert ("assistant", heard) in told
+    assert ("user", "Stop it please.") in told
+    assert vendor.line.errors == []
+
+
+async def test_a_line_that_breaks_before_the_answer_costs_time_alone(autojump_clock, vendor):
+    """A question of whose answer nothing came is asked again on the next line."""
+    vendor.replies += ["never said", "Here."]
+    vendor.is_stalled = True
+    async with calling(vendor) as caller:
+        await vendor.hear("Hello?")
+        await trio.sleep(0.5)
+        vendor.is_stalled = False
+        vendor.line.socket.connection.cut("gone")
+        await caller.quiet()
+        assert caller.heard == "Here. "
+    assert vendor.line.conversation == [("user", "Hello?"), ("assistant", "Here. ")]
+
+
+async def test_a_line_that_breaks_in_mid_answer_is_an_error(autojump_clock, vendor):
+    """What was half said fails, and the next turn works."""
+    vendor.replies += [" ".join([LONG] * 40), "Here."]
+    async with calling(vendor, errors=True) as caller:
+        await vendor.hear("Count.")
+        await caller.until(lambda caller: "two" in caller.heard)
+        vendor.line.socket.connection.cut("gone")
+        await caller.quiet()
+        assert "in mid-answer" in caller.events(AgentError)[0].message
+        await vendor.hear("And now?")
+        await caller.quiet()
+        assert caller.heard.endswith("Here. ")
+
+
+async def test_a_model_that_gives_nothing_is_an_error(autojump_clock, vendor):
+    """A vendor that stalls fails the turn after twenty seconds, and is asked again."""
+    vendor.replies += ["never said", "Here."]
+    vendor.is_stalled = True
+    async with calling(vendor, errors=True) as caller:
+        await vendor.hear("Hello?")
+        await caller.receives(AgentError)
+        vendor.is_stalled = False
+        await vendor.hear("Hello?")
+        await caller.quiet()
+        assert caller.heard == "Here. "
+    assert len(vendor.line.cancels) == 1
+
+
+async def test_a_response_that_fails_is_an_error(autojump_clock, vendor):
+    """A failed response fails its turn with the vendor's code, and no other."""
+    vendor.replies += [{"type": "server_error", "code": "overloaded", "message": "x"}, "Here."]
+    async with calling(vendor, errors=True) as caller:
+        await vendor.hear("Hello?")
+        failed = await caller.receives(AgentError)
+        assert "overloaded" in failed.message
+        await caller.quiet()
+        await vendor.hear("Hello?")
+        await caller.quiet()
+        assert caller.heard == "Here. "
+
+
+async def test_a_vendor_that_refuses_to_answer_is_an_error(autojump_clock, vendor):
+    """An ask that is refused fails its turn at once, not after a wait."""
+    vendor.is_refusing = True
+    async with calling(vendor, errors=True) as caller:
+        await vendor.hear("Hello?")
+        failed = await caller.receives(AgentError, within_s=1)
+        assert "gives no response" in failed.message
+
+
+async def test_a_session_that_is_refused_is_told(autojump_clock, vendor):
+    """A wrong model deafens the call, says so, and each answer fails with the reason."""
+    async with calling(vendor, errors=True) as caller:
+        await vendor.refuse(vendor.line, {"event_id": "configure"}, "invalid_model")
+        await caller.receives(ListeningFailed)
+        await caller.says("hello")
+        await caller.quiet()
+        assert any("invalid_model" in e.message for e in caller.events(AgentError))
+
+
+async def test_a_server_that_echoes_no_metadata_is_understood(autojump_clock, vendor):
+    """Responses of a compatible server are told apart by their order."""
+    vendor.echoes_metadata = False
+    vendor.replies += ["One.", "Two."]
+    async with calling(vendor) as caller:
+        await vendor.hear("First?")
+        await caller.quiet()
+        await vendor.hear("Second?")
+        await caller.quiet()
+        assert caller.heard == "One.\nTwo. "
+    assert vendor.line.errors == []
+
+
+async def test_garbage_is_left_out(autojump_clock, vendor):
+    """Messages that nobody can read cost nothing."""
+    vendor.replies += ["Sure."]
+    async with calling(vendor) as caller:
+        for garbage in ("", "no json", "[]", '{"type": 7}', '{"type": "response.created"}', "{}"):
+            await vendor.line.socket.send(garbage)
+        await vendor.hear("Hi.")
+        await caller.quiet()
+        assert caller.heard == "Sure. "
+
+
+@pytest.mark.parametrize("cut_s", [n / 20 for n in range(1, 40)])
+async def test_a_cut_at_any_moment_leaves_both_sides_alike(autojump_clock, vendor, cut_s):
+    """Wherever the caller interrupts, the vendor's conversation is ours, without an error."""
+    vendor.replies += [LONG, "Yes?"]
+    async with calling(vendor) as caller:
+        await vendor.hear("Count.", written_s=0.1)
+        await trio.sleep(cut_s)
+        await vendor.hear("Stop it please.", takes_s=0.3, written_s=0.1)
+        await caller.quiet()
+        assert vendor.line.errors == []
+        cut_ms = [int(cut.at_ms) for cut in caller.events(AgentSpeechCut)]
+        kept_ms = [item.audio_ms for item in vendor.line.items if item.what == "assistant"]
+        assert kept_ms == [*filter(None, cut_ms), 1000 * CHAR_S * len("Yes? ")]
+        assert len(vendor.line.cancels) <= 1
+        words = [e.content for e in caller.events(UserTranscriptionReceived) if e.final]
+        assert words[-1].endswith("Stop it please.")
