@@ -110,7 +110,14 @@ def _passes(error: BaseException) -> bool:
 
 
 def _is_from_thread(error: BaseException) -> bool:
-    """Whether a worker thread of trio raised an error; its frames are in the traceback."""
+    """Whether a worker thread of trio raised an error; its frames are in the traceback.
+
+    ``trio.as_safe_channel`` raises a ``KeyboardInterrupt`` of its tasks anew, from their group.
+    """
+    if isinstance(error.__cause__, BaseExceptionGroup):
+        raised = error.__cause__.subgroup(KeyboardInterrupt)
+        if raised is not None:
+            return raised.split(_is_from_thread)[1] is None
     where = error.__traceback__
     while where is not None:
         code = where.tb_frame.f_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -288,10 +288,22 @@ def in_stage_with_a_thread(call: Call, fail: Raise) -> None:
     call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
 
 
+def in_channel_with_a_thread(call: Call, fail: Raise) -> None:
+    """A safe channel, which raises some errors of its tasks anew."""
+
+    @trio.as_safe_channel
+    async def generate(message: Message) -> AsyncGenerator[AgentResponse]:
+        await trio.to_thread.run_sync(fail)
+        yield AgentResponse(content="")
+
+    call.bridge(name="bad").on(DTMFInput).stream(generate).broadcast()
+
+
+THREADED = [in_threaded_tool, in_stage_with_a_thread, in_channel_with_a_thread]
+
+
 @pytest.mark.parametrize("kind", [*EXITS, KeyboardInterrupt], ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize(
-    "place", [in_threaded_tool, in_stage_with_a_thread], ids=lambda p: p.__name__
-)
+@pytest.mark.parametrize("place", THREADED, ids=lambda p: p.__name__)
 async def test_what_a_thread_raises_is_an_error(
     place: Callable[[Call, Raise], None], kind: type[BaseException]
 ) -> None:
@@ -321,6 +333,24 @@ async def test_ctrl_c_passes(autojump_clock: None) -> None:
 
 async def _stops(call: Call) -> None:
     in_async_stage(call, _raises(KeyboardInterrupt))
+
+
+async def test_ctrl_c_passes_a_safe_channel(autojump_clock: None) -> None:
+    """A channel that raises a ``KeyboardInterrupt`` anew does not make an error of it."""
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the block is the call
+        async with open_call(_stops_in_a_channel, expect_errors=True) as caller:
+            caller.publish(DTMFInput(button="1"))
+            await caller.at(1)
+
+
+async def _stops_in_a_channel(call: Call) -> None:
+    @trio.as_safe_channel
+    async def generate(message: Message) -> AsyncGenerator[AgentResponse]:
+        await trio.sleep(0.1)
+        raise KeyboardInterrupt
+        yield AgentResponse(content="")
+
+    call.bridge(name="bad").on(DTMFInput).stream(generate).broadcast()
 
 
 # --- what stands around a call
