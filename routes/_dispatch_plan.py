@@ -27,6 +27,7 @@ class Plan:
     """What is to be done with messages of one event class; made once per class."""
 
     rules: tuple[Observer, ...]
+    """The rules, and what is called before them."""
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
@@ -86,13 +87,16 @@ def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
     return call_if_meant
 
 
-def plan_of(cls: type, chains: Iterable[RouteRuntime], first: Meant, sinks: Meant) -> Plan:
+def plan_of(
+    cls: type, chains: Iterable[RouteRuntime], before: Meant, first: Meant, sinks: Meant
+) -> Plan:
     """Decide what is to be done with messages of an event class.
 
     Args:
         cls: The class of the event.
         chains: All chains at work, and those of which only runs are left.
-        first: The observers.
+        before: The observers that come before the rules.
+        first: The other observers.
         sinks: The sinks.
     """
     cuts: list[Observer] = []
@@ -123,7 +127,8 @@ def plan_of(cls: type, chains: Iterable[RouteRuntime], first: Meant, sinks: Mean
             act = runtime.trigger
             triggers.append(guarded(runtime, trigger.written, checks, act))
     observers = tuple(matching(first, cls))
-    return Plan((*cuts, *gates), observers, tuple(triggers), tuple(matching(sinks, cls)))
+    rules = (*matching(before, cls), *cuts, *gates)
+    return Plan(rules, observers, tuple(triggers), tuple(matching(sinks, cls)))
 
 
 def guarded(

@@ -78,8 +78,8 @@ class Router:
     """
 
     __slots__ = (
-        "_after", "_alarms", "_chains", "_depth", "_depth_limit", "_failing", "_first", "_messages",
-        "_plans", "_runs", "_sinks", "_stale", "_unpublished",
+        "_after", "_alarms", "_before", "_chains", "_depth", "_depth_limit", "_failing", "_first",
+        "_messages", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
         "closed", "closing", "handler_s", "listeners", "nursery", "unwind_s", "withholds",
     )  # fmt: skip
 
@@ -92,6 +92,7 @@ class Router:
         self.closing: Outcome | None = None
         self.closed = False
         self._chains = ChainKeeper()
+        self._before: list[tuple[Matcher, Observer]] = []
         self._first: list[tuple[Matcher, Observer]] = []
         self._sinks: list[tuple[Matcher, Observer]] = []
         self._plans: dict[type, Plan] = {}
@@ -133,15 +134,18 @@ class Router:
         if self._chains.forget(chain):
             self._plans.clear()
 
-    def observe(self, event: object, fn: Observer) -> None:
+    def observe(self, event: object, fn: Observer, *, before_rules: bool = False) -> None:
         """Call a plain function with each message, after the rules and before any chain.
 
         Args:
             event: As in ``bridge.on()``.
             fn: A plain function of the message.
+            before_rules: Whether it is called before the rules instead.
         """
         needs_plain_function(fn, "observe()")
-        self._first.append((matcher(event, "observe()"), fn))
+        if before_rules:
+            fn = partial(self._failing.call, "observer_failed", fn)
+        (self._before if before_rules else self._first).append((matcher(event, "observe()"), fn))
         self._plans.clear()
 
     def add_sink(
@@ -263,7 +267,7 @@ class Router:
         except KeyError:
             plan = NOTHING
             if not self.closed:
-                plan = plan_of(cls, self._chains.all, self._first, self._sinks)
+                plan = plan_of(cls, self._chains.all, self._before, self._first, self._sinks)
                 self._plans[cls] = plan
         depth = self._depth
         if depth >= self._depth_limit:

@@ -10,6 +10,7 @@ from ._errors import RouteDefinitionError
 from ._match import Matcher, Predicate
 from ._message import Message
 from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
+from ._user_errors import as_error
 
 Overlap = Literal["queue", "restart", "drop", "concurrent"]
 """What a trigger does while a run is active."""
@@ -24,6 +25,15 @@ class Interrupt:
     condition: Predicate | None
     written: str
     suspends: bool = False
+
+    def matches(self, message: Message) -> bool:
+        """Return whether it is meant for a message; one whose conditions raise is not."""
+        checks = self.matcher.for_class(type(message.event))
+        try:
+            return checks is not None and all(check(message) for check in checks)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - told when the rule comes to act
+            as_error(error)
+            return False  # noqa: ASYNC104 - see as_error()
 
     def __str__(self) -> str:
         return self.written

@@ -158,7 +158,8 @@ class Run:
         Args:
             cause: The message that cuts it, if one does.
             rule: The rule of the chain that cuts it; its handler runs once the run has unwound.
-                When no rule does, that of the first rule with a handler runs.
+                When no rule does, that of the rule that the message matches runs, or else that of
+                the first rule with a handler.
             reason: Why, for people; by default the rule.
 
         Returns:
@@ -168,7 +169,7 @@ class Run:
         if self.is_cut or not (runs or self._holds):
             return False
         self.is_cut = True
-        self._rule = rule or self._chain.notified
+        self._rule = rule or self._chain.rule_told_of(cause)
         reason = reason or (rule.written if rule is not None else "cut")
         now_s = trio.current_time() if cause is None else cause.at_s
         self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)

@@ -42,12 +42,11 @@ class RunningChain(Protocol[R]):
         """What ends all runs of all chains when it is cancelled."""
 
     @property
-    def notified(self) -> CutRule | None:
-        """The rule whose handler is told of a cut that no rule made."""
-
-    @property
     def has_line(self) -> bool:
         """Whether triggers wait for their turn."""
+
+    def rule_told_of(self, cause: Any) -> CutRule | None:
+        """Return the rule whose handler is told of a cut that no rule made."""
 
     def is_cut_by(self, event_class: type) -> bool:
         """Return whether a rule would cut runs for an event of a class."""

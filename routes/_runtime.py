@@ -366,6 +366,17 @@ class RouteRuntime:
                     return True
         return False
 
+    def rule_told_of(self, cause: Message | None) -> Interrupt | None:
+        """Return the rule whose handler is told of a cut that no rule made; ``None`` for none.
+
+        Args:
+            cause: What cuts; ``None`` if no message does.
+        """
+        if self.notified is None or cause is None:
+            return self.notified
+        cuts = (rule for rule in self.route.rules if isinstance(rule, Interrupt))
+        return next((rule for rule in cuts if rule.matches(cause)), self.notified)
+
     def hold_all(self) -> None:
         """Hold every run in place, past all rules, and begin no more until ``go_on()``."""
         self._runs.hold_all()

@@ -162,6 +162,15 @@ class FailingTakers:
         if self.known[id(taker)][1].is_news(event, error):
             log.error(event, taker=name, event_alias=message.alias, exc_info=error)
 
+    def call(self, event: str, taker: Callable[[Message], Any], message: Message) -> None:
+        """Call one, and record whether it works."""
+        try:
+            taker(message)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and others get the message
+            self.failed(event, taker, message, as_error(error))
+        else:
+            self.works(event, taker)
+
     def works(self, event: str, taker: Callable[[Message], Any]) -> None:
         """Record that one has worked."""
         failing = self.known.get(id(taker))

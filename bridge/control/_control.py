@@ -93,8 +93,9 @@ class Control(Reach):
         self._works: list[Work] = []
         self._paused: list[str] | None = None
         self._shutdown_s = SHUTDOWN_S
-        context.router.observe(ControlRequested, self._requested)
-        context.router.observe(EmergencyStop, self._emergency)
+        # Before the rules: what one of them cuts by the same event is a verb's to answer for.
+        context.router.observe(ControlRequested, self._requested, before_rules=True)
+        context.router.observe(EmergencyStop, self._emergency, before_rules=True)
 
     # --- what is known --------------------------------------------------------------------------
 
