@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bargein.routes import Interruption, Run
+
 from ..control._background_turn import BackgroundTurn
 from ..events import ToolResult
 
@@ -29,6 +31,7 @@ class BackgroundAnswers:
         turns: Turns,
         playout: Playout,
         tell: Callable[[Turn], None],
+        stop: Callable[[Turn, Interruption], None],
     ) -> None:
         """Begin with none.
 
@@ -38,12 +41,14 @@ class BackgroundAnswers:
             turns: The turns that are not over.
             playout: What is said.
             tell: Tells that a turn went to the background.
+            stop: Ends a turn as one that was cut.
         """
         self._context = context
         self._delivery = delivery
         self._turns = turns
         self._playout = playout
         self._tell = tell
+        self._stop = stop
         self._untold: list[Turn] = []
 
     def move(self, turn: Turn) -> None:
@@ -51,15 +56,35 @@ class BackgroundAnswers:
         job = BackgroundTurn(turn, self._ended)
         turn.move_to_background(job.end)
         self._turns.set_aside(turn)
+        self._untold.append(turn)
         for utterance in turn.utterances:
             if not utterance.finished:
                 self._playout.cut(utterance, "moved to the background")
         for run in tuple(turn.active):
             run.set_aside()
         self._context.work.add(job)
-        self._untold.append(turn)
         # Told in a step of its own: a cancel in this one still wins.
         self._context.router.nursery.start_soon(self._tell_soon)
+
+    def run_cut(self, run: Run) -> None:
+        """Let the turn of a run that is cut end by that, if it was moved in this very step."""
+        if run.interruption is not None:
+            for turn in self.take_untold(run):
+                self._stop(turn, run.interruption)
+
+    def take_untold(self, run: Run | None = None) -> list[Turn]:
+        """Return those that were moved in this very step, of which nothing will be told now.
+
+        Args:
+            run: Whose turn is meant; ``None`` for all.
+        """
+        taken = [turn for turn in self._untold if run is None or turn.run is run]
+        self._untold = [turn for turn in self._untold if turn not in taken]
+        return taken
+
+    def is_untold(self, turn: Turn) -> bool:
+        """Whether a turn was moved in this very step."""
+        return turn in self._untold
 
     async def _tell_soon(self) -> None:
         self.publish_moved()
@@ -68,11 +93,6 @@ class BackgroundAnswers:
         """Tell of those that were moved and not told yet."""
         for turn in self.take_untold():
             self._tell(turn)
-
-    def take_untold(self) -> list[Turn]:
-        """Return those that were moved in this very step, of which nothing will be told now."""
-        untold, self._untold = self._untold, []
-        return untold
 
     def _ended(self, job: BackgroundTurn, result: ToolResult) -> None:
         """Take in the result of a turn that went on in the background."""

@@ -94,7 +94,7 @@ class Speaking:
         self.newest_turn_of = self._turns.newest_of
         self.turn_cut_by_itself = self._turns.cut_by_itself
         self._background = BackgroundAnswers(
-            context, delivery, self._turns, self._playout, self._tell_moved
+            context, delivery, self._turns, self._playout, self._tell_moved, self._end_moving
         )
         self._texts = Texts(context, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
@@ -260,12 +260,14 @@ class Speaking:
     def cut_moving(self, message: Message) -> None:
         """Let turns that were moved to the background in this very step end by a stronger verb."""
         for turn in self._background.take_untold():
-            by = interruption_of(turn, message, "moved and stopped", "running")
-            turn.cut(by)
-            self._cuts.record(turn, by, turn.seen_phase)
-            turn.end(self._outcome_of_cut(turn.verb))
-            self._tell_ended(turn)
-            self.close_if_over(turn)
+            self._end_moving(turn, interruption_of(turn, message, "moved and stopped", "running"))
+
+    def _end_moving(self, turn: Turn, by: Interruption) -> None:
+        turn.cut(by)
+        self._cuts.record(turn, by, turn.seen_phase)
+        turn.end(self._outcome_of_cut(turn.verb))
+        self._tell_ended(turn)
+        self.close_if_over(turn)
 
     def advance(self) -> None:
         """Bring up to date what the caller has heard, and write it to the history."""
@@ -395,10 +397,8 @@ class Speaking:
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run has said, in the step in which it is cut."""
         self._playout.advance(trio.current_time())
-        stale = []
-        for turn in self._turns:
-            if turn.interruption is None and turn.is_stale:
-                stale.append(turn)
+        self._background.run_cut(run)
+        stale = [turn for turn in self._turns if turn.interruption is None and turn.is_stale]
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
         for turn in stale:
             self._cut_turn(turn, run.interruption)
@@ -488,7 +488,7 @@ class Speaking:
 
     def close_if_over(self, turn: Turn) -> None:
         """End a turn that was generated and heard to its end, or cut."""
-        if self._cutting:
+        if self._cutting or self._background.is_untold(turn):
             return  # the cut is recorded first, then its end is published
         if turn.is_delivered:
             if not turn.is_aside:

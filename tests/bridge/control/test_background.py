@@ -9,7 +9,15 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import Call, ChatNode, InterruptToken, Message, current_run, open_agent
+from bargein import (
+    Call,
+    ChatNode,
+    ConversationContext,
+    InterruptToken,
+    Message,
+    current_run,
+    open_agent,
+)
 from bargein.events import (
     AgentResponse,
     JobFinished,
@@ -17,7 +25,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.testing import ScriptedModel, calls, open_call
+from bargein.testing import Caller, ScriptedModel, calls, open_call
 from bargein.tools import ToolContext, tool
 
 WORDS = "one two three four five six seven eight"
@@ -158,3 +166,58 @@ async def test_asking_the_token_of_a_tool_moves_the_tool(autojump_clock):
         assert handle.snapshot().state == "idle"
         await trio.sleep(10)
         assert node.jobs[0].result.content == "worked"
+
+
+def asks_the_token(caller: Caller, tokens: list[InterruptToken]) -> None:
+    tokens[0].request_background()
+    tokens[0].request()
+
+
+def asks_the_token_then_cancels(caller: Caller, tokens: list[InterruptToken]) -> None:
+    tokens[0].request_background()
+    caller.call.handle.cancel()
+
+
+def uses_verbs(caller: Caller, tokens: list[InterruptToken]) -> None:
+    caller.call.handle.background()
+    caller.call.handle.cancel()
+
+
+def cancels_the_job(caller: Caller, tokens: list[InterruptToken]) -> None:
+    caller.call.handle.background()
+    [job] = caller.call.handle.jobs
+    job.cancel()
+
+
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("audio", [False, True])
+@pytest.mark.parametrize(
+    "stops", [asks_the_token, asks_the_token_then_cancels, uses_verbs, cancels_the_job]
+)
+async def test_a_stop_in_the_same_step_wins(autojump_clock, stops: Any, audio: bool, paused: bool):
+    """A turn that is moved and stopped in one step ends once, as interrupted."""
+    tokens: list[InterruptToken] = []
+
+    class Clerk(ChatNode):
+        async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
+            tokens.append(current_run().token)
+            async for piece in super().process_context(context):
+                yield piece
+
+    async def answer(call: Call) -> None:
+        call.converse(Clerk(ScriptedModel(["Let me see what there is. ", 3.0, "Nothing."])))
+
+    async with open_call(answer, audio=audio) as caller:
+        await caller.says("what is there?", takes_s=0.5)
+        await caller.at(1.0)
+        if paused:
+            caller.call.handle.pause()
+            await caller.at(1.5)
+        stops(caller, tokens)
+        await caller.at(10.0)
+        [end] = caller.events(TurnEnded)
+        [said] = [entry for entry in caller.call.history if entry.role == "agent"]
+        assert end.outcome == "interrupted"
+        assert said.interruption is not None
+        assert caller.events(JobFinished) == []
+        assert "Nothing." not in caller.heard
