@@ -61,6 +61,27 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         raise ChatModelError("the answer cannot be decoded", model=model) from error
 
 
+async def close_response(
+    response: httpx2.Response, body: AsyncGenerator[bytes, None] | None
+) -> None:
+    """Close a response that may be in mid-stream; safe at any time, also when it is cancelled.
+
+    Args:
+        response: The response.
+        body: What reads it, if something does.
+    """
+    if response.is_closed:
+        return
+    # A suspended body is a chain of suspended generators, not all of which httpx2 closes.  A
+    # read that is cancelled at once makes each of them unwind in order.
+    with trio.CancelScope(shield=True) as scope, suppress(Exception):  # all of it is discarded
+        scope.cancel(reason="the answer is closed")
+        while body is not None and await anext(body, None) is not None:
+            continue
+    with trio.move_on_after(_CLOSE_S, shield=True):
+        await response.aclose()
+
+
 class Reading(Protocol):
     """Makes the pieces of one answer of what an endpoint sends."""
 
@@ -163,16 +184,8 @@ class Reply:
         """Close the connection, unless the answer was read to its end; safe at any time."""
         body, self._body = self._body, None
         response, self._response = self._response, None
-        if response is None or response.is_closed:
-            return
-        # A suspended body is a chain of suspended generators, not all of which httpx2 closes.  A
-        # read that is cancelled at once makes each of them unwind in order.
-        with trio.CancelScope(shield=True) as scope, suppress(Exception):  # all of it is discarded
-            scope.cancel(reason="the answer is closed")
-            while body is not None and await anext(body, None) is not None:
-                continue
-        with trio.move_on_after(_CLOSE_S, shield=True):
-            await response.aclose()
+        if response is not None:
+            await close_response(response, body)
 
     async def _next(self) -> list[AnswerPiece]:
         """Return the pieces of one more event."""

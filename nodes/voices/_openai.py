@@ -1,0 +1,301 @@
+"""OpenAI's voice (``POST /audio/speech``), by the vendor's SDK 3.54 and its public documentation.
+
+The vendor takes a text whole, in one request, and streams its audio.  So each flush is a request,
+and the melody begins anew with each clause; it tells no times of words.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import structlog
+import trio
+
+from bargein.nodes.llm._errors import need
+from bargein.nodes.llm._http_reply import close_response
+from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
+from bargein.nodes.vendors import Backoff, Credential, VendorError, retry_after_s
+
+if TYPE_CHECKING:
+    import httpx2
+
+log = structlog.get_logger()
+
+VENDOR = "OpenAI"
+URL = "https://api.openai.com/v1"
+VARIABLE = "OPENAI_API_KEY"
+
+SAMPLE_RATE_HZ = 24_000
+"""Of ``pcm``: 16 bit, little-endian, mono (the vendor's guide to text to speech)."""
+
+PASSING = {408, 409, 429}
+"""Statuses below 500 that may be others the next time; as for other vendors."""
+
+CLAUSES_WAITING = 4096
+"""How many clauses may wait to be asked for; as for an utterance."""
+
+PIECES_AHEAD = 64
+"""How many pieces may wait to be taken: some seconds.  The rest waits in the connection."""
+
+CLOSE_S = 2.0
+"""How long closing a connection may take; as for a model's."""
+
+ERROR_BYTES = 65_536
+"""How much of a refusal is read."""
+
+
+class OpenAIVoice:
+    """Says text with OpenAI's voices, clause by clause; open it before use."""
+
+    times: Literal["words", "none"] = "none"
+    sample_rate_hz = SAMPLE_RATE_HZ
+
+    def __init__(
+        self,
+        voice: str = "marin",
+        *,
+        api_key: str | None = None,
+        model: str = "gpt-4o-mini-tts",
+        instructions: str | None = None,
+        speed: float | None = None,
+        url: str = URL,
+        connect_s: float = 5.0,
+        first_audio_s: float = 8.0,
+        next_audio_s: float = 8.0,
+        attempts: int = 3,
+        random: Callable[[], float] = random.random,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Settle whom to ask; connects nowhere.
+
+        Args:
+            voice: The vendor's name of a voice.
+            api_key: The key; None takes it from OPENAI_API_KEY.
+            model: The vendor's name of it.
+            instructions: How it is to speak, in words; not for ``tts-1``.
+            speed: 0.25 to 4; None: 1.
+            url: The vendor's address, without ``/audio/speech``.
+            connect_s: Limit for connecting, TLS included.
+            first_audio_s: Limit from a clause's request to its first audio.
+            next_audio_s: Limit between two pieces of audio.
+            attempts: How often a clause is asked for at most, if nothing of it came.
+            random: Gives numbers from 0 to 1, for the waits between attempts.
+            transport: Carries the requests in place of the network.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"the address of {VENDOR} is http:// or https://, not {url!r}")
+        self._key = Credential(VENDOR, api_key, VARIABLE)
+        self._said: dict[str, Any] = {
+            "model": model,
+            "voice": voice,
+            "instructions": instructions,
+            "speed": speed,
+        }
+        self._url = url.rstrip("/")
+        self._connect_s = connect_s
+        self._limits_s = (first_audio_s, next_audio_s)
+        self._backoff = Backoff(attempts, random=random)
+        self._transport = transport
+        self._client: httpx2.AsyncClient | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Hold the connections while the block runs.
+
+        Raises:
+            ChatModelExtraError: httpx2 is not installed (extra ``openai``).
+        """
+        httpx2 = need(type(self).__name__, "httpx2", "openai")
+        headers = {
+            "authorization": f"Bearer {self._key.reveal()}",
+            "accept-encoding": "identity",  # a piece in a gzip block arrives when the block does
+        }
+        timeout = httpx2.Timeout(None, connect=self._connect_s)
+        async with httpx2.AsyncClient(
+            headers=headers, timeout=timeout, transport=self._transport
+        ) as self._client:
+            try:
+                yield
+            finally:
+                self._client = None
+
+    @asynccontextmanager
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[OpenAIVoiceContext]:
+        """Say one utterance while the block runs; see `StreamingTTS.open_context`.
+
+        Raises:
+            SpeechNotOpenError: The voice is not open.
+        """
+        if self._client is None:
+            raise SpeechNotOpenError(type(self).__name__)
+        context = OpenAIVoiceContext(lambda text: self._pieces(text, style))
+        raised: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(context.run)
+            try:
+                yield context
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                nursery.cancel_scope.cancel(reason="the utterance is over")
+        if raised is not None:
+            raise raised
+
+    def _body(self, text: str, style: VoiceStyle) -> dict[str, Any]:
+        instructions = self._said["instructions"]
+        if style.emotion is not None:
+            instructions = " ".join(filter(None, [instructions, f"Sound {style.emotion}."]))
+        body = {
+            **self._said,
+            "input": text,
+            "voice": style.voice or self._said["voice"],
+            "speed": self._said["speed"] if style.speed is None else style.speed,
+            "instructions": instructions,
+            "response_format": "pcm",
+            "stream_format": "audio",
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def _pieces(self, text: str, style: VoiceStyle) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield the audio of a clause; asks again as long as nothing of it came."""
+        attempt = 1
+        while True:
+            has_begun = False
+            try:
+                async with aclosing(self._audio(self._body(text, style))) as audio:
+                    async for pcm in audio:
+                        has_begun = True
+                        yield SpeechPiece(pcm)
+            except VendorError as error:
+                wait_s = None if has_begun else self._backoff.wait_s(error, attempt)
+                if wait_s is None:
+                    raise
+                log.info("vendor_asked_again", vendor=VENDOR, error=error.safe_text)
+                await trio.sleep(wait_s)
+                attempt += 1
+            else:
+                return
+
+    async def _audio(self, body: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+        """Yield the audio of one request, whole samples at a time."""
+        assert self._client is not None  # a context is open
+        first_s, next_s = self._limits_s
+        response: httpx2.Response | None = None
+        chunks: AsyncGenerator[bytes, None] | None = None
+        request = self._client.build_request("POST", f"{self._url}/audio/speech", json=body)
+        try:
+            async with _translated(first_s):
+                response = await self._client.send(request, stream=True)
+                chunks = response.aiter_bytes()
+                if not response.is_success:
+                    raise await _refusal(response, chunks)
+                chunk = await anext(chunks, None)
+            half = b""
+            while chunk is not None:
+                whole = half + chunk
+                half = whole[len(whole) & ~1 :]
+                if len(whole) > 1:
+                    yield whole[: len(whole) & ~1]
+                async with _translated(next_s):
+                    chunk = await anext(chunks, None)
+        finally:
+            with trio.move_on_after(CLOSE_S, shield=True):
+                if response is not None:
+                    await close_response(response, chunks)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self._url}>"
+
+
+@asynccontextmanager
+async def _translated(limit_s: float) -> AsyncIterator[None]:
+    """Turn what goes wrong within the block into our error, a limit that runs out included."""
+    import httpx2
+
+    try:
+        with trio.fail_after(limit_s):
+            yield
+    except trio.TooSlowError:
+        raise VendorError(VENDOR, f"no audio for {limit_s:g} s") from None
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
+        raise VendorError(VENDOR, "the address is of no use", retryable=False) from error
+    except httpx2.RequestError as error:
+        raise VendorError(VENDOR, f"the connection broke ({type(error).__name__})") from error
+
+
+async def _refusal(response: httpx2.Response, chunks: AsyncGenerator[bytes, None]) -> VendorError:
+    """Return the error for a status that is none of success."""
+    body = bytearray()
+    while len(body) < ERROR_BYTES and (chunk := await anext(chunks, None)) is not None:
+        body += chunk
+    status = response.status_code
+    return VendorError(
+        VENDOR,
+        "it refused the text",
+        status=status,
+        detail=body.decode(errors="replace"),
+        retryable=status >= 500 or status in PASSING,
+        retry_after_s=retry_after_s(response.headers),
+    )
+
+
+@final
+class OpenAIVoiceContext:
+    """One utterance on its way through the voice; see `VoiceContext`."""
+
+    def __init__(self, say: Callable[[str], AsyncGenerator[SpeechPiece, None]]) -> None:
+        """Begin with no text.
+
+        Args:
+            say: Yields the audio of a clause.
+        """
+        self._say = say
+        self._text = ""
+        self._send, self._clauses = trio.open_memory_channel[str](CLAUSES_WAITING)
+        self._give, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](PIECES_AHEAD)
+        self._error: Exception | None = None
+
+    async def run(self) -> None:
+        """Ask for each clause behind the one before it, until no more will come."""
+        with self._give:
+            try:
+                async for text in self._clauses:
+                    if text.strip():
+                        async with aclosing(self._say(text.strip())) as pieces:
+                            async for piece in pieces:
+                                await self._give.send(piece)
+                    await self._give.send(TextSaid())
+            except VendorError as error:
+                self._error = error
+
+    async def send(self, text: str) -> None:
+        """Add text; see `VoiceContext.send`."""
+        await trio.lowlevel.checkpoint()
+        self._text += text
+
+    async def flush(self) -> None:
+        """Have all that was sent said; see `VoiceContext.flush`."""
+        await trio.lowlevel.checkpoint()
+        text, self._text = self._text, ""
+        self._send.send_nowait(text)
+
+    async def end(self) -> None:
+        """Tell that no more text will come; see `VoiceContext.end`."""
+        if self._text:
+            await self.flush()
+        self._send.close()
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece; see `VoiceContext.receive`."""
+        try:
+            return await self._pieces.receive()
+        except trio.EndOfChannel:
+            if self._error is not None:
+                raise self._error from None
+            return None
