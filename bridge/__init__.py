@@ -19,6 +19,8 @@ from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
+from ._circuits import Circuit as Circuit
+from ._circuits import ProviderKind as ProviderKind
 from ._open_agent import open_agent as open_agent
 from ._speech_protocol import Speech as Speech
 from ._transport import CallActionError as CallActionError
@@ -58,6 +60,7 @@ __all__ = [
     "CanTransfer",
     "CapReachedError",
     "Caps",
+    "Circuit",
     "Handle",
     "History",
     "Identity",
@@ -68,6 +71,7 @@ __all__ = [
     "Message",
     "Meter",
     "NoteEntry",
+    "ProviderKind",
     "Question",
     "Receipt",
     "Refusal",

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import final, get_args
 
+from .._circuits import circuits
 from ..events import AnswerStage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -174,7 +175,29 @@ class Metrics:
             "stage",
             self.stages_stalled,
         )
+        yield from _circuit_lines()
         yield from _labelled("errors_total", "Errors told to clients.", "code", self.errors)
+
+
+def _circuit_lines() -> Iterator[str]:
+    """Yield the lines of the providers that stand in for one another; none without any."""
+    resting, failures = [], []
+    for kind, name, is_open, count in circuits():
+        labels = f'{{kind="{kind}",provider="{_safe(name)}"}}'
+        resting.append(f"bargein_provider_resting{labels} {int(is_open)}")
+        failures.append(f"bargein_provider_failures_total{labels} {count}")
+    if not resting:
+        return
+    yield "# HELP bargein_provider_resting Whether a provider rests until a probe works."
+    yield "# TYPE bargein_provider_resting gauge"
+    yield from resting
+    yield "# HELP bargein_provider_failures_total Times a provider failed."
+    yield "# TYPE bargein_provider_failures_total counter"
+    yield from failures
+
+
+def _safe(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _plain(name: str, kind: str, text: str, value: int) -> Iterator[str]:
@@ -187,5 +210,4 @@ def _labelled(name: str, text: str, label: str, counts: Counter[str]) -> Iterato
     yield f"# HELP bargein_{name} {text}"
     yield f"# TYPE bargein_{name} counter"
     for value, count in sorted(counts.items()):
-        safe = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-        yield f'bargein_{name}{{{label}="{safe}"}} {count}'
+        yield f'bargein_{name}{{{label}="{_safe(value)}"}} {count}'

@@ -42,6 +42,7 @@ ROOMS = {
     "nodes": "nodes",
     "nodes/ears": "ears of vendors",
     "nodes/evaluation": "the evaluation",
+    "nodes/fallback": "providers that stand in for one another",
     "nodes/llm": "language models",
     "nodes/processes": "processes",
     "nodes/speech": "ears and voice",

@@ -98,6 +98,19 @@ class ClauseSplitter:
         self._short_cut = None
         return [rest] if rest else []
 
+    def cut_words(self) -> str:
+        """Return the whole words that wait for the rest of their clause; empty if there are none.
+
+        For a text that comes so slowly that somebody waits for it.
+        """
+        end = len(self._text.rstrip()) and self._text.rfind(" ") + 1
+        words, self._text = self._text[:end], self._text[end:]
+        if not words.strip():
+            self._text = words + self._text
+            return ""
+        self._seen, self._first, self._short_cut = 0, False, None
+        return words
+
     def _next_cut(self) -> int | None:
         """Return where the next piece ends, None if that is not known yet."""
         while self._seen < len(self._text):

@@ -3,13 +3,15 @@
 Rules:
 1. These texts are synthesised before anybody needs them, since the voice may be what has failed.
 2. They are heard at once, in front of what waits for its voice, and are cut by a barge-in like all
-   that the agent says.
+   that the agent says.  Before any of them come the words of the answer itself that wait for the
+   rest of their clause: a model that is slow is heard word by word.
 3. The history has them as notices: they were heard, and no model is told that it answered so.
 4. A tool is never taken for a failure by the time it takes: its turn goes on in the background.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -120,15 +122,21 @@ class SpokenFillers:
 class SilenceFiller:
     """Says the fillers in one call."""
 
-    def __init__(self, bridge: Bridge, spoken: SpokenFillers) -> None:
+    def __init__(
+        self, bridge: Bridge, spoken: SpokenFillers, say_waiting: Callable[[], bool]
+    ) -> None:
         """Declare the route of filling.
 
         Args:
             bridge: The voice's.
             spoken: The fillers of the speech stack.
+            say_waiting: Says the words of the answer that wait for the rest of their clause;
+                returns whether there were any.
         """
         self._bridge = bridge
         self._spoken = spoken
+        self._say_waiting = say_waiting
+        self._said = 0  # how many fillers, while this answer is waited for
         bridge.on(StageStalled).map(self._fill)
         bridge.on(TurnEnded, outcome="failed").map(self._apologise)
         bridge.on(ListeningFailed).map(self._apologise)
@@ -138,10 +146,13 @@ class SilenceFiller:
     def _fill(self, message: Message) -> None:
         stalled: StageStalled = message.event
         fillers = self._spoken.fillers
-        if stalled.stage == "line":
-            return  # nobody would hear it
-        if stalled.count <= len(fillers.fillers):
-            self._say(fillers.fillers[stalled.count - 1])
+        if stalled.count == 1:
+            self._said = 0
+        if stalled.stage == "line" or self._say_waiting():
+            return  # nobody would hear it; or there is better than that to hear
+        if self._said < len(fillers.fillers):
+            self._said += 1
+            self._say(fillers.fillers[self._said - 1])
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
             self._say(fillers.in_background)
         elif stalled.turn:

@@ -8,6 +8,9 @@ Rules:
 4. An ear that ends no turns by itself (``ends_turns = False``) is asked for the words of each
    stretch of voice when our detector says that it is over.
 5. An ear that is lost for good is one ``ListeningFailed`` and an error; the call goes on, deaf.
+6. An ear may die without a word.  A voice that it told of stops when the caller is quiet, and a
+   loud sound of which it tells nothing is a voice that began and stopped: so nobody waits for it
+   longer than the words of a turn may take.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from bargein.bridge.events import (
     WordTiming,
 )
 
+from ._loudness import QUIET_S, Loudness
 from ._streaming_protocols import (
     EarFact,
     EarRestarted,
@@ -57,6 +61,14 @@ FRAME_S = 0.02
 
 LIKELY = 0.5
 """How likely a turn is over that is perhaps over, for an ear that gives no probability."""
+
+
+UNHEARD_S = 0.6
+"""So much loud sound of which an ear tells nothing is a voice: longer than most noises, and than
+most acknowledgements."""
+
+UNTOLD_S = 1.5
+"""How long an ear may take to tell of a voice."""
 
 
 class StreamOpened:
@@ -94,6 +106,8 @@ class StreamingEar:
         self._words: dict[int, WordsHeard] = {}  # by segment, of the ear's turn
         self._settled: dict[int, int] = {}  # how many words of each segment are dealt with
         self._sign_s: float | None = None
+        self._loudness = Loudness(ear.sample_rate_hz) if tells_voice else None
+        self._told_s = 0.0
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
         if not getattr(ear, "ends_turns", True):
@@ -103,6 +117,8 @@ class StreamingEar:
         bridge.publish_detached(StreamOpened())
 
     def _take_frame(self, message: Message) -> None:
+        if self._loudness is not None:
+            self._mind_silence(self._loudness, message.event.pcm)
         self._put(message.event.pcm)
 
     def _end_stretch(self, _: Message) -> None:
@@ -122,6 +138,20 @@ class StreamingEar:
             self._lost_frames += 1
         except trio.BrokenResourceError:
             return  # the ear is lost for good, and that was told
+
+    def _mind_silence(self, loudness: Loudness, pcm: bytes) -> None:
+        """Stop a voice of which the ear tells nothing any more."""
+        if loudness.add(pcm) or not loudness.is_quiet:
+            return
+        if self._is_voiced and trio.current_time() - self._told_s >= QUIET_S:
+            loudness.reset()
+            self._stop_voice()
+        elif loudness.loud_s >= UNHEARD_S and loudness.waits_s >= UNTOLD_S:
+            loudness.reset()
+            if not (self._is_voiced or self._words or self._bridge.agent_status.is_at_work):
+                log.warning("ear_tells_nothing", call_id=self._bridge.call_id)
+                self._start_voice()
+                self._stop_voice()
 
     async def _listen(self, _: Message) -> None:
         """Hear until the call is over, or the ear is lost for good."""
@@ -145,6 +175,9 @@ class StreamingEar:
     # --- facts ----------------------------------------------------------------------------------
 
     def _follow(self, fact: EarFact) -> None:
+        self._told_s = trio.current_time()
+        if self._loudness is not None:
+            self._loudness.reset()
         match fact:
             case VoiceBegan():
                 self._forget()
@@ -207,8 +240,8 @@ class StreamingEar:
         if self._settled and not text:
             return
         self._sign_s = trio.current_time()
-        if not final:
-            self._start_voice()
+        if not final and not (self._loudness is not None and self._loudness.is_quiet):
+            self._start_voice()  # words that come late are of a voice that has stopped
         self._publish(
             VoiceWords(
                 content=text,

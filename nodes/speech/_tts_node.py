@@ -104,6 +104,8 @@ class Mouth:
         self._voice = voice
         self._fillers = fillers
         self._notices: set[int] = set()  # utterances whose sound was there before
+        self._began_by: dict[int, Message] = {}  # the first text of each utterance
+        self._in_line: dict[int, int] = {}  # how many clauses of each the voice owes
         self._style = VoiceStyle()
         self._streamed: dict[int, StreamedText] = {}
         self._splitters: dict[int, ClauseSplitter] = {}
@@ -119,7 +121,7 @@ class Mouth:
         said = bridge.on(Clause, linked=True, limit=CLAUSES_WAITING).stream(self._say)
         said.buffer(PIECES_AHEAD).broadcast()
         if fillers is not None:
-            SilenceFiller(bridge, fillers)
+            SilenceFiller(bridge, fillers, self._say_waiting)
 
     def _change_voice(self, message: Message) -> None:
         changes = {k: v for k, v in asdict(message.event.style).items() if v is not None}
@@ -137,6 +139,7 @@ class Mouth:
         if number not in self._splitters:
             self._forget_cut()
             self._splitters[number] = ClauseSplitter()
+            self._began_by[number] = message
         splitter = self._splitters[number]
         for text in splitter.feed(message.event.content):
             self._ask(Clause(number, text), message)
@@ -157,12 +160,25 @@ class Mouth:
             self._bridge.publish_for(AgentAudioComplete(utterance=number), message)
         return bool(pieces)
 
+    def _say_waiting(self) -> bool:
+        """Say the words that wait for the rest of their clause; return whether there were any."""
+        for number, splitter in self._splitters.items():
+            if self._bridge.played_ms(number) is None or self._in_line.get(number):
+                continue  # it is over, or it is the voice that is waited for
+            words = splitter.cut_words()
+            if words:
+                self._ask(Clause(number, words), self._began_by[number])
+                return True
+        return False
+
     def _forget_cut(self) -> None:
         """Drop the rests of utterances that were cut: no end of their text is told."""
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
         self._streamed = {n: s for n, s in self._streamed.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
+        self._began_by = {n: m for n, m in self._began_by.items() if n in self._splitters}
+        self._in_line = {n: c for n, c in self._in_line.items() if played(n) is not None}
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
@@ -177,6 +193,8 @@ class Mouth:
 
     def _ask(self, clause: Clause, message: Message) -> None:
         """Put a clause in line, as output of the run whose text it is."""
+        if not clause.last:
+            self._in_line[clause.utterance] = self._in_line.get(clause.utterance, 0) + 1
         if not callable(getattr(self._voice, "synthesize", None)):
             self._stream(clause, message)
         self._bridge.publish_for(clause, message)
@@ -214,15 +232,23 @@ class Mouth:
             yield AgentAudioComplete(utterance=clause.utterance)
             return
         if not clause.text.strip():
+            self._leave_line(clause.utterance)
             yield self._audio(b"", clause.text, (), clause.utterance, last=True)
             return
         began_s = trio.current_time()
-        async with aclosing(self._synthesize(clause)) as pieces:
-            async for audio in pieces:
-                if audio.pcm:
-                    self._measure("speaking.first_piece_s", trio.current_time() - began_s)
-                    self._time("answer.first_audio_s")
-                yield audio
+        try:
+            async with aclosing(self._synthesize(clause)) as pieces:
+                async for audio in pieces:
+                    if audio.pcm:
+                        self._measure("speaking.first_piece_s", trio.current_time() - began_s)
+                        self._time("answer.first_audio_s")
+                    yield audio
+        finally:
+            self._leave_line(clause.utterance)
+
+    def _leave_line(self, number: int) -> None:
+        if number in self._in_line:
+            self._in_line[number] -= 1
 
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is kept back, so that the last one can be marked as such.

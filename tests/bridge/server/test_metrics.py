@@ -44,6 +44,8 @@ def test_every_line_follows_the_format():
     """Every line is a comment or a name, optional labels, and a number."""
     metrics = Metrics()
     metrics.call_ended("hangup", 1)
-    line = re.compile(r"# (HELP|TYPE) \w+ .+|bargein_\w+(\{\w+=\"[^\"]*\"\})? [0-9.]+", re.ASCII)
+    label = r"\w+=\"([^\"\\]|\\.)*\""
+    labels = rf"(\{{{label}(,{label})*\}})?"
+    line = re.compile(rf"# (HELP|TYPE) \w+ .+|bargein_\w+{labels} [0-9.]+", re.ASCII)
     for text in metrics.exposition().splitlines():
         assert line.fullmatch(text), text

@@ -1,0 +1,258 @@
+"""An ear that is several: when one fails, the next one hears the utterance from its beginning.
+
+Rules:
+1. The audio since the utterance began is kept until the turn is over, or nobody has made a sound
+   for `FORGET_S`.
+2. An ear has stalled when the caller is loud and it tells nothing.  That may be noise, so it counts
+   as a failure only once another ear has heard something in the same audio.
+3. The next ear's facts begin the turn anew: `EarRestarted` voids what was told.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import structlog
+import trio
+
+from bargein.nodes.speech import (
+    EarFact,
+    EarRestarted,
+    SpeechEngineError,
+    StreamingSTT,
+    TurnOver,
+)
+from bargein.nodes.speech._loudness import Loudness
+
+from ._provider import Provider, in_order, providers_of
+
+log = structlog.get_logger()
+
+STALLS_AFTER_S = 1.5
+"""How long after a loud sound an ear has told nothing: vendors tell the first words within a
+second."""
+
+LOUD_S = 0.2
+"""How much loud sound that takes: a short word."""
+
+FORGET_S = 2.0
+"""Silence after which the audio before it is kept no longer."""
+
+BEFORE_S = 0.5
+"""How much audio before the first loud sound is kept: words begin softly."""
+
+MOST_KEPT_S = 30.0
+"""How much audio is kept at most, as sessions with vendors do."""
+
+
+class FallbackEar:
+    """Several ears that stand in for one another; made by ``Fallback()``."""
+
+    def __init__(self, ears: Sequence[StreamingSTT], stalls_after_s: float | None = None) -> None:
+        """Keep the ears, the first one first.
+
+        Args:
+            ears: The ears.
+            stalls_after_s: How long one may tell nothing while the caller is loud; None for
+                `STALLS_AFTER_S`.
+
+        Raises:
+            ValueError: They take audio of different rates.
+        """
+        self._providers = providers_of("ear", ears)
+        self._stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        rates = {ear.sample_rate_hz for ear in ears}
+        if len(rates) > 1:
+            raise ValueError(f"Fallback() takes ears of one sample rate, not of {sorted(rates)}")
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """The rate of the audio that they take."""
+        return self._providers[0].engine.sample_rate_hz
+
+    @property
+    def ends_turns(self) -> bool:
+        """Whether every one of them tells by itself when a turn is over."""
+        return all(getattr(each.engine, "ends_turns", True) for each in self._providers)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Open what the ears open ahead."""
+        async with AsyncExitStack() as stack:
+            for provider in self._providers:
+                opener = getattr(provider.engine, "open", None)
+                if opener is not None:
+                    await stack.enter_async_context(opener())
+            yield
+
+    @asynccontextmanager
+    async def open_stream(self) -> AsyncIterator[FallbackStream]:
+        """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
+        stream = FallbackStream(self._providers, self.sample_rate_hz, self._stalls_after_s)
+        raised: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stream.run)
+            try:
+                yield stream
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                nursery.cancel_scope.cancel(reason="nobody is to be heard any more")
+        if raised is not None:
+            raise raised
+
+    def __repr__(self) -> str:
+        return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
+
+
+class FallbackStream:
+    """One caller's audio on its way through several ears; see `EarStream`."""
+
+    def __init__(
+        self, providers: Sequence[Provider[StreamingSTT]], rate_hz: int, stalls_after_s: float
+    ) -> None:
+        """Begin with no audio."""
+        self._providers = providers
+        self._rate_hz = rate_hz
+        self._stalls_after_s = stalls_after_s
+        self._loudness = Loudness(rate_hz)
+        self._kept: deque[bytes] = deque()
+        self._kept_bytes = 0
+        self._sent = 0  # how many of the kept frames the ear at work has got
+        self._frames = trio.Event()
+        self._turn = trio.Event()  # set while its end is asked for
+        self._is_in_turn = False
+        self._ear_scope = trio.CancelScope()
+        self._suspect: Provider[StreamingSTT] | None = None
+        self._error: Exception | None = None
+        self._send, self._facts = trio.open_memory_channel[EarFact](10_000)
+
+    # --- for who listens ------------------------------------------------------------------------
+
+    async def send(self, pcm: bytes) -> None:
+        """Let it hear more; never waits for an ear."""
+        await trio.lowlevel.checkpoint()
+        if self._error is not None:
+            raise self._error
+        quiet_s = self._loudness.quiet_s
+        is_loud = self._loudness.add(pcm)
+        self._kept.append(pcm)
+        self._kept_bytes += len(pcm)
+        if not is_loud and quiet_s >= FORGET_S:
+            self._forget(BEFORE_S)
+        self._forget(MOST_KEPT_S)
+        self._frames.set()
+        waits_s = self._loudness.waits_s
+        if self._loudness.loud_s >= LOUD_S and waits_s >= self._stalls_after_s:
+            self._loudness.reset()
+            self._ear_scope.cancel(reason="the ear tells nothing")
+
+    async def end_turn(self) -> None:
+        """Ask for the end of the turn; see `EarStream.end_turn`."""
+        await trio.lowlevel.checkpoint()
+        self._turn.set()
+        self._frames.set()
+
+    async def receive(self) -> EarFact:
+        """Return the next fact; see `EarStream.receive`.
+
+        Raises:
+            Exception: What the last of the ears raised.
+        """
+        try:
+            return await self._facts.receive()
+        except trio.EndOfChannel:
+            raise self._error or SpeechEngineError("no ear is left") from None
+
+    def _forget(self, keep_s: float) -> None:
+        """Keep no more than the last audio, of what the ear has got."""
+        most = 2 * round(keep_s * self._rate_hz)
+        while self._kept_bytes > most and (self._sent or keep_s == MOST_KEPT_S):
+            self._kept_bytes -= len(self._kept.popleft())
+            self._sent = max(0, self._sent - 1)
+
+    # --- for the ears ---------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Let one ear after the other hear, until all have failed in a row."""
+        waiting: list[Provider[StreamingSTT]] = []
+        with self._send:
+            while True:
+                waiting = waiting or in_order(self._providers)
+                provider = waiting.pop(0)
+                try:
+                    await self._hear_by(provider)
+                    self._suspect = provider
+                    waiting = [each for each in self._providers if each is not provider]
+                except Exception as error:  # noqa: BLE001  # whoever receives raises it
+                    self._note(provider, _first(error))
+                    if not waiting:
+                        self._error = _first(error)
+                        return
+                log.warning("ear_switched", to=waiting[0].circuit.name)
+                if self._is_in_turn:
+                    self._send.send_nowait(EarRestarted())
+                    self._is_in_turn = False
+
+    async def _hear_by(self, provider: Provider[StreamingSTT]) -> None:
+        """Hear with one ear, until it stalls."""
+        self._sent = 0
+        with trio.CancelScope() as self._ear_scope:
+            async with provider.engine.open_stream() as stream, trio.open_nursery() as nursery:
+                nursery.start_soon(self._carry, stream)
+                while True:
+                    self._follow(await stream.receive(), provider)
+
+    async def _carry(self, stream: Any) -> None:
+        while True:
+            while self._sent < len(self._kept):
+                pcm = self._kept[self._sent]
+                self._sent += 1
+                await stream.send(pcm)
+            if self._turn.is_set():
+                self._turn = trio.Event()
+                await stream.end_turn()
+            self._frames = trio.Event()
+            await self._frames.wait()
+
+    def _follow(self, fact: EarFact, provider: Provider[StreamingSTT]) -> None:
+        if not isinstance(fact, EarFact):
+            raise TypeError(f"the ear told {type(fact).__name__}, which is no EarFact")
+        self._loudness.reset()
+        suspect, self._suspect = self._suspect, None
+        if suspect is not None and suspect is not provider:
+            self._note(suspect, SpeechEngineError("the ear told nothing of what another one heard"))
+        if isinstance(fact, TurnOver):
+            self._is_in_turn = False
+            self._kept.clear()
+            self._kept_bytes = self._sent = 0
+        elif not isinstance(fact, EarRestarted):
+            self._is_in_turn = True
+        self._send.send_nowait(fact)
+
+    def _note(self, provider: Provider[StreamingSTT], error: Exception) -> None:
+        audio = b"".join(self._kept)
+        provider.fail(error, lambda: probe_ear(provider.engine, audio))
+
+
+async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
+    """Let an ear hear what it failed on; returns once it tells anything of it.
+
+    Args:
+        ear: The ear.
+        audio: PCM16 at its rate; for nothing, being open for a second is enough.
+    """
+    async with ear.open_stream() as stream:
+        await stream.send(audio or bytes(2 * ear.sample_rate_hz))
+        with trio.move_on_after(1.0 if not audio else float("inf")):
+            await stream.receive()
+
+
+def _first(error: Exception) -> Exception:
+    """Return the error that a group is about."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,133 @@
+"""A provider among others: whether it works, and how it is tried again after it has failed.
+
+Rules:
+1. What is known of a provider is shared by all calls of the process: who fails once is asked by
+   nobody else.
+2. A provider that failed rests.  A probe tries it, after waits that double from a second to a
+   minute; no caller does, unless all providers rest.
+3. The probe is a task of the run of trio, like a pool of connections that calls share: a call that
+   ends must not end it.  It begins with a failure and ends when the provider works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import structlog
+import trio
+
+from bargein.bridge import Circuit, ProviderKind
+from bargein.nodes.vendors import Backoff
+from bargein.routes.containment import CONTAINED
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+Probe = Callable[[], Awaitable[object]]
+
+REST = Backoff(attempts=1_000_000, first_wait_s=1.0, max_wait_s=60.0)
+"""How long a provider rests: a hiccup is over in a second, and an outage is asked after once a
+minute."""
+
+PROBE_S = 10.0
+"""How long a probe may take; nobody waits for it."""
+
+
+@dataclass(slots=True)
+class _Trouble:
+    retryable: bool
+    retry_after_s: float | None
+
+
+class Provider(Generic[T]):
+    """One of several engines that do the same.
+
+    Attributes:
+        engine: The ear, voice or model.
+        circuit: Whether it works.
+    """
+
+    def __init__(self, kind: ProviderKind, engine: T, name: str) -> None:
+        """Take it for one that works.
+
+        Args:
+            kind: What it provides.
+            engine: The ear, voice or model.
+            name: Its name.
+        """
+        self.engine = engine
+        self.circuit = Circuit(kind, name)
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._is_probed = False
+
+    @property
+    def works(self) -> bool:
+        """Whether it works, as far as is known."""
+        if self._token is not None and self._token is not trio.lowlevel.current_trio_token():
+            self._token, self._is_probed = None, False  # its probe ended with another run of trio
+            self.circuit.close()
+        return not self.circuit.is_open
+
+    def fail(self, error: Exception, probe: Probe) -> None:
+        """Let it rest, and be probed until it works.
+
+        Args:
+            error: How it has failed.
+            probe: Asks it for something small; returns if it works, and else raises or hangs.
+        """
+        works = self.works
+        self.circuit.open()
+        log.warning(
+            "provider_failed",
+            kind=self.circuit.kind,
+            provider=self.circuit.name,
+            error=type(error).__name__,
+        )
+        if works or not self._is_probed:
+            self._is_probed = True
+            self._token = trio.lowlevel.current_trio_token()
+            trio.lowlevel.spawn_system_task(self._probe, error, probe)
+
+    async def _probe(self, error: Exception, probe: Probe) -> None:
+        """Rest and try again, until it works; raises nothing, as nobody would hear it."""
+        attempt = 0
+        while True:
+            attempt += 1
+            await trio.sleep(_rest_s(error, attempt))
+            try:
+                with CONTAINED, trio.fail_after(PROBE_S):
+                    await probe()
+            except Exception as still:  # noqa: BLE001  # the provider's own, whatever it is
+                error = still
+                log.debug("provider_still_fails", provider=self.circuit.name, attempt=attempt)
+                continue
+            self._is_probed = False
+            self.circuit.close()
+            log.info("provider_works_again", kind=self.circuit.kind, provider=self.circuit.name)
+            return
+
+
+def _rest_s(error: Exception, attempt: int) -> float:
+    asked_s = getattr(error, "retry_after_s", None)
+    asked_s = min(asked_s, REST.max_wait_s) if isinstance(asked_s, int | float) else None
+    return REST.wait_s(_Trouble(True, asked_s), attempt) or REST.max_wait_s
+
+
+def providers_of(kind: ProviderKind, engines: Sequence[T]) -> tuple[Provider[T], ...]:
+    """Return engines as providers, under names that differ."""
+    names: list[str] = []
+    for engine in engines:
+        model = getattr(engine, "model", "")
+        name = f"{type(engine).__name__} {model}".rstrip() if isinstance(model, str) else ""
+        name = name or type(engine).__name__
+        count = sum(each.partition(" #")[0] == name for each in names)
+        names.append(f"{name} #{count + 1}" if count else name)
+    return tuple(Provider(kind, *each) for each in zip(engines, names, strict=True))
+
+
+def in_order(providers: Sequence[Provider[T]]) -> list[Provider[T]]:
+    """Return those to ask, the first one first: those that work, or all if none does."""
+    return [each for each in providers if each.works] or list(providers)

@@ -1,0 +1,299 @@
+"""A voice that is several: when one fails, the next one goes on behind the last word.
+
+Rules:
+1. With word times, sound is given out word by word, so that what was given ends with a word: the
+   next voice says the text behind it, and no word is heard twice or lost.
+2. Without, the next voice says the clause once more that was not said whole.
+3. A voice is late by what it takes, not by what the player takes: its time stands still while what
+   it has made waits to be played.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, Literal
+
+import structlog
+import trio
+
+from bargein.nodes.speech import (
+    SpeechEngineError,
+    SpeechPiece,
+    StreamingTTS,
+    TextSaid,
+    TextToSpeech,
+    VoiceStyle,
+    resample,
+)
+from bargein.routes.containment import closing
+
+from ._provider import Provider, in_order, providers_of
+from ._words import WholeWords
+
+log = structlog.get_logger()
+
+Voice = TextToSpeech | StreamingTTS
+
+STALLS_AFTER_S = 2.0
+"""How long a voice may take to its first piece, and from one to the next: the next voice has 0.2 s
+before the caller hears a filler."""
+
+PIECES_AHEAD = 256
+"""How many pieces may wait for who speaks: 20 s in the shortest that vendors send."""
+
+PROBE_TEXT = "One."
+
+
+class FallbackVoice:
+    """Several voices that stand in for one another; made by ``Fallback()``."""
+
+    def __init__(self, voices: Sequence[Voice], stalls_after_s: float | None = None) -> None:
+        """Keep the voices, the first one first.
+
+        Args:
+            voices: The voices.
+            stalls_after_s: How long one may give nothing; None for `STALLS_AFTER_S`.
+        """
+        self._providers = providers_of("voice", voices)
+        self._stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the pieces: the first voice's; those of others are resampled."""
+        return self._providers[0].engine.sample_rate_hz
+
+    @property
+    def times(self) -> Literal["words", "none"]:
+        """What is known of when each word is heard: what every voice knows."""
+        known = all(getattr(each.engine, "times", "words") == "words" for each in self._providers)
+        return "words" if known else "none"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Open all voices; one that cannot be opened is an error, as it would be alone."""
+        async with AsyncExitStack() as stack:
+            for provider in self._providers:
+                opener = getattr(provider.engine, "open", None)
+                if opener is not None:
+                    await stack.enter_async_context(opener())
+            yield
+
+    @asynccontextmanager
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[FallbackContext]:
+        """Say one utterance while the block runs; see `StreamingTTS.open_context`."""
+        context = FallbackContext(self._providers, style, self.sample_rate_hz, self._stalls_after_s)
+        raised: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(context.run)
+            try:
+                yield context
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                nursery.cancel_scope.cancel(reason="the utterance is over")
+        if raised is not None:
+            raise raised
+
+    def __repr__(self) -> str:
+        return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
+
+
+class FallbackContext:
+    """One utterance on its way through several voices; see `VoiceContext`."""
+
+    def __init__(
+        self,
+        providers: Sequence[Provider[Voice]],
+        style: VoiceStyle,
+        sample_rate_hz: int,
+        stalls_after_s: float,
+    ) -> None:
+        """Begin with no text."""
+        self._waiting = in_order(providers)
+        self._style = style
+        self._rate_hz = sample_rate_hz
+        self._stalls_after_s = stalls_after_s
+        self._clauses: list[str] = []
+        self._text = ""  # of the clause that is not flushed yet
+        self._is_ended = False
+        self._news = trio.Event()
+        self._said = 0  # how many clauses
+        self._words = WholeWords("", sample_rate_hz)
+        self._error: Exception | None = None
+        self._send, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](PIECES_AHEAD)
+
+    # --- for who speaks -------------------------------------------------------------------------
+
+    async def send(self, text: str) -> None:
+        """Add text; see `VoiceContext.send`."""
+        await trio.lowlevel.checkpoint()
+        self._text += text
+
+    async def flush(self) -> None:
+        """Have all that was sent said; see `VoiceContext.flush`."""
+        await trio.lowlevel.checkpoint()
+        self._clauses.append(self._text)
+        self._text = ""
+        self._wake()
+
+    async def end(self) -> None:
+        """Tell that no more text will come; see `VoiceContext.end`."""
+        if self._text:
+            await self.flush()
+        await trio.lowlevel.checkpoint()
+        self._is_ended = True
+        self._wake()
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece; see `VoiceContext.receive`.
+
+        Raises:
+            Exception: What the last of the voices raised.
+        """
+        try:
+            return await self._pieces.receive()
+        except trio.EndOfChannel:
+            if self._error is not None:
+                raise self._error from None
+            return None
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = trio.Event()
+
+    # --- for the voices -------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Let one voice after the other say the text, until all is said or all have failed."""
+        with self._send:
+            while self._waiting:
+                provider = self._waiting.pop(0)
+                try:
+                    await self._say_by(provider)
+                    return
+                except Exception as error:  # noqa: BLE001  # whoever waits for audio raises it
+                    self._error = _first(error)
+                    provider.fail(self._error, partial(probe_voice, provider.engine))
+                    if self._waiting:
+                        log.warning("voice_switched", to=self._waiting[0].circuit.name)
+                        self._error = None
+
+    async def _say_by(self, provider: Provider[Voice]) -> None:
+        """Have one voice say what is left of the text."""
+        self._words.drop_rest()
+        if self._words.is_begun and not any(map(str.isalnum, self._words.rest)):
+            await self._finish_clause()  # the one before said all of it, and did not say so
+        engine: Any = provider.engine
+        if callable(getattr(engine, "synthesize", None)):
+            while await self._has_clause(self._said):
+                await self._synthesize(engine, self._rest_of(self._said))
+                await self._finish_clause()
+            return
+        async with engine.open_context(self._style) as context, trio.open_nursery() as nursery:
+            nursery.start_soon(self._send_to, context, self._said)
+            while await self._has_clause(self._said):
+                self._rest_of(self._said)
+                await self._receive_from(context, engine)
+                await self._finish_clause()
+            nursery.cancel_scope.cancel(reason="all is said")
+
+    async def _send_to(self, context: Any, number: int) -> None:
+        while await self._has_clause(number):
+            await context.send(self._rest_of(number))
+            await context.flush()
+            number += 1
+        await context.end()
+
+    async def _has_clause(self, number: int) -> bool:
+        """Wait for a clause; False if there will be none."""
+        await trio.lowlevel.checkpoint()
+        while number >= len(self._clauses):
+            if self._is_ended:
+                return False
+            await self._news.wait()
+        return True
+
+    def _rest_of(self, number: int) -> str:
+        """Return what of a clause is not said yet."""
+        if number != self._said:
+            return self._clauses[number]
+        if self._words.text != self._clauses[number]:
+            self._words = WholeWords(self._clauses[number], self._rate_hz)
+        return self._words.rest
+
+    async def _receive_from(self, context: Any, engine: Any) -> None:
+        while True:
+            with trio.move_on_after(self._stalls_after_s) as patience:
+                piece = await context.receive()
+            if patience.cancelled_caught:
+                raise self._stalled()
+            if isinstance(piece, TextSaid):
+                return
+            if piece is None:
+                raise SpeechEngineError("the voice ended its speech before all text was said")
+            await self._hand_out(piece, engine)
+
+    async def _synthesize(self, engine: TextToSpeech, text: str) -> None:
+        with trio.CancelScope() as patience:  # one scope, opened before the voice opens any
+            async with closing(engine.synthesize(text.strip())) as pieces:
+                patience.deadline = trio.current_time() + self._stalls_after_s
+                async for piece in pieces:
+                    patience.deadline = math.inf
+                    await self._hand_out(piece, engine)
+                    patience.deadline = trio.current_time() + self._stalls_after_s
+                patience.deadline = math.inf
+        if patience.cancelled_caught:
+            raise self._stalled()
+
+    def _stalled(self) -> SpeechEngineError:
+        return SpeechEngineError(f"the voice gave nothing for {self._stalls_after_s:g} s")
+
+    async def _hand_out(self, piece: Any, engine: Any) -> None:
+        if not isinstance(piece, SpeechPiece) or len(piece.pcm) % 2:
+            raise SpeechEngineError(f"the voice gave {type(piece).__name__}, and no sound")
+        pcm = piece.pcm
+        if pcm and engine.sample_rate_hz != self._rate_hz:
+            pcm = resample(pcm, engine.sample_rate_hz, self._rate_hz)
+        whole = self._words.add(pcm, piece.words)
+        if whole is not None:
+            await self._send.send(whole)
+
+    async def _finish_clause(self) -> None:
+        last = self._words.finish()
+        if last is not None:
+            await self._send.send(last)
+        self._said += 1
+        self._words = WholeWords("", self._rate_hz)
+        await self._send.send(TextSaid())
+
+
+async def probe_voice(voice: Any) -> None:
+    """Have a voice say a word; raises what it raises.
+
+    Raises:
+        SpeechEngineError: It says nothing.
+    """
+    if callable(getattr(voice, "synthesize", None)):
+        async with closing(voice.synthesize(PROBE_TEXT)) as pieces:
+            async for piece in pieces:
+                if piece.pcm:
+                    return
+    else:
+        async with voice.open_context(VoiceStyle()) as context:
+            await context.send(PROBE_TEXT)
+            await context.flush()
+            await context.end()
+            while isinstance(piece := await context.receive(), SpeechPiece | TextSaid):
+                if isinstance(piece, SpeechPiece) and piece.pcm:
+                    return
+    raise SpeechEngineError("the voice says nothing")
+
+
+def _first(error: Exception) -> Exception:
+    """Return the error that a group is about."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

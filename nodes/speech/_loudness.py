@@ -1,0 +1,76 @@
+"""Tells by loudness alone whether somebody may be speaking, to notice an ear that hears nothing.
+
+It takes noise for speech, so it decides nothing about turns.
+"""
+
+from __future__ import annotations
+
+import array
+import math
+
+import trio
+
+LOUD = 1000
+"""Samples from which a frame is loud: -30 dBFS.  Speech on a telephone has peaks of -20 to -5 dBFS,
+and the noise of a quiet room -50."""
+
+
+QUIET_S = 0.5
+"""After so much silence a voice has stopped."""
+
+TRUSTED_S = 10.0
+"""For how long after a loud sound silence means that the caller is quiet; later it may mean that
+this caller is never loud."""
+
+
+class Loudness:
+    """How long a caller has been loud, and for how long they have been quiet.
+
+    Attributes:
+        loud_s: How much loud sound there was since `reset()`.
+    """
+
+    def __init__(self, sample_rate_hz: int) -> None:
+        """Begin with silence.
+
+        Args:
+            sample_rate_hz: Of the frames.
+        """
+        self._rate_hz = sample_rate_hz
+        self._last_loud_s = -math.inf
+        self.loud_s = 0.0
+        self._since_s = math.inf
+
+    def add(self, pcm: bytes) -> bool:
+        """Take in a frame, and return whether it is loud.
+
+        Args:
+            pcm: PCM16 little-endian mono.
+        """
+        samples = array.array("h", pcm)
+        is_loud = bool(samples) and (max(samples) >= LOUD or min(samples) <= -LOUD)
+        if is_loud:
+            now_s = self._last_loud_s = trio.current_time()
+            self._since_s = min(self._since_s, now_s)
+            self.loud_s += len(samples) / self._rate_hz
+        return is_loud
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a caller who was loud is so no more; False for one who is never loud."""
+        return QUIET_S <= self.quiet_s < TRUSTED_S
+
+    @property
+    def quiet_s(self) -> float:
+        """For how long there was no loud frame."""
+        return trio.current_time() - self._last_loud_s
+
+    @property
+    def waits_s(self) -> float:
+        """How long ago the first loud frame since `reset()` was; negative for none."""
+        return trio.current_time() - self._since_s
+
+    def reset(self) -> None:
+        """Count from now on: the ear has told something."""
+        self.loud_s = 0.0
+        self._since_s = math.inf

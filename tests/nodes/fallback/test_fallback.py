@@ -1,0 +1,337 @@
+"""Providers that stand in for one another: who is asked, who rests, and who tries again."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from bargein.fallback import Fallback
+from bargein.llm import ChatModelError, TextDelta, Usage
+from bargein.server import Metrics
+from bargein.speech import SpeechPiece, TextSaid, TurnOver, VoiceBegan, VoiceStyle, WordsHeard
+from bargein.testing import ScriptedModel
+from tests.nodes.speech.failing import (
+    RATE_HZ,
+    Fault,
+    WordEar,
+    WordModel,
+    WordVoice,
+    sound_of,
+    words_of,
+)
+
+QUESTION = [{"role": "user", "content": "hello"}]
+
+
+async def answer_of(model: Any) -> str:
+    pieces = [piece async for piece in model.stream(QUESTION)]
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+
+
+async def said_by(voice: Any, *clauses: str) -> list[str]:
+    """Return the words that a voice says, half words too."""
+    pcm = b""
+    async with voice.open_context(VoiceStyle()) as context:
+        for clause in clauses:
+            await context.send(clause)
+            await context.flush()
+        await context.end()
+        while (piece := await context.receive()) is not None:
+            pcm += piece.pcm if isinstance(piece, SpeechPiece) else b""
+    return words_of(pcm)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+async def test_the_next_model_answers_and_the_first_rests(autojump_clock):
+    """Who failed is not asked by the next question, and works again once a probe says so."""
+    first, second = WordModel("one", "a"), WordModel("two", "b")
+    model = Fallback(first, second)
+    first.fault = Fault("drop")
+    assert await answer_of(model) == "two "
+    assert await answer_of(model) == "two "
+    assert first.asked == 1
+    first.fault = Fault()
+    await trio.sleep(1.1)
+    assert first.asked == 2  # by the probe
+    assert await answer_of(model) == "one "
+
+
+async def test_a_probe_waits_longer_each_time(autojump_clock):
+    """The waits double, up to a minute; no caller asks meanwhile."""
+    first, second = WordModel("one"), WordModel("two")
+    model = Fallback(first, second)
+    first.fault = Fault("drop")
+    await answer_of(model)
+    await trio.sleep(3600)
+    assert 60 <= first.asked <= 130  # half of each wait is jitter
+    assert await answer_of(model) == "two "
+
+
+async def test_if_all_rest_they_are_asked_all_the_same(autojump_clock):
+    """A caller loses nothing by it; the last error is raised if none answers."""
+    first, second = WordModel("one"), WordModel("two")
+    model = Fallback(first, second)
+    first.fault, second.fault = Fault("drop"), Fault("drop")
+    with pytest.raises(ChatModelError):
+        await answer_of(model)
+    second.fault = Fault()
+    assert await answer_of(model) == "two "
+
+
+@pytest.mark.parametrize("kind", ["drop", "garbage"])
+async def test_a_model_that_has_said_something_is_not_replaced(autojump_clock, kind):
+    """Its text may have been heard: another answer behind it would contradict it."""
+    first, second = WordModel("one two three"), WordModel("four")
+    first.fault = Fault(kind, 1)
+    with pytest.raises((ChatModelError, TypeError)):
+        await answer_of(Fallback(first, second))
+    assert second.asked == 0
+
+
+async def test_an_empty_answer_is_a_failure(autojump_clock):
+    """A model that says nothing and calls nothing leaves the caller in silence."""
+
+    class Empty:
+        async def stream(self, messages: Any, *, tools: Any = ()) -> Any:
+            yield Usage(finish_reason="stop")
+
+    assert await answer_of(Fallback(Empty(), WordModel("two"))) == "two "
+
+
+async def test_a_refused_question_is_no_failure_of_the_model(autojump_clock):
+    """Another model may take a question that is too long for one; that one goes on working."""
+    first = ScriptedModel(ChatModelError("too long", status=413), "One.")
+    model = Fallback(first, WordModel("two"))
+    assert await answer_of(model) == "two "
+    assert await answer_of(model) == "One."
+
+
+async def test_a_model_that_stalls_is_given_up_in_time(autojump_clock):
+    """The next one is asked after the time that was set."""
+    first, second = WordModel("one"), WordModel("two")
+    first.fault = Fault("stall")
+    model = Fallback(first, second, stalls_after_s=1.0)
+    began_s = trio.current_time()
+    assert await answer_of(model) == "two "
+    assert trio.current_time() - began_s == pytest.approx(1.02)
+
+
+async def test_cancelling_an_answer_is_no_failure(autojump_clock):
+    """A barge-in says nothing about the model."""
+    first = WordModel("one two three four")
+    model = Fallback(first, WordModel("two"))
+    with trio.move_on_after(0.05):
+        await answer_of(model)
+    assert await answer_of(model) == "one two three four "
+
+
+# --- voices ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["stall", "drop", "garbage"])
+@pytest.mark.parametrize("after", [0, 1, 3, 4, 6])
+async def test_a_voice_goes_on_behind_the_last_word(autojump_clock, kind, after):
+    """Wherever the first one fails, each word is said once and whole."""
+    first, second = WordVoice("a"), WordVoice("b")
+    first.fault = Fault(kind, after)
+    said = await said_by(Fallback(first, second), "one two three, ", "four five six. ", "seven")
+    assert said == ["one", "two", "three,", "four", "five", "six.", "seven"]
+    assert first.said == said[:after]
+    assert second.said == said[after:]
+
+
+async def test_half_a_word_is_not_heard(autojump_clock):
+    """Sound of a word that has no end yet waits for it, and is dropped with its voice."""
+
+    class Halves(WordVoice):
+        def open_context(self, style: Any) -> Any:
+            return _halves(super().open_context(style))
+
+    @asynccontextmanager
+    async def _halves(opening: Any) -> Any:
+        async with opening as context:
+            whole, left = context.receive, []
+
+            async def receive() -> Any:
+                if left:
+                    return left.pop()
+                piece = await whole()
+                if isinstance(piece, SpeechPiece):
+                    half = len(piece.pcm) // 4 * 2
+                    left.append(SpeechPiece(piece.pcm[half:]))
+                    return SpeechPiece(piece.pcm[:half], piece.words)
+                return piece
+
+            context.receive = receive
+            yield context
+
+    first, second = Halves("a"), WordVoice("b")
+    first.fault = Fault("drop", 2)
+    assert await said_by(Fallback(first, second), "one two three four") == [
+        "one",
+        "two",
+        "three",
+        "four",
+    ]
+
+
+async def test_without_word_times_a_clause_is_said_again(autojump_clock):
+    """Nothing is lost, and no more than a clause is said twice."""
+    first, second = WordVoice("a", times="none"), WordVoice("b")
+    first.fault = Fault("drop", 4)
+    voice = Fallback(first, second)
+    assert voice.times == "none"
+    said = await said_by(voice, "one two three, ", "four five six.")
+    assert said == ["one", "two", "three,", "four", "four", "five", "six."]
+
+
+async def test_a_batch_voice_stands_in_for_one_that_streams(autojump_clock):
+    """A local engine behind a vendor's voice, at the rate of the first."""
+
+    class Batch:
+        sample_rate_hz = RATE_HZ
+
+        async def synthesize(self, text: str) -> Any:
+            for word in text.split():
+                await trio.sleep(0.01)
+                yield SpeechPiece(sound_of(word))
+
+    first = WordVoice("a")
+    first.fault = Fault("stall", 1)
+    said = await said_by(Fallback(first, Batch()), "one two ", "three")
+    assert said == ["one", "two", "three"]
+
+
+async def test_a_voice_that_waits_for_the_player_is_not_late(autojump_clock):
+    """Its time stands still while nobody takes what it has made."""
+    first, second = WordVoice("a"), WordVoice("b")
+    text = " ".join(f"word{n}" for n in range(600))
+    async with Fallback(first, second).open_context(VoiceStyle()) as context:
+        await context.send(text)
+        await context.flush()
+        await context.end()
+        await trio.sleep(300)
+        count = 0
+        while not isinstance(await context.receive(), TextSaid):
+            count += 1
+    assert count == 600
+    assert second.said == []
+
+
+async def test_voices_that_all_fail_raise_what_the_last_one_raised(autojump_clock):
+    """The answer fails with an error that names a voice."""
+    voices = [WordVoice("a"), WordVoice("b")]
+    for voice in voices:
+        voice.fault = Fault("drop")
+    with pytest.raises(Exception, match="b: the line broke"):
+        await said_by(Fallback(*voices), "one")
+
+
+# --- ears -----------------------------------------------------------------------------------------
+
+
+async def facts_of(ear: Any, text: str, seconds: float = 4.0) -> list[Any]:
+    """Return what an ear tells of words that are spoken, with a pause behind."""
+    facts = []
+    pcm = b"".join(sound_of(word) for word in text.split()) + bytes(int(2 * RATE_HZ * seconds))
+    async with ear.open_stream() as stream, trio.open_nursery() as nursery:
+
+        async def receive() -> None:
+            while True:
+                facts.append(await stream.receive())
+
+        nursery.start_soon(receive)
+        for at in range(0, len(pcm), 640):
+            await stream.send(pcm[at : at + 640])
+            await trio.sleep(0.02)
+        nursery.cancel_scope.cancel()
+    return facts
+
+
+def turns_in(facts: list[Any]) -> list[str]:
+    return [fact.text for fact in facts if isinstance(fact, TurnOver)]
+
+
+@pytest.mark.parametrize("kind", ["stall", "drop", "garbage"])
+@pytest.mark.parametrize("after", [0, 1, 3])
+async def test_the_next_ear_hears_the_utterance_from_its_beginning(autojump_clock, kind, after):
+    """Whenever the first one fails, the turn has all its words, once."""
+    first, second = WordEar("a"), WordEar("b")
+    first.fault = Fault(kind, after)
+    facts = await facts_of(Fallback(first, second), "please tell me more about it")
+    assert turns_in(facts) == ["please tell me more about it"]
+
+
+async def test_noise_is_no_failure_of_an_ear(autojump_clock):
+    """An ear is blamed only for what another one has heard."""
+
+    class Deaf(WordEar):
+        def __init__(self, name: str) -> None:
+            super().__init__(name)
+            self.fault = Fault("stall")
+
+    ear = Fallback(Deaf("a"), Deaf("b"))
+    await facts_of(ear, "hm hm hm hm")
+    shown = Metrics().exposition()
+    assert 'bargein_provider_failures_total{kind="ear",provider="Deaf"} 0' in shown
+    assert 'bargein_provider_failures_total{kind="ear",provider="Deaf #2"} 0' in shown
+    del ear
+
+
+async def test_an_ear_that_failed_is_probed_with_what_it_failed_on(autojump_clock):
+    """It works again once it tells something of that audio."""
+    first, second = WordEar("a"), WordEar("b")
+    first.fault = Fault("drop", 1)
+    ear = Fallback(first, second)
+    await facts_of(ear, "one two three")
+    await facts_of(ear, "one two three")
+    assert second.streams == 2
+    first.fault = Fault()
+    await trio.sleep(10)
+    facts = await facts_of(ear, "four five")
+    assert [type(fact) for fact in facts[:2]] == [VoiceBegan, WordsHeard]
+    assert second.streams == 2
+
+
+async def test_ears_that_all_fail_are_lost(autojump_clock):
+    """The error reaches who listens, and the call can say so."""
+    ears = [WordEar("a"), WordEar("b")]
+    for ear in ears:
+        ear.fault = Fault("drop")
+    with pytest.raises(ExceptionGroup):
+        await facts_of(Fallback(*ears), "one two three")
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+async def test_the_metrics_show_who_rests(autojump_clock):
+    """Each provider has a line that says whether it rests, and one that counts its failures."""
+    first, second = WordModel("one", 'the "first"'), WordModel("two", "second")
+    model = Fallback(first, second)
+    first.fault = Fault("drop")
+    await answer_of(model)
+    shown = Metrics().exposition()
+    label = r'{kind="model",provider="WordModel the \"first\""}'
+    assert f"bargein_provider_resting{label} 1" in shown
+    assert f"bargein_provider_failures_total{label} 1" in shown
+    assert 'bargein_provider_resting{kind="model",provider="WordModel second"} 0' in shown
+
+
+@pytest.mark.parametrize("wrong", [(), (WordVoice("b"), WordEar("c")), (WordModel,), ("model",)])
+def test_what_does_not_stand_in_for_it_is_an_error(wrong):
+    """Several of one kind are wanted, and the error says what the kinds are."""
+    with pytest.raises((TypeError, ValueError), match="Fallback"):
+        Fallback(WordModel("one"), *wrong)
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_stall_takes_time(seconds):
+    """No time at all would give up every provider."""
+    with pytest.raises(ValueError, match="stalls_after_s"):
+        Fallback(WordModel("one"), WordModel("two"), stalls_after_s=seconds)
