@@ -1,9 +1,9 @@
 """Voice agents you can interrupt.
 
-What the first agents need is here; the rest has rooms of its own: ``bargein.events``, ``testing``,
-``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``conversations``, ``websocket``,
-``control``, ``llm``, ``tools``, ``speech``, ``user_turns``, ``weights`` and ``routes``.  A name is
-loaded when it is asked for, so that importing ``bargein`` costs nothing and needs no extra.
+This module has what a first agent needs.  The rest lives in submodules: ``bargein.events``,
+``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``conversations``,
+``websocket``, ``control``, ``llm``, ``tools``, ``speech``, ``user_turns``, ``weights`` and
+``routes``.  Names load on first use, so importing ``bargein`` is cheap and needs no extra.
 """
 
 from importlib import import_module

@@ -77,20 +77,19 @@ class App:
 
     Attributes:
         answer: Called for each call; declares its routes and may speak first.
-        speech: Ears and voice for calls with audio; ``None`` for an app that only reads and
-            writes.
-        conversations: Where conversations are kept; ``None`` for an app that forgets each with its
-            call.
-        callers_name_conversations: Whether callers may name the conversation of their call, or who
-            says so.
+        speech: Ears and a voice for calls with audio; ``None`` for a text-only app.
+        conversations: Where conversations are stored; ``None`` forgets each one when its call ends.
+        callers_name_conversations: Whether callers may name the conversation they continue, or the
+            function that decides.
         name: Shown to callers.
-        not_understood: Said when no words are known of what a caller has said; empty for nothing.
-        handle: Which verbs the page offers while the agent merely thinks or speaks.
-        operator: Who answers tools with ``permission="operator"``; ``None``: who is on
-            ``/watch``.
-        budgets: How long each stage of an answer may be silent; ``None`` for stages that are not
-            watched.
-        admit: Who says whether a caller of the server may call; ``None``: who passes the server.
+        not_understood: What the agent says when speech was heard and no words could be recognised;
+            empty for nothing.
+        handle: Which verbs the page offers while the agent only thinks or speaks.
+        operator: Decides whether tools with ``permission="operator"`` may run; ``None`` asks the
+            people on ``/watch``.
+        budgets: How long each stage of an answer may stay silent; ``None`` watches none.
+        admit: Decides which callers of the server may call; ``None`` admits all that pass the
+            server's own checks.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class App:
         operator: Operate | None = None,
         budgets: Budgets | None = DEFAULT_BUDGETS,
     ) -> None:
-        """Make an application.
+        """Configure an app; nothing is loaded before ``open()``.
 
         Args:
             answer: An async function that takes the call.  It declares routes and may speak; the
@@ -115,34 +114,34 @@ class App:
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
             conversations: Where conversations are kept, such as
                 ``SqliteConversations("calls.db")``.
-            callers_name_conversations: Whether a caller of the server may go on with a
-                conversation by its name, as in ``/ws?conversation=ada``.  A name is no secret:
-                ``True`` lets everybody who can reach the server, and has its token if it asks for
-                one, open every conversation.  A function, plain or async, takes the
-                ``CallRequest`` and says whether this caller may open this conversation.
-            name: Shown to callers; by default made of the module of `answer`.
-            not_understood: What the agent says when the recogniser fails, or gives no words in
-                time: then there is no turn that could be answered.  ``None`` says nothing; a route
-                on ``TranscriptionFailed`` may do something else.
-            handle: ``"auto"`` has the page offer Stop alone while the agent merely thinks or
-                speaks, and every verb while there is work to hold.  ``"full"`` has it offer every
-                verb whenever the agent does anything: for agents that speak at length, which
+            callers_name_conversations: Whether a caller of the server may continue a conversation
+                by its name, as in ``/ws?conversation=ada``.  A name is not a secret: with ``True``,
+                everybody who can reach the server (and has its token, if it requires one) can open
+                every conversation.  A function, sync or async, takes the ``CallRequest`` and
+                returns whether this caller may open this conversation.
+            name: Shown to callers; derived from the module of `answer` by default.
+            not_understood: What the agent says when the recogniser fails or returns no words in
+                time, so that there is no turn to answer.  ``None`` says nothing; handle
+                ``TranscriptionFailed`` in a route to do something else.
+            handle: With ``"auto"`` the page offers only Stop while the agent thinks or speaks, and
+                every verb while there is work to hold.  With ``"full"`` it offers every verb
+                whenever the agent does anything; choose that for agents that speak at length, which
                 people want to pause and redirect in mid-sentence.
-            admit: Decides about each call over the server, after token, Host and Origin.  A
-                function, plain or async, takes the ``CallRequest`` and returns ``True``, a
-                ``Refusal`` (or ``False``), or the ``Identity`` that the caller has from then on,
-                with its rights.  What it raises refuses the call.
-            operator: Answers tools with ``permission="operator"``, which no caller is asked about.
-                A function, plain or async, takes the call and the ``Question`` and says whether
-                the tool may run; anything but ``True``, and what it raises, denies it.
-            budgets: How long each stage of an answer may leave the caller in silence until
+            admit: Decides about each call over the server, after the checks of token, Host and
+                Origin.  A function, sync or async, takes the ``CallRequest`` and returns ``True``,
+                a ``Refusal`` (or ``False``), or the ``Identity`` of the caller, with its rights.
+                If it raises, the call is refused.
+            operator: Decides whether tools with ``permission="operator"`` may run, which callers
+                are never asked about.  A function, sync or async, takes the call and the
+                ``Question``.  Only ``True`` allows the tool; any other value, or an exception,
+                denies it.
+            budgets: How long each stage of an answer may leave the caller in silence before
                 ``StageStalled`` names it; ``None`` watches none.
 
         Raises:
-            TypeError: `answer` is no function that takes a call, or `admit` none that takes a
-                request.
-            ValueError: Callers may name conversations, and there are none; or `handle` is another
-                word.
+            TypeError: `answer` is not a function of a call, or `admit` not one of a request.
+            ValueError: Callers may name conversations but `conversations` is missing; or `handle`
+                is another word.
         """
         if handle not in get_args(HandleOffer):
             offers = " or ".join(map(repr, get_args(HandleOffer)))
@@ -169,7 +168,7 @@ class App:
         self.budgets = budgets
 
     def let_callers_name(self, conversation: str) -> None:
-        """Let callers of a server go on with one conversation, and with no other.
+        """Let callers of a server continue one conversation, and no other.
 
         Args:
             conversation: Its name.
@@ -178,12 +177,12 @@ class App:
 
     @property
     def hears(self) -> bool:
-        """Whether its agents hear callers: it has speech, and that has ears."""
+        """Whether its agents hear callers: the app has speech, and that has ears."""
         return self.speech is not None and getattr(self.speech, "hears", True)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load and warm what all calls share; once per process, around all calls."""
+        """Load and warm what all calls share; enter it once per process, around all calls."""
         if self.speech is None:
             yield
         else:
@@ -202,20 +201,21 @@ class App:
     ) -> AsyncIterator[Call]:
         """Answer one call; leaving the block ends it and all its tasks.
 
-        With ``conversations=``, what is said is saved as it happens, before anything is told of
-        it. A disk that cannot be written to is told as ``AgentError`` and tried again; the call
-        goes on.
+        With ``conversations=``, everything said is saved as it happens, before any event reports
+        it.  If the disk cannot be written to, the caller's side gets an ``AgentError``, the write
+        is retried, and the call goes on.
 
         Args:
             transport: The caller's side.
             caller: Who calls.
-            call_id: Names the call in logs; by default random.
-            conversation: Names the conversation, and goes on with the one of that name if there is
-                one; by default a new one under a random name.  ``call.conversation`` is the name.
+            call_id: Identifies the call in logs; random by default.
+            conversation: The name of the conversation, which continues if one of that name is
+                stored; ``None`` starts a new one under a random name.  ``call.conversation`` has
+                the name.
             request: How a client of the server asked for the call; ``call.request``.
 
         Raises:
-            ConversationBusyError: The conversation is going on in another call.
+            ConversationBusyError: Another call has the conversation open.
             ConversationError: It was saved by a newer version.
             ValueError: The name is empty or too long.
         """
@@ -249,13 +249,13 @@ class App:
             return (await verdict if inspect.isawaitable(verdict) else verdict) is True
 
     async def admits(self, request: CallRequest) -> CallRequest | Refusal:
-        """Return the request with the identity that the app gives the caller, or why it refuses.
+        """Return the request with the identity that the app gives the caller, or the refusal.
 
         Args:
             request: How it asked for its call.
 
         Raises:
-            TypeError: The app's function returned something else than it may.
+            TypeError: The app's function returned a value of another type.
             Exception: What that function raises.
         """
         if self.admit is None:

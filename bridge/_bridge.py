@@ -21,9 +21,9 @@ E = TypeVar("E")
 
 @final
 class Bridge(ChainStart):
-    """Dispatches the events of a call to the routes of one node.
+    """A node's place in a call: it declares routes there and publishes events.
 
-    Made by ``call.bridge(node)`` alone, since it is the node's place in that call.
+    Only ``call.bridge(node)`` makes one.
 
     Attributes:
         call: The call.
@@ -38,7 +38,7 @@ class Bridge(ChainStart):
     is_agent: bool
 
     def __init__(self, *given: object, **named: object) -> None:
-        """Refuse to be made by hand.
+        """Refuse direct construction; use ``call.bridge(node)``.
 
         Raises:
             TypeError: Always.
@@ -74,7 +74,8 @@ class Bridge(ChainStart):
 
     @property
     def agent_status(self) -> AgentStatus:
-        """What the agent that the caller hears does now; it stays true for the whole call."""
+        """A live view of what the agent that the caller hears is doing; valid for the whole
+        call."""
         return self.call.agent_status
 
     @property
@@ -83,7 +84,7 @@ class Bridge(ChainStart):
         return self.call.call_id
 
     def call_at(self, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a function at a time; a bridge has one alarm, and the last call sets it.
+        """Call a function at a given time; a bridge has one alarm, which each call sets anew.
 
         Args:
             at_s: When, in seconds of trio's clock; infinite for never.
@@ -98,12 +99,12 @@ class Bridge(ChainStart):
         """Hold the agent's voice at the sample that is being heard; see ``Call.hold_speech()``.
 
         Args:
-            reason: Who holds it, in a word.
+            reason: Who holds it, in one word.
         """
         self.call.hold_speech(reason)
 
     def release_speech(self, reason: str) -> None:
-        """Release a hold, in this step; nothing happens if there is none by this reason.
+        """Release the hold of this reason, in this step; without one, do nothing.
 
         Args:
             reason: As in ``hold_speech()``.
@@ -113,8 +114,8 @@ class Bridge(ChainStart):
     def publish_detached(self, event: E) -> Message[E]:
         """Publish an event as this bridge's that belongs to no run: no cut makes it stale.
 
-        For what an ear hears, and for measurements: these stand, whatever becomes of the run in
-        which they are published.
+        Use it for what an ear hears and for measurements, which stay valid whatever happens to the
+        run that publishes them.
 
         Args:
             event: An instance of any event class.
@@ -122,16 +123,17 @@ class Bridge(ChainStart):
         return self.call.router.publish_detached(event, self.name)
 
     def publish_for(self, event: E, message: Message) -> Message[E]:
-        """Publish an event as output of the run that a message belongs to; it is cut with that.
+        """Publish an event as output of the run that a message belongs to; a cut of the run makes
+        it stale.
 
         Args:
             event: An instance of any event class.
-            message: What the event is made of, as the text that a clause is of.
+            message: What the event was made from, such as the text of a clause.
         """
         return self.call.router.publish(event, self.name, message.run)
 
     def report_error(self, error: Exception) -> None:
-        """Show developers an error that an engine has raised and the call survives.
+        """Report an error of an engine that the call survives to the developers' listeners.
 
         Args:
             error: The exception, in the step in which it was caught.
@@ -139,9 +141,9 @@ class Bridge(ChainStart):
         self.call.router.caught(error)
 
     def say_notice(self, text: str) -> None:
-        """Say that the caller has to wait, or that something failed, in front of all that waits.
+        """Tell the caller to wait, or that something failed, ahead of everything queued.
 
-        The caller may interrupt it, and no model is told that it answered so.
+        The caller may interrupt it, and no model sees it as an answer of its own.
 
         Args:
             text: What to say.
@@ -157,7 +159,7 @@ class Bridge(ChainStart):
         return message.tag is not None and message.tag.turn.is_notice
 
     def give_up_answer(self, reason: str) -> None:
-        """Let the answer that the caller waits for fail, in this step.
+        """Fail the answer that the caller is waiting for, in this step.
 
         Args:
             reason: Why, for its record.
@@ -170,7 +172,7 @@ class Bridge(ChainStart):
             speaking.cut(turn, reason)
 
     def move_answer_to_background(self) -> bool:
-        """Let the answer under way go on in the background; return whether that is possible."""
+        """Move the answer under way to the background, and return whether that was possible."""
         return self.call.control.use("background", source=self.name).accepted
 
     def is_audible(self, message: Message) -> bool:
@@ -203,7 +205,7 @@ class Bridge(ChainStart):
             message: The message, from the step on in which it is published.
 
         Returns:
-            The number, for ``AgentAudio``; ``None`` for a text that nobody is to hear.
+            The number, for ``AgentAudio``; ``None`` for text that nobody will hear.
         """
         return None if message.tag is None else message.tag.number
 
@@ -214,7 +216,7 @@ class Bridge(ChainStart):
             utterance: Its number.
 
         Returns:
-            At least 0; ``None`` once it is over, as it was heard to its end or cut.
+            At least 0; ``None`` once it is over: heard to its end, or cut.
         """
         found = self.call.speaking.utterance(utterance)
         return None if found is None else found.position_ms(trio.current_time())
@@ -232,7 +234,7 @@ class Bridge(ChainStart):
         return self.call.floor is self
 
     def leave(self) -> None:
-        """Take this bridge's routes out of the call; runs that are under way go on."""
+        """Remove this bridge's routes from the call; runs under way continue."""
         self.call.router.remove(self.name)
 
     def __repr__(self) -> str:

@@ -10,10 +10,10 @@ from .events import AnswerStage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
-    """How many seconds of silence each stage of an answer may bring; ``None`` does not watch it.
+    """How many seconds of silence each stage of an answer may cause; ``None`` leaves it unwatched.
 
     Silence counts from the end of the caller's turn or of the agent's last sound, whichever is
-    later; the stage that is under way when its budget is used up has stalled.
+    later.  The stage under way when its budget runs out has stalled.
 
     The default, 2.2 s, leaves a filler 0.3 s to reach the caller before a silence of 2.5 s.  People
     on the telephone begin to ask whether anybody is there after about a second (Jefferson,

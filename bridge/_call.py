@@ -82,21 +82,20 @@ class Call:
     Attributes:
         call_id: Names the call in logs.
         caller: Who calls, as the transport tells it; may be empty.
-        router: The routes of all bridges.
+        router: Dispatches events to the routes of all bridges.
         history: What was said, and what of it was heard.
-        work: The tools that run.
-        permissions: The questions whether a tool may run.
-        questions: What tools ask the caller while they run.
-        delivery: The results of background jobs that wait for their moment.
-        steps: Writes down the steps of the turns.
+        work: The running tools.
+        permissions: The open questions whether a tool may run.
+        questions: The questions that running tools ask the caller.
+        delivery: The results of background jobs that wait to be told.
+        steps: Records the steps of each turn.
         agent_status: What the agent that the caller hears does at this moment.
-        control: Does what the verbs say; ``call.handle`` is for everybody's use.
-        actions: Passes the caller on and presses keys, where the transport can.
-        on_touch: Plain functions that are called after whatever may have changed what
-            ``snapshot()`` shows.
+        control: Carries out the verbs; use ``call.handle`` instead.
+        actions: Transfers the caller and presses keys, where the transport can.
+        on_touch: Plain functions, called after anything that may change ``snapshot()``.
         conversation: Names the conversation in the conversation store; empty without one.
-        request: How a client of the server asked for the call, and who it is; None for a call that
-            did not come over a server.
+        request: How a client of the server asked for the call, and who it is; ``None`` for a call
+            that did not come over a server.
         on_error: Plain functions that are called with each exception of the app's code that the
             call survives, in the step in which it is caught.
         nursery: Owns the call's tasks; tasks started in it end with the call.
@@ -173,16 +172,16 @@ class Call:
     ) -> Bridge:
         """Give a node its place in this call.
 
-        The first agent has the floor; others get it by ``AgentHandoff``.
+        The first agent gets the floor; ``AgentHandoff`` passes it on.
 
         Args:
-            node: Whose routes will be declared; it is told by ``node.attached(bridge)`` if it has
-                such a method.
-            name: The source its events carry; by default made of the node's class.
+            node: The node whose routes you will declare; its method ``attached(bridge)`` is called,
+                if it has one.
+            name: The source its events carry; derived from the node's class by default.
             is_agent: False for ears and voices, which never have the floor.
 
         Raises:
-            TypeError: The name is no string.
+            TypeError: The name is not a string.
             ValueError: The name is empty or taken.
         """
         name = free_name(node, name, self._bridges)
@@ -237,14 +236,15 @@ class Call:
         return tuple(self._bridges.values())
 
     def hand_over(self, target: Bridge | str, reason: str = "") -> None:
-        """Give the floor to another agent, in this step; the same as publishing AgentHandoff.
+        """Give the floor to another agent, in this step; the same as publishing ``AgentHandoff``.
 
         Args:
-            target: A bridge of this call, or its name; of no agent, an ``AgentError`` says so.
+            target: A bridge of this call, or its name.  If it names no agent, an ``AgentError`` is
+                published.
             reason: Why, for the history.
 
         Raises:
-            TypeError: The target is neither, or the reason is no string.
+            TypeError: The target is neither, or the reason is not a string.
         """
         name = target.name if isinstance(target, Bridge) else target
         check_string("hand_over", "target", name)
@@ -266,9 +266,9 @@ class Call:
     # --- what happens ---------------------------------------------------------------------------
 
     def publish(self, event: E, *, source: str = "caller") -> Message[E]:
-        """Hand an event to every route that is meant, in this step; never waits.
+        """Dispatch an event to every matching route, in this step; never waits.
 
-        Safe to call from any task of the call; from a thread use
+        Call it from any task of the call; from a thread, use
         ``trio.from_thread.run_sync(call.publish, event)``.
 
         Args:
@@ -279,7 +279,7 @@ class Call:
             The message that carried it.
 
         Raises:
-            TypeError: The event is None or a class, or the source is no string.
+            TypeError: The event is ``None`` or a class, or the source is not a string.
         """
         if event is None or isinstance(event, type) or not isinstance(source, str):
             check_event(event)
@@ -287,19 +287,19 @@ class Call:
         return self.router.publish(event, source)
 
     def say(self, text: str, interruptible: bool = True) -> AnswerHandle:
-        """Say a fixed text: queue it, in this step, behind what is being said; never waits.
+        """Say a fixed text: queue it behind what is being said, in this step; never waits.
 
         Args:
             text: What to say.
-            interruptible: False: nothing the caller does cuts it, but for the Stop key.
+            interruptible: With ``False``, only the Stop key cuts it.
 
         Returns:
-            Its handle; ``await`` that to wait until the text was heard or cut, or drop it.  While
-            the call is paused the text waits; once it is over nothing is said, and the outcome is
-            ``disconnected`` or ``shutdown``.
+            Its handle.  ``await`` it to wait until the text was heard or cut, or ignore it.  While
+            the call is paused the text waits.  Once the call is over nothing is said, and the
+            outcome is ``disconnected`` or ``shutdown``.
 
         Raises:
-            TypeError: The text is no string, or `interruptible` is neither True nor False.
+            TypeError: The text is not a string, or `interruptible` is not a bool.
         """
         check_string("say", "text", text)
         check_flag("say", "interruptible", interruptible)
@@ -307,22 +307,23 @@ class Call:
 
     @property
     def answer(self) -> AnswerHandle | None:
-        """The answer under way, which a verb would be used on now; ``None`` without one."""
+        """The answer under way, on which a verb would act now; ``None`` without one."""
         turn = self.control.target()
         return None if turn is None else self.speaking.handle_of(turn)
 
     def hold_speech(self, reason: str) -> None:
         """Hold the agent's voice at the sample that is being heard, in this step.
 
-        Only the voice stands still: what is generated goes on, and waits.  A player that cannot
-        stand still is silenced, and gets the rest anew at the release, from the last heard word.
-        Held once more by the same reason nothing changes; held by several, it goes on when the last
-        is released.  A hold ends by itself when what it holds was cut; when nothing is said or
-        generated there is nothing to hold.  ``"pause"`` (the verb's) and ``"connection"`` last, and
-        hold what comes next, too.  Where only text travels nothing is held.
+        Only the voice stands still; generating goes on, and its text waits.  A player that cannot
+        stand still is silenced and gets the rest again at the release, from the last word heard.  A
+        second hold by the same reason changes nothing; with several reasons, the voice continues
+        when the last one is released.  A hold ends by itself when what it holds is cut, and does
+        nothing while nothing is said or generated.  Holds by ``"pause"`` (the verb) and
+        ``"connection"`` stay, and hold what comes next as well.  In a text-only call nothing is
+        held.
 
         Args:
-            reason: Who holds it, in a word; ``AgentSpeechHeld`` tells it.
+            reason: Who holds it, in one word; ``AgentSpeechHeld`` carries it.
 
         Raises:
             TypeError: The reason is no string.
@@ -331,10 +332,10 @@ class Call:
         self.speaking.hold(reason)
 
     def release_speech(self, reason: str) -> None:
-        """Take a hold back, in this step; nothing happens if there is none by this reason.
+        """Release the hold of this reason, in this step; without one, do nothing.
 
         Args:
-            reason: As in ``hold_speech()``; ``AgentSpeechReleased`` tells it.
+            reason: As in ``hold_speech()``; ``AgentSpeechReleased`` carries it.
 
         Raises:
             TypeError: The reason is no string.
@@ -343,18 +344,18 @@ class Call:
         self.speaking.release(reason)
 
     def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
-        """Take in how far the caller's player has got; for transports.
+        """Record how far the caller's player has got; for transports.
 
         Args:
             utterance: The number of the utterance.
             played_ms: How much of that utterance has left the loudspeaker.
             kind: ``flushed`` answers a ``clear``; ``underrun`` means that the player ran dry.
 
-        A number that is negative, infinite or NaN is the player's mistake, which comes from the
-        network: such a report is logged and ignored.
+        A report with a negative, infinite or NaN number is a mistake of the player, at the other
+        end of the network: it is logged and ignored.
 
         Raises:
-            TypeError: A number is none.
+            TypeError: `utterance` or `played_ms` is not a number.
             ValueError: There is no such kind.
         """
         check_word("report_playback", "kind", kind, get_args(PlaybackKind))
@@ -370,8 +371,8 @@ class Call:
         """End the call now.
 
         Args:
-            reason: Why, for logs and ``CallEnded``; ``disconnected`` when the caller is gone,
-                ``shutdown`` when the server stops.
+            reason: Why, for logs and ``CallEnded``: ``disconnected`` if the caller is gone,
+                ``shutdown`` if the server stops, or a word of your own.
 
         Raises:
             TypeError: The reason is no string.
@@ -397,27 +398,27 @@ class Call:
 
     @property
     def history(self) -> History:
-        """What was said so far, brought up to this moment."""
+        """What was said so far, up to this moment."""
         return self.speaking.history
 
     @property
     def last_history(self) -> History:
-        """What was said as far as it was last brought up; for after its event loop."""
+        """What was said up to the last update; for use after the event loop has ended."""
         return self._context.history
 
     @property
     def handle(self) -> Handle:
-        """What people hold: the verbs, the input and the view of this call's agent."""
+        """The verbs, the input and the view of this call's agent, as people use them."""
         return Handle(self, self._token)
 
     @property
     def state(self) -> CallState:
-        """What the call is doing, as it was last told."""
+        """What the call is doing, as the last ``StateChanged`` said."""
         return self._state.state
 
     @property
     def current_state(self) -> CallState:
-        """What the call is doing at this very moment, also in the middle of a publication."""
+        """What the call is doing at this moment, even in the middle of a publication."""
         return find(self._state)
 
     def why_not(self, verb: Verb) -> str:
@@ -425,22 +426,23 @@ class Call:
         return refusal(self._state, verb)
 
     def settle_state(self) -> None:
-        """Have the state told as it is at this very moment, before it changes."""
+        """Publish the state as it is at this moment, before it changes."""
         self._state.update()
 
     def snapshot(self) -> Snapshot:
-        """Return what the call is doing, with all that a watcher shows."""
+        """Return what the call is doing, with everything a watcher shows."""
         return self._snapshot_at(trio.current_time())
 
     def last_snapshot(self) -> Snapshot:
-        """Return what the call was doing at its last change of state; for after its event loop."""
+        """Return what the call was doing at its last change of state; for use after the event loop
+        has ended."""
         return self._snapshot_at(self._state.since_s)
 
     def _snapshot_at(self, now_s: float) -> Snapshot:
         return snapshot_at(now_s, self._state, self.work, self.permissions, self.questions)
 
     def watch(self) -> Subscription:
-        """Return everything that happens from now on, behind a snapshot."""
+        """Return a feed: a snapshot, then everything that happens from now on."""
         watcher = Subscription(self.snapshot, self._watchers.remove)
         if self.ended.is_set():
             watcher.end()
@@ -449,11 +451,11 @@ class Call:
         return watcher
 
     def turn_of(self, run: Run | None) -> Turn | None:
-        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        """Return the turn that a run works on; ``None`` if there is none, or it is over."""
         return self.speaking.turn_of(run)
 
     def touch_state(self) -> None:
-        """Have the state worked out anew, once the publication under way is over."""
+        """Update the state once the publication under way is over."""
         self._context.touch_state()
 
     @property

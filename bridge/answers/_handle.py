@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class AnswerHandle:
     """One answer of an agent: a text of ``call.say()``, or what a node generates.
 
-    ``await handle`` waits until the answer is over, and returns its outcome; it never raises.  It
-    may be left out, come late, or be done by several tasks.  Cancelling whoever waits cuts nothing.
-    A node that waits for the answer it is giving waits until somebody cuts it.
+    ``await handle`` waits until the answer is over and returns its outcome; it never raises.  You
+    may await it late, from several tasks, or not at all.  Cancelling the wait does not cut the
+    answer.  A node that awaits its own answer waits until something cuts it.
 
-    For tasks of the call; a thread goes through ``trio.from_thread``.
+    Use it from the call's event loop; from a thread, go through ``trio.from_thread``.
     """
 
     __slots__ = ("_interrupt", "_outcome", "_over", "_receipt", "_turn")
@@ -38,8 +38,8 @@ class AnswerHandle:
 
     @property
     def turn(self) -> int | None:
-        """The number of its turn, as events tell it; ``None`` for a text that a pause holds back
-        from beginning."""
+        """The number of its turn, as events carry it; ``None`` for a text that a pause keeps from
+        starting."""
         return None if self._turn is None else self._turn.number
 
     @property
@@ -48,29 +48,29 @@ class AnswerHandle:
 
         ``completed``: heard to its end.  ``interrupted``, ``redirected``: cut.  ``backgrounded``:
         it goes on unheard.  ``capped``: a cap ended it.  ``failed``: its chain or its voice broke.
-        ``disconnected``, ``shutdown``: the call ended first.  ``TurnEnded`` tells the same word.
+        ``disconnected``, ``shutdown``: the call ended first.  ``TurnEnded`` carries the same word.
         """
         return self._outcome
 
     @property
     def generated(self) -> str:
-        """All its text so far."""
+        """The text generated so far."""
         return "" if self._turn is None else self._turn.generated
 
     @property
     def heard(self) -> str:
-        """What of it the caller has heard, to the word; final once there is an outcome."""
+        """What the caller has heard of it, to the word; final once there is an outcome."""
         return "" if self._turn is None else self._turn.heard
 
     def interrupt(self) -> Receipt:
-        """Cut this answer now, also one that is not interruptible, and leave all others alone.
+        """Cut this answer now, even if it is not interruptible, and no other.
 
-        As at a barge-in, what was heard is remembered, tools end by their policies, and the model
-        is told nothing else.
+        This works as a barge-in does: the history keeps what was heard, tools end by their
+        policies, and the model learns nothing else.
 
         Returns:
-            What was done; the same receipt each time once it was accepted.  Its ``reason`` says why
-            nothing was done: the answer is over, or was cut by others.
+            What was done.  Once accepted, every further call returns the same receipt.  If nothing
+            was done, ``reason`` says why: the answer is over, or something else cut it.
         """
         if self._receipt is None or not self._receipt.accepted:
             unbegun = self._turn is None and self._outcome is None
