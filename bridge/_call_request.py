@@ -9,11 +9,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a caller is, as far as a signed token or the app could tell, and what it may do.
+    """Who a caller is, according to a signed token or the app, and what the caller may do.
 
     The server knows three rights: ``watch`` (see every event of its own call), ``control`` (use
-    every verb on its own call) and ``operator`` (answer tools with ``permission="operator"``).
-    Any other word is for the app.
+    every verb on its own call) and ``operator`` (answer tools with ``permission="operator"``).  Any
+    other word is the app's own.
     """
 
     user: str = ""
@@ -31,10 +31,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """What a client sent to open a call over the server, for an app that decides by it.
+    """What a client sent to open a call over the server; apps decide by it.
 
-    Nothing of it is proven but ``identity`` and what the app can check: a cookie of its own, a
-    signed token, an address behind a proxy that it trusts.
+    Only ``identity`` is verified.  Trust the rest as far as your app can check it: a cookie of its
+    own, a signed token, an address set by a proxy you trust.
     """
 
     mode: Literal["audio", "text"]

@@ -12,16 +12,15 @@ from .events import Button
 class Transport(Protocol):
     """The caller's side of a call.  None of its methods waits.
 
-    What a method raises is logged as ``transport_failed``, and the call goes on as if the method
-    had done its work: it cuts, counts and ends as it would have.
+    If a method raises, the error is logged as ``transport_failed`` and the call goes on as if the
+    method had done its work.
 
-    What comes from the caller goes the other way: a transport publishes it with
-    ``call.publish()``, and tells how far audio was played with ``call.report_playback()``.
-    A transport with a method ``attached(call)`` is told of its call before the first event.  One
-    with a method ``hold(on)`` is told to hold its player at the sample that is being heard, and to
-    go on from there; without one, the player is cleared at a hold, and given what it has not
-    played again at the release, from the start of the last heard word.
-    One on a telephone line may also be able to pass the caller on and to press keys: see
+    What comes from the caller goes the other way: a transport publishes it with ``call.publish()``
+    and reports how far audio was played with ``call.report_playback()``.  Two methods are optional.
+    ``attached(call)`` is called before the first event.  ``hold(on)`` holds the player at the
+    sample that is being heard, or lets it go on from there; for a transport without it, a hold
+    clears the player, and the release sends what was not played again, from the start of the last
+    word heard.  A transport on a telephone line may also transfer the caller and press keys: see
     ``CanTransfer`` and ``CanSendDTMF``.
     """
 
@@ -36,24 +35,24 @@ class Transport(Protocol):
         ...
 
     def send(self, message: Message, /) -> None:
-        """Tell the caller's side of an event; it picks those that it has words for."""
+        """Send an event to the caller's side, which uses those it knows."""
 
     def play(self, utterance: int, pcm: bytes, /) -> None:
         """Play audio after all audio that was given before.
 
         Args:
-            utterance: The number of the utterance; a fresh one for what is given again, which
-                ``call.speaking.player_number()`` tells.  Numbers rise: all audio is above every
-                fence.
+            utterance: The number of the utterance; audio that is sent again has a new one, which
+                ``call.speaking.player_number()`` maps back.  Numbers only rise, so new audio is
+                above every fence.
             pcm: PCM16 little-endian mono at `sample_rate_hz`; the call hands over at most half a
                 second more than was played.
         """
 
     def clear(self, utterance: int, reason: str, /) -> None:
-        """Drop all audio of this utterance and of those before it, now and for ever.
+        """Drop all audio up to and including this utterance, also what arrives later.
 
         Args:
-            utterance: The fence: the number that its newest audio came by.
+            utterance: The fence: the number under which its newest audio was sent.
             reason: Why, for logs.
         """
 
@@ -61,22 +60,23 @@ class Transport(Protocol):
 class CallActionError(BargeinError):
     """A transport could not do what an agent asked for.
 
-    Its text is told to the agent's model and to the caller's side: "the number is busy".
+    The agent's model and the caller's side get its text, such as "the number is busy".
     """
 
 
 @runtime_checkable
 class CanTransfer(Protocol):
-    """A transport that can pass the caller on; having this method says so."""
+    """A transport that can transfer the caller; it says so by having this method."""
 
     async def transfer(self, target_phone_number: str) -> None:
-        """Pass the caller on; returning means that it was done.
+        """Transfer the caller; return once that is done.
 
         The call does not end by itself: a transport that no longer has the caller ends it with
-        ``call.end("transferred")``.  It is cancelled after 30 s, and when who asked for it is.
+        ``call.end("transferred")``.  The call cancels this after 30 s, and when the code that asked
+        for the transfer is cancelled.
 
         Args:
-            target_phone_number: Where to, as the agent gave it: not checked.
+            target_phone_number: The number, as the agent gave it; not checked.
 
         Raises:
             CallActionError: It cannot be done; any other error is told by its class alone.
@@ -85,13 +85,13 @@ class CanTransfer(Protocol):
 
 @runtime_checkable
 class CanSendDTMF(Protocol):
-    """A transport that can press keys for the other end; having this method says so."""
+    """A transport that can press keys for the other end; it says so by having this method."""
 
     async def send_dtmf(self, button: Button) -> None:
-        """Press a key; returning means that it was done.
+        """Press a key; return once that is done.
 
-        The next key is given when this one is done.  It is cancelled after 5 s, and when who asked
-        for it is.
+        The call presses the next key when this one is done.  It cancels this after 5 s, and when
+        the code that asked for the key is cancelled.
 
         Args:
             button: The key.

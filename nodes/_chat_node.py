@@ -36,11 +36,11 @@ DEFAULT_CAPS = Caps(steps=100)
 
 
 class ChatNode(ReasoningNode):
-    """Answers each turn with what a language model makes of the conversation as it was heard.
+    """Answers each turn with a language model, which sees the conversation as it was heard.
 
-    Text is passed on token by token.  Tools run as the model asks for them, each under its policy,
-    and the model is asked again with their results, until it asks for no more.  A tool that goes on
-    in the background gives its result later, of which the node tells by itself.
+    Text is passed on token by token.  Tools run when the model asks for them, each under its
+    policy; the model is then asked again with their results, until it asks for no more.  When a
+    tool continues in the background, the node reports its result later, unasked.
     """
 
     def __init__(
@@ -61,24 +61,26 @@ class ChatNode(ReasoningNode):
 
         Args:
             model: The model, shared by all calls.
-            system_prompt: What the model is told first.
-            examples: Chat messages that stand before the conversation, to show a small model how.
+            system_prompt: The system prompt.
+            examples: Chat messages placed before the conversation, to show a small model how to
+                answer.
             last_entries: How many messages of the conversation up to the turn the model sees; None
                 means all.
-            tools: What the model may call: tools, or functions to make tools of.
+            tools: What the model may call: tools, or functions from which tools are made.
             caps: How much one turn may take; by default 100 steps.
-            job_caps: How much each background job may take, besides counting to its turn.
+            job_caps: How much each background job may take; it also counts towards its turn.
             parallel_tools: Whether tools that the model asks for in one step run side by side;
                 otherwise one after the other, in the order of their calls.
-            cost_of: What a call of the model has cost, of what it tells of it, for ``caps.cost``.
-            speculate: Whether the model is asked at each pause of the user that is likely to be
-                the end of the turn; what it writes is thrown away, unheard and unrecorded, when
-                the user goes on.  It shortens the wait and costs what is thrown away.
+            cost_of: Returns what a call of the model cost, given its ``Usage``; needed for
+                ``caps.cost``.
+            speculate: Whether to ask the model at each pause that is likely to be the end of the
+                user's turn.  If the user goes on, its answer is discarded, unheard and unrecorded.
+                This shortens the wait, at the cost of the discarded answers.
 
         Raises:
-            ToolDefinitionError: `tools` holds something else, such as the schema of a tool, or two
-                of one name.
-            ValueError: There is a cap on cost, and nobody tells the cost.
+            ToolDefinitionError: `tools` holds something else, such as a tool's schema, or two tools
+                with the same name.
+            ValueError: There is a cap on cost but no `cost_of`.
         """
         super().__init__(system_prompt)
         if cost_of is None and (caps.cost, job_caps.cost) != (None, None):
@@ -96,12 +98,12 @@ class ChatNode(ReasoningNode):
         self._last_asked = LastAsked()
 
     def attached(self, bridge: Bridge) -> None:
-        """Take one's place in a call; ``call.bridge(node)`` calls this.
+        """Join a call; ``call.bridge(node)`` calls this.
 
-        The node declares a route of its own there, which tells what went on in the background.
+        The node declares a route of its own there, which reports the results of background work.
 
         Args:
-            bridge: The place.
+            bridge: The node's place in the call.
         """
         super().attached(bridge)
         if self._runner is None:
@@ -128,11 +130,11 @@ class ChatNode(ReasoningNode):
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """The background jobs of this node, those that have ended too, in their order."""
+        """The background jobs of this node in order, including those that have ended."""
         return () if self._jobs is None else self._jobs.all
 
     def messages(self, context: ConversationContext) -> list[dict[str, Any]]:
-        """Return what the model is asked; the steps of the turn under way are put behind it.
+        """Return the messages for the model; the steps of the turn under way are appended to them.
 
         Args:
             context: The conversation up to the turn, which does not change.
@@ -145,9 +147,9 @@ class ChatNode(ReasoningNode):
         return [*chat[:first], *self._examples, *said]
 
     def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
-        """Stream the model's answer, with the tools that it calls.
+        """Stream the model's answer, and run the tools it calls.
 
-        Cancelling closes the model's connection at once, and leaves tools to their policies.
+        Cancelling closes the model's connection at once; tools end by their policies.
 
         Args:
             context: What the node knows.
@@ -156,9 +158,9 @@ class ChatNode(ReasoningNode):
             ``AgentResponse`` for text.
 
         Raises:
-            ChatModelError: The model failed; what was said before stays said.
-            CapReachedError: A cap is reached by an answer that is no turn, as in a tool.  A turn
-                just ends.
+            ChatModelError: The model failed; text yielded before stays valid.
+            CapReachedError: A cap is reached by an answer outside a turn, such as in a tool.  A
+                turn just ends.
         """
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch

@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 class ConversationContext:
     """The memory of a conversation as a node sees it.
 
-    In a call it follows the call's history, in which the agent's words stand as they were heard.
+    In a call it follows the call's history, which has the agent's words as they were heard.
 
     Attributes:
-        system_prompt: What a model is told first; empty for nothing.
+        system_prompt: The system prompt; empty for none.
     """
 
     def __init__(self, system_prompt: str = "", entries: Sequence[Entry] | None = None) -> None:
         """Make a memory.
 
         Args:
-            system_prompt: What a model is told first.
-            entries: What was said so far; such a memory is a snapshot that follows no call.
+            system_prompt: The system prompt.
+            entries: What was said so far; a memory made from entries is a snapshot and follows no
+                call.
         """
         self.system_prompt = system_prompt
         self._snapshot = None if entries is None else tuple(entries)
@@ -43,7 +44,7 @@ class ConversationContext:
         self._answering = 0
 
     def follow(self, call: RememberedCall) -> None:
-        """Follow the history of a call from now on, behind what was added before."""
+        """Follow the history of a call from now on, after what was added before."""
         if self._call is not call:
             self._call = call
             self._skip = 0
@@ -80,14 +81,14 @@ class ConversationContext:
         return " ".join(words)
 
     def add(self, item: object) -> None:
-        """Put an event into the memory.
+        """Add an event to the memory.
 
-        What a call remembers by itself (transcripts, what was heard of the agent, tools) is not
-        added twice.
+        What the call remembers by itself (transcripts, the agent's words, tools) is not added
+        twice.
 
         Args:
-            item: A message or a bare event.  Interim transcripts add nothing; an event that is
-                neither said nor heard is kept as a note.
+            item: A message or a bare event.  Interim transcripts add nothing; an event that is not
+                speech is kept as a note.
 
         Raises:
             TypeError: This is a snapshot, which does not change.
@@ -124,15 +125,15 @@ class ConversationContext:
         """Return a snapshot of the memory as it is now.
 
         Args:
-            *more: What the snapshot holds besides, behind everything else.
+            *more: Entries appended to the snapshot.
         """
         return self.with_entries((*self.entries, *more))
 
     def with_entries(self, entries: Sequence[Entry]) -> ConversationContext:
-        """Return a snapshot that holds other entries, and else is as this memory is now.
+        """Return a snapshot with other entries, otherwise equal to this memory now.
 
         Args:
-            entries: What the snapshot holds, in order.
+            entries: The entries of the snapshot, in order.
         """
         other = ConversationContext(self.system_prompt, entries)
         other._render_as(self.note_tag, self._turn())
@@ -146,17 +147,17 @@ class ConversationContext:
     def as_chat(self) -> list[ChatMessage]:
         """Return the conversation as messages for a chat model, in the style of OpenAI's API.
 
-        The agent's turns hold what was heard, but the turn that is being answered by the task that
-        asks holds all that was generated, so that a model does not say it again.  A turn of which
-        nothing was heard is left out; every tool call has its result, or the words that it has none
-        yet.
+        The agent's turns have what was heard of them.  The turn that the calling task is answering
+        has all that was generated instead, so that the model does not repeat itself.  Turns of
+        which nothing was heard are left out.  Every tool call has a result, or a text that there is
+        none yet.
         """
         return as_chat(self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn())
 
     def as_anthropic(self) -> tuple[str, list[ChatMessage]]:
         """Return the system prompt and the conversation as Anthropic's messages API takes it.
 
-        What it holds is as in ``as_chat``; roles alternate, and the user's comes first.
+        The content is that of ``as_chat``; roles alternate, beginning with the user's.
         """
         return as_anthropic(
             self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn()
@@ -164,7 +165,8 @@ class ConversationContext:
 
     @property
     def note_tag(self) -> str:
-        """What marks, for a model, the words that are no caller's; see ``History.note_tag``."""
+        """The tag that marks, for a model, words that are not the caller's; see
+        ``History.note_tag``."""
         return (self._own if self._call is None else self._call.history).note_tag
 
     def _turn(self) -> int:

@@ -27,7 +27,7 @@ _aliases: dict[type, str] = {}
 
 
 class Event(BaseModel):
-    """A fact, past tense, that does not change once it is made.
+    """An immutable fact in the past tense.
 
     Subclass it with a ``Literal`` tag and the fields of the fact::
 
@@ -35,8 +35,8 @@ class Event(BaseModel):
             type: Literal["order.placed"] = "order.placed"
             drink: str
 
-    Unknown fields are refused when the event is made.  Events carry neither time nor id: the
-    ``Message`` around an event has both.
+    Unknown fields raise when the event is made.  Events carry neither time nor id; the ``Message``
+    around an event has both.
     """
 
     # A schema is built when an event of the class is first made, not while everything is imported.
@@ -49,7 +49,7 @@ class Event(BaseModel):
 
 
 def register(cls: type[E]) -> type[E]:
-    """Make a class findable by its alias; usable as a decorator.
+    """Register a class under its alias; usable as a decorator.
 
     Subclasses of ``Event`` are registered when they are defined.  Registering the same class again
     does nothing.
@@ -61,7 +61,7 @@ def register(cls: type[E]) -> type[E]:
         The class itself.
 
     Raises:
-        RouteDefinitionError: Another class of a different name has this alias already.
+        RouteDefinitionError: A class of another name already has this alias.
     """
     alias = alias_of(cls)
     known = _by_alias.get(alias)

@@ -48,13 +48,13 @@ T = TypeVar("T")
 
 
 class CapReachedError(BargeinError):
-    """A turn has reached one of its caps; what would have passed it was not done.
+    """A turn has reached one of its caps; the step that would have exceeded it was not taken.
 
     Attributes:
         which: The cap.
-        used: How much was used before.
-        limit: How much may be.
-        meter: The meter that refused: of the turn, or of a child of it.
+        used: How much was used before that step.
+        limit: How much may be used.
+        meter: The meter that refused: the turn's, or that of a part of it.
     """
 
     def __init__(self, which: Cap, used: float, limit: float, meter: Meter | None = None) -> None:
@@ -75,7 +75,7 @@ class Caps:
     ``None`` sets no limit.
 
     Raises:
-        ValueError: A cap is no number that can be reached.
+        ValueError: A cap is not a number that can be reached.
     """
 
     steps: int | None = None
@@ -193,7 +193,7 @@ class HasRouter(Protocol):
 
 
 class Meter:
-    """Counts what one turn takes, and refuses what would pass a cap."""
+    """Counts what one turn uses, and refuses what would exceed a cap."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Meter:
             caps: The limits.
             turn: The turn that is counted; ``None`` outside of any.
             call: Where warnings are published; ``None`` publishes none.
-            clock: Counts the seconds at work; by default one of its own that never stands.
+            clock: Counts the seconds at work; ``None`` makes one that never stands still.
             parent: The meter that counts all of this one too.
         """
         self.caps = caps
@@ -229,7 +229,7 @@ class Meter:
             call.router.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
 
     def child(self, caps: Caps | None = None) -> Meter:
-        """Return a meter for a part of the work: what it counts counts here too.
+        """Return a meter for a part of the work; what it counts also counts here.
 
         Args:
             caps: Further limits, for that part alone.
@@ -237,12 +237,12 @@ class Meter:
         return Meter(caps or _NO_CAPS, self.turn, None, ActiveClock(self._run), parent=self)
 
     def go_on_as_job(self, caps: Caps) -> None:
-        """Count for a job from now on, by limits of its own, whatever becomes of the turn."""
+        """Count for a background job from now on, by its own limits, independent of the turn."""
         self.caps = caps
         self.clock.close()  # it stands still no more when the turn that began it does
 
     def close(self) -> None:
-        """End the turn: no warning about its time comes any more.  What is counted stays."""
+        """End the turn: no more warnings about its time.  The counts stay."""
         self.clock.close()
         if self._watch is not None:
             self._watch.cancel(reason="the turn is over")
@@ -250,14 +250,14 @@ class Meter:
     # --- counting -------------------------------------------------------------------------------
 
     def use(self, which: Cap, amount: float = 1) -> None:
-        """Count something that is about to be done; nothing is counted if a cap refuses it.
+        """Count something before it is done; if a cap refuses it, count nothing.
 
         Args:
             which: The cap it counts for.
             amount: How much of it.
 
         Raises:
-            CapReachedError: It would pass the cap, which is thereby reached.
+            CapReachedError: It would exceed the cap.
         """
         for meter in self._lineage:  # in place, as this comes with each token
             if getattr(meter.caps, which) is not None:
@@ -275,7 +275,7 @@ class Meter:
             arguments: What it is called with.
 
         Raises:
-            CapReachedError: One of the three would pass its cap; then none is counted.
+            CapReachedError: One of the three would exceed its cap; then none is counted.
         """
         key = f"{name} {json.dumps(arguments, sort_keys=True, default=repr)}"
         which: tuple[Cap, ...] = ("steps", "tool_calls", "repeats")
@@ -294,14 +294,15 @@ class Meter:
             meter._warn_if_due(cap)
 
     def spend(self, which: Cap, amount: float) -> None:
-        """Count something that is done already, even past its cap; the next ``use()`` refuses."""
+        """Count something that is already done, even beyond its cap; the next ``use()`` then
+        refuses."""
         for meter in self._lineage:
             meter._used[which] += amount
             if getattr(meter.caps, which) is not None:
                 meter._warn_if_due(which)
 
     def check(self, *which: Cap) -> None:
-        """Ask whether anything more may be done.
+        """Raise if any of these caps is reached.
 
         Args:
             which: The caps that matter.
@@ -316,20 +317,20 @@ class Meter:
                     raise meter._capped(one)
 
     def answers_to(self, meter: Meter | None) -> bool:
-        """Whether a meter is this one, or one that this one is a part of."""
+        """Whether a meter is this one, or one whose work this one's is part of."""
         return meter in self._lineage
 
     async def within(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
-        """Await what a function gives, for as long as the time at work lasts.
+        """Await the result of a function until the time at work is used up.
 
-        Cancelling this cancels what is waited for.
+        Cancelling this cancels the awaited work.
 
         Args:
-            fn: Gives something to await; not called once the time is up.
+            fn: Returns an awaitable; not called if the time is already up.
             *args: Its arguments.
 
         Raises:
-            CapReachedError: The time is up; what was waited for is cancelled.
+            CapReachedError: The time is up; the awaited work is cancelled.
         """
         for meter in self._lineage:
             if meter.caps.wall_s is not None:
@@ -341,11 +342,11 @@ class Meter:
         return result
 
     def steps(self) -> Steps:
-        """Return a block for what is awaited step by step, such as an iterator of others.
+        """Return a context manager for work awaited step by step, such as a foreign iterator.
 
-        Called in the block as ``within()`` is, it does the same; but its scopes are opened with the
-        block, so that an iterator may hold scopes of its own from step to step.  Between two steps
-        the time at work cancels nothing.
+        Inside, call its value as you would ``within()``.  The difference: its cancel scopes open
+        with the block, so the iterator may hold scopes of its own across steps.  Between two steps
+        nothing is cancelled.
         """
         timed = [
             (meter, meter.caps.wall_s) for meter in self._lineage if meter.caps.wall_s is not None
@@ -355,7 +356,7 @@ class Meter:
     # --- what is known --------------------------------------------------------------------------
 
     def used(self, which: Cap) -> float:
-        """Return how much was used by now."""
+        """Return how much has been used so far."""
         return self.clock.elapsed_s if which == "wall_s" else self._used[which]
 
     def limit(self, which: Cap) -> float | None:
@@ -364,7 +365,7 @@ class Meter:
         return limit
 
     def snapshot(self) -> dict[str, tuple[float, float]]:
-        """Return of each cap that is set how much is used, and how much may be."""
+        """Return, for each cap that is set, how much is used and how much may be."""
         limits: dict[Cap, float | None] = {which: self.limit(which) for which in CAPS}
         return {
             which: (self.used(which), limit) for which, limit in limits.items() if limit is not None
@@ -377,7 +378,7 @@ class Meter:
 
     @contextmanager
     def in_charge(self) -> Iterator[None]:
-        """Have the tasks that are started inside find this meter by ``current_meter()``."""
+        """Make this the ``current_meter()`` of tasks started in the block."""
         token = _current.set(self)
         try:
             yield
@@ -462,5 +463,5 @@ _current: ContextVar[Meter | None] = ContextVar("bargein_meter", default=None)
 
 
 def current_meter() -> Meter | None:
-    """Return the meter that counts what this tool does, or ``None`` outside of any."""
+    """Return the meter of the tool that this code runs in, or ``None`` outside of any tool."""
     return _current.get()

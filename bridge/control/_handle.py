@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class Handle:
-    """Holds the agent of a call: tells it things, stops it, watches it.
+    """Controls the agent of a call: gives it input, stops it, watches it.
 
-    Handles are cheap to make, equal for the same call, safe to use from any task and any thread,
-    and harmless once the call is over.  All verbs act on the turn that is under way, at once, and
-    return a receipt; see "Pause, redirect, cancel, background" in the docs.
+    Handles are cheap, equal for the same call, safe to use from any task and thread, and harmless
+    once the call is over.  Every verb acts at once on the turn under way and returns a receipt; see
+    "Pause, redirect, cancel, background" in the docs.
     """
 
     __slots__ = ("_call", "_token")
@@ -52,26 +52,26 @@ class Handle:
     # --- verbs ------------------------------------------------------------------------------------
 
     def pause(self) -> Receipt:
-        """Hold speech, text and what would follow, in place."""
+        """Hold speech, text and whatever would follow, in place."""
         return self._use("pause")
 
     def resume(self, note: str = "") -> Receipt:
-        """Go on exactly where a pause has stopped everything.
+        """Continue exactly where a pause stopped everything.
 
         Args:
-            note: What the model is told besides, as one line; empty for nothing.
+            note: One more line for the model; empty for none.
 
         Raises:
-            TypeError: The note is no string.
+            TypeError: The note is not a string.
         """
         check_string("resume", "note", note)
         return self._use("resume", note)
 
     def redirect(self, text: str) -> Receipt:
-        """Cut the current step; what is finished is kept, and the text is what is done next.
+        """Drop the current step, keep what is finished, and do what the text says next.
 
         Args:
-            text: The new instruction; with nothing under way it is plain input.
+            text: The new instruction; with nothing under way it counts as plain input.
 
         Raises:
             ValueError: The text is empty.
@@ -87,25 +87,25 @@ class Handle:
     interrupt = cancel
 
     def background(self) -> Receipt:
-        """Let the turn go on unheard; its result comes later, once."""
+        """Continue the turn unheard; its result is reported once, later."""
         return self._use("background")
 
     def barge_in(self) -> Receipt:
-        """Do what the caller does by speaking: silence, and nothing is said about it."""
+        """Interrupt as a caller does by speaking: silence the agent, without comment."""
         return self._use("barge_in")
 
     def emergency_stop(self) -> Receipt:
-        """Stop everything, past every condition and grace."""
+        """Stop everything, ignoring conditions and grace periods."""
         return self._use("emergency_stop")
 
     def shutdown(self, deadline_s: float = 5.0) -> Receipt:
         """Refuse new input, cancel, and end the call.
 
         Args:
-            deadline_s: How long tools may take to end, in seconds.
+            deadline_s: Seconds that tools may take to end, from 0.
 
         Raises:
-            TypeError: The deadline is no number.
+            TypeError: The deadline is not a number.
             ValueError: It is negative.
         """
         check_number("shutdown", "deadline_s", deadline_s, finite=False)
@@ -121,15 +121,15 @@ class Handle:
     # --- talking to it --------------------------------------------------------------------------
 
     def send_input(self, text: str) -> bool:
-        """Tell the agent something, as if the user had typed it; it interrupts nothing.
+        """Send the agent a text as if the user had typed it; it interrupts nothing.
 
-        What comes while the agent works is answered after; nothing is lost.
+        Input that arrives while the agent works is answered afterwards; nothing is lost.
 
         Args:
             text: What the user says.
 
         Returns:
-            Whether it was taken; False for a text without a word, and once the call is over or is
+            Whether it was accepted: false for a text without a word, and once the call is over or
             shutting down.
 
         Raises:
@@ -152,13 +152,13 @@ class Handle:
         Args:
             permission: The id of the question, which is that of the tool's call.
             allow: Whether it may.
-            remember: Whether the answer holds for further calls of the tool in this conversation.
+            remember: Whether the answer also covers later calls of the tool in this conversation.
 
         Returns:
-            False if nobody waits for the answer any more.
+            False if nothing waits for the answer any more.
 
         Raises:
-            TypeError: The id is no string, or an answer is neither True nor False.
+            TypeError: The id is not a string, or `allow` or `remember` is not a bool.
         """
         check_answer(permission, allow, remember)
         return self._run(
@@ -168,33 +168,33 @@ class Handle:
     def answer(self, question: str, text: str) -> bool:
         """Answer what a tool has asked, in the caller's name.
 
-        It goes into the history as what the caller said.
+        The history keeps it as the caller's words.
 
         Args:
-            question: The id of the question, as ``QuestionAsked`` and the snapshot tell it.
+            question: The id of the question, from ``QuestionAsked`` or the snapshot.
             text: The answer; "never mind" withdraws the question.
 
         Returns:
-            False if nobody waits for the answer any more, or the text has no word.
+            False if nothing waits for the answer any more, or the text has no word.
 
         Raises:
-            TypeError: One of them is no string.
+            TypeError: One of them is not a string.
         """
         check_string("answer", "question", question)
         check_string("answer", "text", text)
         return self._run(lambda: self._call.questions.answer(question, text), lambda: False)
 
     def publish(self, event: Any) -> bool:
-        """Publish an event as the caller's side, now: what a client or a microphone would.
+        """Publish an event as the caller's side, as a client or a microphone would.
 
         Args:
             event: An instance of any event class.
 
         Returns:
-            Whether it was taken; False once the call is over.
+            Whether it was published; false once the call is over.
 
         Raises:
-            TypeError: The event is None or a class.
+            TypeError: The event is ``None`` or a class.
         """
         check_event(event)
         return self._run(lambda: self._publish(event), lambda: False)
@@ -208,15 +208,15 @@ class Handle:
     # --- watching it ----------------------------------------------------------------------------
 
     def subscribe(self) -> Subscription:
-        """Watch: a snapshot first, then every event of the call as it happens, but for audio.
+        """Watch the call: a snapshot first, then every event as it happens, except audio.
 
-        A watcher that is too slow holds up nobody: it gets a new snapshot in place of what it has
-        missed.  Only from tasks of the call's own event loop.
+        A slow watcher delays nothing: it gets a new snapshot in place of what it missed.  Call it
+        only from tasks of the call's own event loop.
 
         Returns:
-            What to iterate: ``async for message in handle.subscribe()``.  A message has the event,
-            or a snapshot, as ``event``; who published it, as ``source``; and when, as ``at_s``, in
-            seconds of trio's clock.
+            An async iterator of messages.  ``message.event`` is the event or a snapshot,
+                ``message.source`` who published it, ``message.at_s`` when, in seconds of trio's
+                clock.
         """
         return self._call.watch()
 
@@ -225,7 +225,7 @@ class Handle:
         return self._run(self._call.snapshot, self._call.last_snapshot)
 
     def describe(self, verb: Verb) -> str:
-        """Say in one line what a verb would do now; the receipt then shows the same.
+        """Return in one line what a verb would do now, as its receipt would show it.
 
         Args:
             verb: The verb.
@@ -242,7 +242,7 @@ class Handle:
 
     @property
     def call(self) -> Call:
-        """The call, for what the handle has no word for; only from tasks of its event loop."""
+        """The call, for everything else; use it only from tasks of its event loop."""
         return self._call
 
     @property
@@ -252,7 +252,8 @@ class Handle:
 
     @property
     def jobs(self) -> tuple[BackgroundJob, ...]:
-        """The background jobs of all agents, those that have ended too; in the order of each."""
+        """The background jobs of all agents, including those that have ended, in order per
+        agent."""
         return self._run(self._all_jobs, self._all_jobs)
 
     def _all_jobs(self) -> tuple[BackgroundJob, ...]:

@@ -30,24 +30,23 @@ _MAX_WAITING = 256
 
 
 class History:
-    """The memory of a call, in the order in which things began.
+    """The memory of a call, ordered by when things began.
 
-    Entries are immutable: whoever holds one holds it as it was.  A change puts a new one in its
-    place.
+    Entries are immutable: a change puts a new entry in the place of the old one.
 
     Attributes:
-        note_tag: Random, of this history alone; notes for a model are set off by it, so that nobody
-            who does not know it can write one.
-        on_change: Called with the index and the new entry in the step of each change, before
-            anything is told of it; must not raise.  ``None`` for nobody.
+        note_tag: A random tag of this history that marks notes for a model, so that a caller cannot
+            forge one.
+        on_change: Called with the index and the new entry in the step of each change, before any
+            event reports it; must not raise.  ``None`` calls nothing.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         """Make a history.
 
         Args:
-            entries: What it begins with, from an earlier call of the same conversation; repaired,
-                see ``bargein.conversations``.
+            entries: The entries of an earlier call of the same conversation; they are repaired, see
+                ``bargein.conversations``.
         """
         self._entries: list[Entry] = list(entries)
         self._turns: dict[int, int] = {}
@@ -67,7 +66,8 @@ class History:
         self.on_change: Callable[[int, Entry], None] | None = None
 
     def tag_notes_by(self, note_tag: str) -> None:
-        """Set off notes for a model as another history does, whose entries are rendered here."""
+        """Mark notes for a model with the tag of another history, whose entries are rendered
+        here."""
         self.note_tag = note_tag
 
     @property
@@ -83,12 +83,12 @@ class History:
 
     @property
     def tool_ids(self) -> KeysView[str]:
-        """The ids of all calls of tools so far; it follows what is added."""
+        """The ids of all tool calls so far; a live view."""
         return self._ids.keys()
 
     @property
     def unsettled(self) -> KeysView[str]:
-        """The ids of those that have no result yet; it follows, too."""
+        """The ids of tool calls without a result yet; a live view."""
         return self._unsettled.keys()
 
     @property
@@ -110,8 +110,8 @@ class History:
 
         Args:
             content: The words; only white space adds nothing.
-            message: The number of the message that brought them; the same message adds nothing
-                the second time.
+            message: The number of the message that brought them; a second call with the same number
+                adds nothing.
         """
         if self._is_new(message) and content.strip():
             self._said.append((message or 0, len(self._entries)))
@@ -119,7 +119,7 @@ class History:
             self._add(UserEntry(trio.current_time(), content))
 
     def give_back(self, after: int, until: int) -> list[str]:
-        """Mark what the user said as given back, unanswered, and return the words of each.
+        """Mark what the user said as returned unanswered, and return the words of each entry.
 
         Args:
             after: The number of the last message that was answered.
@@ -135,7 +135,7 @@ class History:
         return texts
 
     def keep_said(self, messages: Iterable[int]) -> None:
-        """Give back no more what the user said with these messages: it has done its work.
+        """Exclude the words of these messages from ``give_back()``: they have been dealt with.
 
         Args:
             messages: Their numbers.
@@ -144,22 +144,22 @@ class History:
         self._said = [said for said in self._said if said[0] not in done]
 
     def add_note(self, content: str) -> None:
-        """Add a line of the developer's for the model; neither side said it."""
+        """Add a developer's note for the model, which neither side said."""
         self._add(NoteEntry(trio.current_time(), content))
 
     def add_fault(self, content: str) -> None:
-        """Add that something of ours failed; no model is told of it."""
+        """Add a failure on our side, which no model is shown."""
         self._add(NoteEntry(trio.current_time(), content, kind="fault"))
 
     def add_moved(self, turn: int) -> None:
-        """Add that a turn goes on in the background; its result comes as that of a job."""
+        """Add that a turn continues in the background; its result arrives as a job's."""
         self._add(NoteEntry(trio.current_time(), moved_note(turn), kind="control"))
 
     def add_resumed(self, step: int, note: str) -> None:
-        """Add that a turn that was paused goes on.
+        """Add that a paused turn resumes.
 
         Args:
-            step: The step it goes on with, from 1; 0 before the first.
+            step: The step it resumes with, from 1; 0 before the first.
             note: What the user adds to the task; empty adds nothing to the history.
         """
         line = " ".join(note.split())
@@ -176,18 +176,18 @@ class History:
         basis: HeardBasis,
         is_notice: bool = False,
     ) -> None:
-        """Put down what an agent has generated in a turn so far, and what was heard of it."""
+        """Record what an agent has generated in a turn so far, and what was heard of it."""
         self._set_agent(turn, agent, generated, heard, basis, None, is_notice)
 
     def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
-        """Put down that a turn was cut.
+        """Record that a turn was cut.
 
-        There is one record for each turn.  A stronger verb takes over the record and keeps when
-        and where the turn was first cut; a weaker one changes nothing but what was heard.  The
-        record of a pause gives way to any.
+        There is one record per turn.  A stronger verb takes over the record but keeps when and
+        where the turn was first cut; a weaker verb only updates what was heard.  Any verb replaces
+        the record of a pause.
 
         Args:
-            record: The record; its tools are filled in here, now and whenever one ends.
+            record: The record; its tools are filled in now, and updated as they end.
             agent: The name of the turn's bridge.
         """
         heard = (record.generated, record.heard, record.basis)
@@ -228,9 +228,9 @@ class History:
         """Add that a tool was called.
 
         Args:
-            call: The call.  One whose id was used before is kept under an id of its own; its result
-                still comes under the id it was published with.
-            message: The number of the message that brought it; the same adds nothing twice.
+            call: The call.  If its id was used before, it is kept under a new id; its result still
+                arrives under the published one.
+            message: The number of the message that brought it; the same number adds nothing twice.
             turn: The turn that called it; 0 where that is not known.
         """
         if not self._is_new(message):
@@ -250,9 +250,9 @@ class History:
         self._add(entry)
 
     def mark_tool(self, id: str, mark: ToolMark) -> None:
-        """Put down how far a tool has got, before it goes there.
+        """Record how far a tool has got, before it takes that step.
 
-        What kills the process later leaves this mark: a tool that had begun then reads
+        If the process dies later, the mark remains: a tool that had begun is then read as
         ``effect_unknown``.
 
         Args:
@@ -268,8 +268,8 @@ class History:
     def add_tool_result(self, result: ToolResult, message: int | None = None) -> None:
         """Add what a tool returned.
 
-        There is one result for each call, and others are ignored; but one that tells that a tool of
-        which nobody knew has completed after all takes the place of not knowing.
+        Only the first result of a call counts, with one exception: a result that says a tool
+        completed replaces ``effect_unknown``.
         """
         if not self._is_new(message):
             return
@@ -286,7 +286,7 @@ class History:
                 return
 
     def add_job(self, job: JobFinished, message: int | None = None) -> None:
-        """Add the result of a tool that went on in the background."""
+        """Add the result of a tool that continued in the background."""
         if self._is_new(message):
             kept = self._id_of_job(job.id)
             if kept != job.id:
