@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class Speech(Protocol):
     """Ears and a voice for calls with audio.
 
-    One without ears has an attribute ``hears`` that is False: then the page asks for no microphone,
-    and says so where it offers to begin.
+    Speech without ears has an attribute ``hears`` that is false; the page then asks for no
+    microphone and says so.
     """
 
     def open(self) -> AbstractAsyncContextManager[object]:

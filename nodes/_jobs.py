@@ -29,13 +29,13 @@ JobStatus = Literal["running", "finished", "cancelled"]
 
 
 class Job:
-    """A tool or a turn in the background; a handle that stays good when it has ended.
+    """A tool or a turn in the background; the handle stays valid after it has ended.
 
     Attributes:
-        id: The id of the tool's call; of a turn ``turn_`` and its number.
-        name: The name of the tool; of a turn that of its agent.
-        caps: How much it may take, counted from its call; of a turn from its beginning.
-        capped: The cap that has ended it; empty if none did.
+        id: The id of the tool's call; for a turn, ``turn_`` and its number.
+        name: The name of the tool; for a turn, that of its agent.
+        caps: How much it may take, counted from the call of the tool or the start of the turn.
+        capped: The cap that ended it; empty if none did.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Job:
         Args:
             work: The tool or the turn at work.
             caps: Its limits.
-            usage: Gives, of each of its caps, how much is used and how much may be.
+            usage: Returns, for each of its caps, how much is used and how much may be.
         """
         self.id = work.id
         self.name = work.name
@@ -58,32 +58,32 @@ class Job:
 
     @property
     def status(self) -> JobStatus:
-        """``running`` until it has its result; ``cancelled`` if ``cancel()`` has ended it."""
+        """``running`` until it has a result; ``cancelled`` if ``cancel()`` ended it."""
         if self._work.final is None:
             return "running"
         return "cancelled" if self._cancelled and self._work.is_cut else "finished"
 
     @property
     def result(self) -> ToolResult | None:
-        """What came of it; ``None`` while it runs."""
+        """Its result; ``None`` while it runs."""
         return self._work.final
 
     @property
     def usage(self) -> Usage:
-        """Of each of its caps, how much is used and how much may be."""
+        """For each of its caps, how much is used and how much may be."""
         return self._usage()
 
     def describe(self) -> str:
-        """Say in one line what ``cancel()`` would do now."""
+        """Return in one line what ``cancel()`` would do now."""
         if self._work.final is not None:
             return "Cancel: nothing would happen; the job is over."
         verb: Verb = "emergency_stop" if self._work.policy == "detach" else "cancel"
         return f"Cancel: {self.name} {self._work.consequence(verb)}."
 
     def cancel(self) -> None:
-        """Stop it, but for what its policy keeps from being cut; never waits.
+        """Stop it, except for what its policy protects; never waits.
 
-        Its result then stands in the history, and the agent does not speak of it by itself.
+        The history then has its result, and the agent does not report it.
         """
         self._cancelled = True
         self._work.stop()
@@ -95,7 +95,7 @@ class Job:
         return self._work.final
 
     async def keep_time(self, clock: ActiveClock, limit_s: float) -> None:
-        """Stop it when it has used up its time; for its node."""
+        """Stop it once its time is used up; for its node."""
         with clock.limit(limit_s) as scope:
             await self._work.done.wait()
         if scope.cancelled_caught:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """Something that takes part in a call: it thinks, hears, speaks or acts.
+    """A participant of a call: it thinks, hears, speaks or acts.
 
-    A node works without a call too, with a memory of its own; so it can be tested alone.
+    A node also works outside of a call, with a memory of its own, so you can test it alone.
 
     Attributes:
         context: What the node knows of the conversation.
@@ -34,16 +34,15 @@ class Node:
         return self._bridge
 
     def attached(self, bridge: Bridge) -> None:
-        """Take one's place in a call; ``call.bridge(node)`` calls this.
+        """Join a call; ``call.bridge(node)`` calls this.
 
-        From here on the node's context is the memory of the call.  What was added before stays in
-        front of it.
+        From here on the node's context is the memory of the call, after what was added before.
 
         Args:
-            bridge: The place.
+            bridge: The node's place in the call.
 
         Raises:
-            RuntimeError: The node has a place in another call already; make a node for each call.
+            RuntimeError: The node is in another call already; make one node per call.
         """
         if self._bridge is not None and self._bridge.call is not bridge.call:
             raise RuntimeError(
@@ -54,9 +53,9 @@ class Node:
         self.context.follow(bridge.call)
 
     def add_event(self, message: Message) -> None:
-        """Put an event into the node's memory.
+        """Add an event to the node's memory.
 
-        Transcripts and tool events of a call are in its memory already and are not added twice.
+        Transcripts and tool events of the call are there already, and are not added twice.
 
         Args:
             message: A message, or a bare event.

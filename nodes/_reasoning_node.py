@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class ReasoningNode(Node, ABC):
-    """Answers from the conversation so far; write ``process_context`` to make one.
+    """Answers from the conversation so far; subclass it and write ``process_context``.
 
     Attributes:
         context: What the node knows of the conversation.
-        current_response: The text of the answer under way, or of the last one, heard or not.
+        current_response: The text of the current or last answer, heard or not.
     """
 
     def __init__(self, system_prompt: str = "") -> None:
         """Make a node.
 
         Args:
-            system_prompt: What a model is told first; empty for nothing.
+            system_prompt: The system prompt for a model; empty for none.
         """
         super().__init__()
         self.context = ConversationContext(system_prompt)
@@ -39,8 +39,7 @@ class ReasoningNode(Node, ABC):
     def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
         """Yield the answer to the conversation so far, piece by piece.
 
-        Write it as an async generator.  It is cancelled when the answer is cut: let
-        ``trio.Cancelled`` pass.
+        Write it as an async generator.  A cut cancels it: let ``trio.Cancelled`` pass.
 
         Args:
             context: What the node knows; it follows the call.
@@ -53,7 +52,7 @@ class ReasoningNode(Node, ABC):
         """Stream the answer to the conversation so far; meant for ``.stream(node.generate)``.
 
         Args:
-            message: What triggered it; not looked at.
+            message: The trigger; ignored.
 
         Yields:
             The events that ``process_context`` yields.
@@ -78,9 +77,9 @@ class ReasoningNode(Node, ABC):
         )
 
     def on_interrupt_generate(self, message: Message | None) -> Any:
-        """Hear that an answer was cut; meant for ``interrupt_on(…, handler=…)``.
+        """React to a cut of an answer; meant for ``interrupt_on(…, handler=…)``.
 
-        Does nothing; write it anew to keep state or to free resources.  It may be async.
+        Does nothing; override it, sync or async, to save state or free resources.
 
         Args:
             message: The message that cut the answer.

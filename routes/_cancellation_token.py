@@ -22,8 +22,8 @@ from ._errors import Interrupted
 class InterruptToken:
     """Says whether the work that holds it should stop, or move to the background.
 
-    A run's token is linked to the run's cancel scope in both directions: asking the token cuts
-    the run, and cutting the run asks the token.
+    A run's token is linked to its cancel scope in both directions: a request on the token cuts the
+    run, and a cut of the run requests the token.
     """
 
     __slots__ = (
@@ -36,13 +36,13 @@ class InterruptToken:
         on_request: Callable[[], None] | None = None,
         on_background: Callable[[], None] | None = None,
     ) -> None:
-        """Make a quiet token.
+        """Make a token that nobody has requested yet.
 
         Args:
-            on_request: Called once, in the thread that asks, when the token is first asked to
-                stop; ``None`` calls nothing.
-            on_background: The same for the first request to go on in the background, unless the
-                work was asked to stop before.
+            on_request: Called once, in the requesting thread, at the first request to stop;
+                ``None`` calls nothing.
+            on_background: Likewise, at the first request to continue in the background, unless a
+                request to stop came before.
         """
         self._lock = threading.Lock()
         self._on_request = on_request
@@ -55,17 +55,17 @@ class InterruptToken:
 
     @property
     def is_requested(self) -> bool:
-        """Whether the work was asked to stop; a plain read, cheap enough for a hot loop."""
+        """Whether the work should stop; a plain read, cheap enough for a hot loop."""
         return self._requested
 
     @property
     def is_forced(self) -> bool:
-        """Whether it was asked to stop without grace."""
+        """Whether the work should stop without a grace period."""
         return self._force
 
     @property
     def is_background_requested(self) -> bool:
-        """Whether the work was asked to go on in the background, and not to stop."""
+        """Whether the work should continue in the background, and was not asked to stop."""
         return self._background and not self._requested
 
     def request(self) -> None:
@@ -85,7 +85,7 @@ class InterruptToken:
             child.request()
 
     def force(self) -> None:
-        """Ask the work to stop without grace."""
+        """Ask the work to stop without a grace period."""
         with self._lock:
             self._force = True
             children = list(self._children)
@@ -94,7 +94,7 @@ class InterruptToken:
         self.request()
 
     def request_background(self) -> None:
-        """Ask that the work goes on in the background; a request to stop still wins."""
+        """Ask the work to continue in the background; a request to stop still wins."""
         with self._lock:
             on_background, self._on_background = self._on_background, None
         self.tell_background()
@@ -102,7 +102,7 @@ class InterruptToken:
             on_background()
 
     def tell_background(self) -> None:
-        """Tell the work that it goes on in the background; for whoever has moved it."""
+        """Tell the work that it was moved to the background; for the code that moved it."""
         with self._lock:
             self._background = True
             children = list(self._children)
@@ -134,7 +134,7 @@ class InterruptToken:
                 self._waiters.discard(waiter)
 
     def child(self) -> InterruptToken:
-        """Return a token that is asked whenever this one is, and not the other way round."""
+        """Return a token that is requested whenever this one is; the reverse does not hold."""
         child = InterruptToken()
         with self._lock:
             child._requested = self._requested

@@ -27,7 +27,7 @@ class BargeinError(Exception):
 
 
 class RouteDefinitionError(SafeText, BargeinError, TypeError):
-    """A chain was declared wrong; raised by the very call that is wrong."""
+    """A chain is declared wrongly; raised by the call that makes the mistake."""
 
 
 class RouteError(BargeinError):
@@ -115,4 +115,4 @@ class CodeExitError(RouteError):
 
 
 class Interrupted(Exception):
-    """The work that holds this token was asked to stop."""
+    """The work that polls this token was asked to stop."""

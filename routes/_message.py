@@ -17,18 +17,18 @@ else:
 
 
 class Message(Generic[E_co]):
-    """An event with where and when it came from.
+    """An event, with who published it and when.
 
-    ``Message[OrderPlaced]`` is a message whose event is an ``OrderPlaced``, for a type checker;
-    plain ``Message`` may carry any event.
+    To a type checker, ``Message[OrderPlaced]`` carries an ``OrderPlaced`` and plain ``Message`` any
+    event.
 
     Attributes:
         event: The event itself.
-        source: The name of who published it.
-        id: A number that rises with each message of a router, from 1.
+        source: The name of its publisher.
+        id: Its number within the router, from 1.
         at_s: When it was published, in seconds of trio's clock.
         run: The run that published it, or ``None`` if no run did.
-        tag: What ``carry()`` was given last; ``None`` before.
+        tag: The last value given to ``carry()``; ``None`` before.
     """
 
     __slots__ = ("at_s", "event", "id", "run", "source", "tag")
@@ -44,11 +44,11 @@ class Message(Generic[E_co]):
         self.tag: Any = None
 
     def carry(self, tag: Any) -> None:
-        """Carry something of the layer above along; routes never look at it."""
+        """Attach a value of the layer above; routes never read it."""
         self.tag = tag
 
     def leave_run(self) -> None:
-        """Belong to no run from here on, as the run was cut by this very message."""
+        """Detach it from its run, which this very message has cut."""
         self.run = None
 
     @property

@@ -25,7 +25,7 @@ Phase = Literal["waiting", "running", "delivered"]
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """What is told, and never changes, about a run that was cut."""
+    """What is known about a run that was cut; immutable."""
 
     run: int
     """The number of the run within its router."""
@@ -43,9 +43,9 @@ class Interruption:
     elapsed_s: float
     """Seconds from the run's start to the cut."""
     generated: str = ""
-    """All that the answer had generated; told to handlers, where somebody keeps what is said."""
+    """All that the answer had generated; filled in for handlers of a call's routes."""
     heard: str = ""
-    """What was heard of that; always a prefix of it."""
+    """What was heard of it; always a prefix."""
     tools: tuple[Any, ...] = ()
     """The tools of the answer, each with its ``name`` and its ``outcome``, ``None`` while it goes
     on."""

@@ -18,15 +18,15 @@ from ._run_chain import CutRule, RunningChain
 
 
 class Run:
-    """What a single trigger of a route set in motion; made by the engine only.
+    """The work that one trigger of a route set in motion; only the engine makes runs.
 
-    A run has one cancel scope.  It stays interruptible after its stages have finished for as long
-    as somebody holds it, because what it gave has not arrived yet.
+    A run has one cancel scope.  After its stages have finished it stays interruptible while
+    somebody holds it, because its output has not arrived yet.
 
     Attributes:
         id: The number of the run within its router, from 1.
-        trigger: The message that set it in motion; ``None`` once nothing of it can be cut.
-        parent: The run that published the trigger, if that one can still be cut.
+        trigger: The message that started it; ``None`` once nothing of it can be cut.
+        parent: The run that published the trigger, if it can still be cut.
         outcome: How it ended; ``None`` while its stages run.
         started_at_s: When it began, in seconds of trio's clock.
     """
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has ended uncut and nothing of it is outstanding."""
+        """Whether it ended uncut, and all its output has arrived."""
         return self.outcome is not None and not self._holds and not self.is_cut
 
     @property
@@ -96,10 +96,11 @@ class Run:
         return self._protected > 0
 
     def may_be_cut_by(self, event_class: type) -> bool:
-        """Return whether a rule of its chain would cut it, were such an event published now.
+        """Return whether a rule of its chain would cut it if such an event were published now.
 
         Args:
-            event_class: The class of the event.  Filters and conditions of a rule count as yes.
+            event_class: The class of the event.  Filters and conditions of a rule are assumed to
+                hold.
         """
         if self.is_cut or self.is_aside or self._protected:
             return False
@@ -132,7 +133,7 @@ class Run:
 
     @property
     def token(self) -> InterruptToken:
-        """The token linked to this run: asking it cuts the run, cutting the run asks it."""
+        """The token linked to this run: a request on either stops both."""
         if self._token is None:
             trio_token = trio.lowlevel.current_trio_token()
             self._token = InterruptToken(
@@ -153,17 +154,17 @@ class Run:
     def cut(
         self, cause: Message | None = None, rule: CutRule | None = None, reason: str = ""
     ) -> bool:
-        """Cut this run now: its scope is cancelled, and all it published counts as stale.
+        """Cut this run now: cancel its scope, and count all it published as stale.
 
         Args:
-            cause: The message that cuts it, if one does.
-            rule: The rule of the chain that cuts it; its handler runs once the run has unwound.
-                When no rule does, that of the rule that the message matches runs, or else that of
-                the first rule with a handler.
+            cause: The message that cuts it; ``None`` if no message does.
+            rule: The rule that cuts it; its handler runs once the run has unwound.  With ``None``
+                it is the handler of the rule that `cause` matches, or else of the chain's first
+                rule with one.
             reason: Why, for people; by default the rule.
 
         Returns:
-            Whether it was cut by this call; False if it had been cut, or is over and done with.
+            Whether this call cut it; false if it was cut before, or is settled.
         """
         runs = self.outcome is None
         if self.is_cut or not (runs or self._holds):
@@ -186,7 +187,7 @@ class Run:
 
     @property
     def interruption(self) -> Interruption | None:
-        """What is told of the cut; ``None`` while it is not cut.  The same object each time."""
+        """What is known of the cut, always the same object; ``None`` if it was not cut."""
         if self._interruption is None and self._cut_by is not None:
             # Described when first asked for: nothing stands between an interrupt and its effect.
             cause, reason, phase, at_s = self._cut_by
@@ -203,7 +204,7 @@ class Run:
         return self._interruption
 
     def stop(self) -> None:
-        """End this run after the value in hand; what it gave stays good."""
+        """End this run after the value in hand; its output stays valid."""
         self._stop = True
         if self.outcome is None:
             self.end("stopped")
@@ -222,19 +223,19 @@ class Run:
             wait.cancel(reason=reason)
 
     def keep_tasks_in(self, nursery: trio.Nursery) -> None:
-        """Start the tasks that stages of this run need in a nursery of its own task."""
+        """Use a nursery, of the run's own task, for the tasks of its stages."""
         self._nursery = nursery
 
     def finish(self, outcome: Outcome) -> None:
         """Record how this run has ended.
 
         Args:
-            outcome: The word; one that was recorded before is replaced.
+            outcome: The word; it replaces an earlier one.
         """
         self.outcome = outcome
 
     def let_go(self) -> None:
-        """Forget what set this run in motion, once nothing of it can be cut any more."""
+        """Forget the trigger once nothing of this run can be cut any more."""
         if self.outcome is not None and not self._holds and not self.is_cut:
             self.trigger = None
 
@@ -248,7 +249,8 @@ class Run:
     async def may_go_on(self) -> bool:
         """Wait while this run is paused; then tell whether what it does next still counts.
 
-        For nodes that begin something costly: a model's answer, a tool.  Cancelling this is safe.
+        Nodes call it before costly work, such as a model's answer or a tool.  Cancelling this is
+        safe.
         """
         while self._gate is not None:
             await self._gate.wait()
@@ -269,7 +271,7 @@ class Run:
 
     @contextlib.contextmanager
     def waiting_for_people(self) -> Iterator[None]:
-        """Let its time limits stand still within the block, as a pause does; it is not held."""
+        """Suspend its time limits within the block, as a pause does, without holding the run."""
         self._stand()
         try:
             yield
@@ -290,15 +292,15 @@ class Run:
 
     @property
     def stands_still(self) -> bool:
-        """Whether its time limits stand still: it is paused, or waits for a person."""
+        """Whether its time limits stand still, because it is paused or waits for a person."""
         return self._stands > 0
 
     def add_clock(self, clock: Clock) -> None:
-        """Let a clock stand still while this run is paused, or waits for a person."""
+        """Stop a clock whenever this run is paused or waits for a person."""
         self._clocks.append(clock)
 
     def remove_clock(self, clock: Clock) -> None:
-        """Let a clock be; one that was never added is left as it is."""
+        """Forget a clock; one that was never added is ignored."""
         if clock in self._clocks:
             self._clocks.remove(clock)
 
@@ -364,10 +366,10 @@ class Run:
         return not (self.is_cut or self._stop)
 
     def wait_for(self, room: Callable[[], Awaitable[None]]) -> None:
-        """Have this run wait at its next value, until what it fills has room.
+        """Make this run wait at its next value until the queue it fills has room.
 
         Args:
-            room: Waits for that; cancelling it must be safe, as it is called again after that.
+            room: Waits for room; must be safe to cancel, as it is called again afterwards.
         """
         if self._blocked is None:
             self._blocked = [room]
@@ -390,7 +392,7 @@ class Run:
                 raise
 
     def hold(self) -> None:
-        """Keep this run interruptible until ``release()``, also after its stages have finished."""
+        """Keep this run interruptible until ``release()``, even after its stages have finished."""
         self._holds += 1
         self._chain.was_held(self)
 
@@ -421,7 +423,7 @@ class Run:
         self._protected -= 1
 
     async def finished(self) -> None:
-        """Wait until the stages have ended, however they ended.  Cancelling this is safe."""
+        """Wait until the stages have ended, in whatever way.  Cancelling this is safe."""
         if self.outcome is None:
             if self._finished is None:
                 self._finished = trio.Event()

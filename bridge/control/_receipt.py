@@ -51,14 +51,15 @@ class Receipt:
     Attributes:
         id: Its number within the call, from 1.
         verb: The verb.
-        turn: The turn it was used on; ``None`` if none was running.
-        phase: What that turn was at.
+        turn: The turn it acted on; ``None`` if none was running.
+        phase: What that turn was doing.
         reason: Why it did nothing; empty if it was accepted.
-        upgraded_from: The weaker verb under way whose place it took; ``None`` if none was.
-        stopped: The tools that it stopped.
-        still_running: The tools that it did not stop, and their deadlines.
-        returned: The input that waited behind the turn and is not answered, in its order.
-        settled: Await it: everything that was set in motion is over.  True once it is.
+        upgraded_from: The weaker verb under way that it replaced; ``None`` if there was none.
+        stopped: The tools it stopped.
+        still_running: The tools it did not stop, with their deadlines.
+        returned: Input that waited behind the turn and will not be answered, in order.
+        settled: Await it to wait until everything the verb set in motion is over; true from then
+            on.
     """
 
     __slots__ = (

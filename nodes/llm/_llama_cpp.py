@@ -53,13 +53,13 @@ _CANCEL_S = 3.0
 
 
 class LocalChat:
-    """Answers from a model file, one answer at a time, shared by all calls of the process.
+    """Answers with a local model file, one answer at a time, shared by all calls of the process.
 
-    The model loads with the first question, and is freed when the run of trio ends; inside of
-    ``async with model.open()`` it loads at once, and is freed with the block.
+    The model loads at the first request and is freed when trio's run ends; with ``async with
+    model.open()`` it loads at once and is freed with the block.
 
-    When an answer gets no further for 0.5 s while another caller waits, a second process answers
-    that one; it shares the model's weights in memory, and ends once it is one too many.
+    If an answer makes no progress for 0.5 s while another caller waits, a second process answers
+    that caller; it shares the weights in memory and ends when it is no longer needed.
     """
 
     def __init__(
@@ -76,25 +76,24 @@ class LocalChat:
         start_timeout_s: float = 120.0,
         silence_timeout_s: float | None = 20.0,
     ) -> None:
-        """Settle what to load; loads nothing.
+        """Configure the model; nothing is loaded yet.
 
         Args:
-            path: A model in GGUF format; None takes SmolLM2-135M-Instruct from the model store.
-            warm: Messages that every conversation begins with (the system prompt and examples);
-                they are read once after loading, and cost nothing later.
-            options: More fields for each request (``{"temperature": 0.2}``), over ours; None as a
-                value leaves a field out.
-            max_tokens: An answer ends there at the latest.
-            threads: Threads that write the answer.  1 is the fastest for a small model when
-                anything else runs: llama.cpp's threads wait for the slowest of them at each step.
+            path: A model in GGUF format; ``None`` uses SmolLM2-135M-Instruct from the model store.
+            warm: Messages that every conversation begins with (system prompt and examples), read
+                once after loading, so that they cost nothing later.
+            options: Further fields of each request (``{"temperature": 0.2}``), which override ours;
+                ``None`` as a value removes a field.
+            max_tokens: The longest answer, in tokens.
+            threads: Threads that generate.  For a small model 1 is fastest when anything else runs,
+                as llama.cpp's threads wait for the slowest at each step.
             batch_threads: Threads that read the prompt.
-            context_tokens: Longest prompt and answer together; more is an error.
+            context_tokens: The longest prompt and answer together, in tokens; more is an error.
             cache_mib: Memory for the prompts of other conversations, in MiB.
             start_timeout_s: Limit for loading and reading `warm`.
             silence_timeout_s: Limit for one token, and for each 128 tokens of the prompt; a worker
-                that exceeds it is replaced.  None sets none.  One whose process is dead, stopped or
-                keeps its interpreter is noticed within a second all the same, and when one takes
-                long, a second process answers whoever waits.
+                that exceeds it is replaced.  ``None`` sets none.  A worker that is dead, stopped or
+                blocks its interpreter is always noticed within a second.
 
         Raises:
             ValueError: A number is not positive.
@@ -128,23 +127,23 @@ class LocalChat:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load the model and hold it for the block; blocks may overlap.
+        """Load the model and keep it for the block; blocks may overlap.
 
         Raises:
             ChatModelError: It cannot be loaded.
-            ChatModelExtraError: xllamacpp is not installed (extra ``local``).
+            ChatModelExtraError: The package xllamacpp is missing (extra ``local``).
             bargein.weights.WeightsError: The model store does not have it.
         """
         async with self._pool.hold():
             yield
 
     async def prewarm(self, messages: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Load the model, and read messages ahead, so that a question after them is quick.
+        """Load the model and read messages ahead of the request that follows them.
 
         Cancelling is safe.
 
         Args:
-            messages: The chat up to now; while the user still speaks, what was said before.
+            messages: The chat so far; while the user still speaks, without the words under way.
 
         Raises:
             ChatModelError: As `stream`.
@@ -163,14 +162,13 @@ class LocalChat:
     def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
     ) -> Answer:
-        """Yield an answer piece by piece; see `ChatModel.stream`.
+        """Yield an answer piece by piece; see ``ChatModel.stream``.
 
-        Waits while another answer is being written.  Cancelling stops the model within a token;
-        the next question need not wait for longer than that.
+        Waits while another answer is generated.  Cancelling stops the model within one token.
 
         Raises:
             ChatModelError: While iterating: the model refuses the messages (too long, or not what
-                its template takes), or its process died; the next question starts another.
+                its template takes), or its process died; the next request starts another.
         """
         return Answer(self._pieces(self._body(messages, tools)))
 

@@ -22,8 +22,8 @@ _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 class OpenAIChat(HttpChat):
     """Streams answers from a chat completions endpoint, over one pool of connections.
 
-    The pool opens with the first question and closes when the run of trio ends; inside of
-    ``async with model.open()`` it closes with the block.
+    The pool opens at the first request and closes when trio's run ends; with ``async with
+    model.open()`` it closes with the block.
     """
 
     _path = "/chat/completions"
@@ -45,30 +45,30 @@ class OpenAIChat(HttpChat):
         random: Callable[[], float] = random.random,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Settle where to ask; connects nowhere.
+        """Configure the endpoint; nothing connects yet.
 
         Args:
-            model: The model's name; None takes it from OPENAI_MODEL.
-            base_url: Where ``/chat/completions`` is; None takes it from OPENAI_BASE_URL, and
-                failing that asks OpenAI.
-            api_key: Sent as a bearer token; None takes it from OPENAI_API_KEY.  None is sent
-                where neither names one: servers of one's own often want none.
-            options: More fields for each request (``{"temperature": 0.3}``), over ours; None as a
-                value leaves a field out.
-            headers: More headers for each request.
-            connect_timeout_s: Limit for connecting, TLS included; None sets none.
-            first_token_timeout_s: Limit from sending a request to the first token of its answer;
-                None sets none.  Comments that keep the connection alive are no tokens.
-            between_tokens_timeout_s: Limit between two chunks of an answer; None sets none.
-            attempts: How often a question is sent at most, 1 or more.
+            model: The model's name; ``None`` reads OPENAI_MODEL.
+            base_url: The URL that ``/chat/completions`` is appended to; ``None`` reads
+                OPENAI_BASE_URL, and without that uses OpenAI's.
+            api_key: Sent as a bearer token; ``None`` reads OPENAI_API_KEY.  Without either no token
+                is sent, as servers of your own often need none.
+            options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
+                ``None`` as a value removes a field.
+            headers: Further headers of each request.
+            connect_timeout_s: Limit for connecting, TLS included; ``None`` sets none.
+            first_token_timeout_s: Limit from sending a request to the first token; ``None`` sets
+                none.  Keep-alive comments do not count as tokens.
+            between_tokens_timeout_s: Limit between two chunks of an answer; ``None`` sets none.
+            attempts: How often a request is sent at most, from 1.
             first_wait_s: Longest wait before the second attempt; doubled for each further one.
-            max_wait_s: Longest wait; a server that asks for more is not asked again.
-            random: Gives numbers from 0 to 1, for the jitter.
-            transport: Carries the requests in place of the network; None takes the network, with
+            max_wait_s: The longest wait; if a server asks for more, there is no further attempt.
+            random: Returns numbers from 0 to 1, for the jitter.
+            transport: Carries the requests in place of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:
-            ValueError: No model is named, or OpenAI is to be asked without a key.
+            ValueError: No model is named, or the endpoint is OpenAI's and there is no key.
         """
         base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_BASE_URL
         model = model or os.environ.get("OPENAI_MODEL", "")

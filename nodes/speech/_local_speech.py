@@ -36,11 +36,11 @@ log = structlog.get_logger()
 
 
 class LocalSpeech:
-    """Hears with Silero VAD, Smart Turn and Whisper, and speaks with piper or espeak-ng.
+    """Hears with Silero VAD, Smart Turn and Whisper; speaks with piper or espeak-ng.
 
-    What it hears becomes turns by a `TurnTaking`.  Each part can be replaced by one of your own
-    behind the same protocol.  The engines are loaded once and shared by all calls of the process;
-    models work in threads that free the GIL, the GPL-licensed voices in worker processes.
+    A ``TurnTaking`` makes turns of what it hears.  You can replace each part with your own, behind
+    the same protocol.  All calls of the process share one set of engines: models run in threads
+    that release the GIL, the GPL-licensed voices in worker processes.
     """
 
     def __init__(
@@ -57,22 +57,23 @@ class LocalSpeech:
         fetch: bool = True,
         fillers: Fillers | None = DEFAULT_FILLERS,
     ) -> None:
-        """Choose the engines; nothing is loaded before `open`.
+        """Choose the engines; nothing is loaded before ``open()``.
 
         Args:
-            voice: Says text; None means piper if its extra is installed, else espeak-ng.
-            stt: Turns speech into text; None means Whisper tiny.en.
-            end_of_turn: Hears whether a turn is complete; None means Smart Turn.
-            vad: Makes the detector of each call; None means Silero VAD.
-            sounds: Tell by its sound what a voice is that has just begun; None means an ear for
-                hums of assent, an empty sequence none at all.
-            turns: Decides what interrupts and when a turn ends; None means ``TurnTaking()``.
-            hint: Words that callers are likely to use, as they are said: "A large latte, a
-                cappuccino, a muffin."; for the Whisper that is made here.
-            settings: When a voice begins and stops.
-            fetch: Whether models that are missing are downloaded when it opens; otherwise a
-                missing one is an error.
-            fillers: What the caller hears while an answer does not come; None for silence.
+            voice: Speaks; ``None`` means piper if its extra is installed, else espeak-ng.
+            stt: Recognises speech; ``None`` means Whisper tiny.en.
+            end_of_turn: Predicts from the audio whether a turn is complete; ``None`` means Smart
+                Turn.
+            vad: Makes the voice detector of each call; ``None`` means Silero VAD.
+            sounds: Classifiers of a voice that has just begun, by its sound; ``None`` means one for
+                backchannels such as "mhm", an empty sequence none at all.
+            turns: Decides what interrupts and when a turn ends; ``None`` means ``TurnTaking()``.
+            hint: Words that callers are likely to use, in a sentence: "A large latte, a cappuccino,
+                a muffin."  Only for the default Whisper.
+            settings: When a voice counts as begun and as stopped.
+            fetch: Whether ``open()`` downloads missing models; with false, a missing model is an
+                error.
+            fillers: What the caller hears while an answer is late; ``None`` for silence.
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
@@ -105,7 +106,7 @@ class LocalSpeech:
 
     @property
     def stt(self) -> SpeechToText:
-        """The recogniser, for other uses while the stack is open."""
+        """The recogniser; usable elsewhere while the stack is open."""
         return self._stt
 
     @asynccontextmanager
@@ -113,7 +114,7 @@ class LocalSpeech:
         """Load and warm the engines, all at once; downloads missing models first.
 
         Raises:
-            WeightsError: A model could not be fetched, or is missing with ``fetch=False``.
+            WeightsError: A model could not be downloaded, or is missing with ``fetch=False``.
         """
         if self._fetch and self._needed:
             await fetch_models(self._needed, ProgressPrinter(sys.stderr))
