@@ -35,14 +35,14 @@ class _Nobody:
 async def open_agent(
     node: Generates, *, name: str | None = None, history: History | None = None
 ) -> AsyncIterator[Handle]:
-    """Run an agent that has no caller; what it is told comes through its handle.
+    """Run an agent without a caller; give it input through its handle.
 
-    It answers each input with ``node.generate``, one after the other.  Leaving the block ends it
-    and all its tasks.
+    It answers one input after the other with ``node.generate``.  Leaving the block ends it and all
+    its tasks.
 
     Args:
         node: Answers; a ``ReasoningNode``, or anything with ``generate(message)``.
-        name: The source its events carry; by default made of the node's class.
+        name: The source its events carry; derived from the node's class by default.
         history: What was said before, in the same conversation; ``None`` for nothing.
     """
     async with open_bare_call(_Nobody(), call_id=token_hex(8), history=history) as call:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ChainStart:
-    """Begins chains; the type of a chain follows from the events that it begins with."""
+    """Starts chains; the type of a chain follows from the events that trigger it."""
 
     __slots__ = ()
 
@@ -99,19 +99,20 @@ class ChainStart:
         Args:
             event: An event class (and with it its subclasses), a list or tuple of them, an alias
                 or alias pattern (``"user.*"``), or a plain function over the message.
-            where: A further plain function of the message.
-            source: The names of publishers that are meant; ``None`` means all.  The caller's side
+            where: A further condition, a plain function of the message.
+            source: The publishers whose events trigger it; ``None`` means all.  The caller's side
                 is ``"caller"``, a node has the name of its bridge.
-            overlap: What a trigger does while a run is active: ``queue`` waits, bounded and in
-                order; ``restart`` cuts the running one and takes its place; ``drop`` ignores the
-                trigger; ``concurrent`` runs beside it.
-            limit: With ``concurrent`` how many runs may be active at once; with ``queue`` how many
-                triggers may wait, 64 by default.
+            overlap: What a trigger does while a run is active: with ``queue`` it waits, bounded and
+                in order; with ``restart`` it cuts that run and takes its place; with ``drop`` it is
+                ignored; with ``concurrent`` it runs beside it.
+            limit: With ``concurrent``, how many runs may be active at once; with ``queue``, how
+                many triggers may wait, 64 by default.
             linked: Whether a run of this chain ends when the run that caused it is cut.
-            **filters: Field name to the value it must equal, or to a function of the value.
+            **filters: For fields of the event, the value each must equal, or a function of the
+                value.
 
         Returns:
-            The chain, to be written further.
+            The chain, to add rules and stages to.
 
         Raises:
             RouteDefinitionError: A wrong type, a duplicate, an unknown alias, field or option.

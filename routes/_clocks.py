@@ -8,7 +8,7 @@ import trio
 
 
 class Clock:
-    """Something that counts time, and stands still while its run is paused."""
+    """A time limit that stands still while its run is paused."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ class Clock:
 
 
 class Deadline(Clock):
-    """The deadline of a scope that stays open: armed for a step, disarmed between two."""
+    """A deadline of a scope that stays open: armed for each step, disarmed between steps."""
 
     __slots__ = ("_left_s", "_stands", "scope")
 
@@ -30,7 +30,7 @@ class Deadline(Clock):
         self.arm(limit_s)
 
     def arm(self, limit_s: float) -> None:
-        """Cancel the scope after so many seconds; infinity disarms it."""
+        """Set the deadline, in seconds from now; infinity disarms it."""
         self._left_s = limit_s
         if not self._stands:
             self.go_on()

@@ -31,7 +31,7 @@ class RouteDefinitionError(SafeText, BargeinError, TypeError):
 
 
 class RouteError(BargeinError):
-    """Something went wrong while routes ran."""
+    """An error while routes ran."""
 
 
 class StageTimeoutError(SafeText, RouteError, TimeoutError):
@@ -91,10 +91,10 @@ class NotAnEventError(SafeText, RouteError, TypeError):
 
 
 class CodeExitError(RouteError):
-    """Code of the application raised a ``BaseException`` that is no ``Exception``.
+    """Application code raised a ``BaseException`` that is not an ``Exception``.
 
-    The classic is ``SystemExit``, which argparse and click raise on bad arguments.  It ends the
-    work that raised it, never the server.
+    Typically ``SystemExit``, which argparse and click raise on bad arguments.  It ends the work
+    that raised it, never the server.
 
     Attributes:
         error: What was raised.

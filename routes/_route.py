@@ -45,12 +45,12 @@ class Trigger:
 class Route(ChainRules, ChainStages[T_co], ChainStart):
     """A chain: what triggers it, what interrupts it, and what it does.
 
-    ``Route[str]`` is a chain whose last stage gives strings, for a type checker; a chain without
+    To a type checker, ``Route[str]`` is a chain whose last stage gives strings; a chain without
     stages gives messages.
 
-    Begin one with ``bridge.on()``.  Each step returns a new chain and puts it in the place of the
-    one it was made from, so the chain as last written is the one that runs.  Two steps made from
-    the same chain make two chains.  ``repr()`` prints a chain as it was written.
+    Start one with ``bridge.on()``.  Each step returns a new chain that replaces the one it extends,
+    so the chain as last written is the one that runs.  Extending the same chain twice makes two
+    chains.  ``repr()`` prints a chain as it was written.
     """
 
     router: Installer = field(repr=False)
@@ -99,7 +99,7 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
 
     @property
     def goes_nowhere(self) -> bool:
-        """Whether it streams something that it neither publishes nor gives to a function."""
+        """Whether it streams values that it neither publishes nor passes to a function."""
         kinds = [type(stage) for stage in self.stages]
         if Stream not in kinds or Broadcast in kinds:
             return False
@@ -108,13 +108,13 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether something of its own declaration cuts its runs: a rule, or an option of on()."""
+        """Whether its declaration cuts its runs, by a rule or an option of ``on()``."""
         has_rule = any(isinstance(rule, Interrupt) for rule in self.rules)
         return has_rule or self.trigger.linked or self.trigger.overlap == "restart"
 
     @property
     def answers(self) -> bool:
-        """Whether its runs are answers: streamed, broadcast, and cut by a rule of their own."""
+        """Whether its runs are answers: it streams, broadcasts, and has an interrupt rule."""
         return self.streams and any(isinstance(rule, Interrupt) for rule in self.rules)
 
     def __str__(self) -> str:

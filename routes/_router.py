@@ -61,20 +61,20 @@ DEPTH_LIMIT = 32
 
 
 class Router:
-    """Holds the chains of one conversation and hands them its messages.
+    """Dispatches the messages of one conversation to its chains and sinks.
 
     Open one with ``open_router()``.
 
     Attributes:
         nursery: Owns the tasks of all runs.
-        unwind_s: How long a cut run may take to unwind before it holds up nobody.
+        unwind_s: How long a cut run may take to unwind before its chain stops waiting for it.
         handler_s: How long the handler of an interruption may take.
-        listeners: Who is told of what happens; ``listen()`` adds to them.
-        withholds: Tells of a source and a message that its chains neither hear of it nor are cut,
-            held or released by it; must say the same of a message each time.  ``None`` withholds
-            nothing; ``withhold()`` sets it.
+        listeners: The functions called when something happens; set by ``listen()``.
+        withholds: Whether a message is kept from the chains of a source and their rules; a function
+            of both that must be consistent per message.  ``None`` withholds nothing; set by
+            ``withhold()``.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
-        closed: Whether nothing is triggered any more, as all its tasks have ended.
+        closed: Whether all its tasks have ended, so that nothing is triggered any more.
     """
 
     __slots__ = (
@@ -118,24 +118,24 @@ class Router:
         return new_route(self, name, event, **options)
 
     def install(self, route: Route, instead_of: Route | None) -> None:
-        """Make a chain run, in the place of the one it was written from."""
+        """Start a chain, in the place of the one it was written from."""
         if route.trigger.linked and any(isinstance(rule, Interrupt) for rule in route.rules):
             log.debug("linked_route_with_rules", route=str(route))
         self._chains.install(RouteRuntime(route, self), instead_of)
         self._plans.clear()
 
     def remove(self, source: str) -> None:
-        """Take away the chains of a source: they begin no more runs."""
+        """Remove the chains of a source: they start no more runs."""
         self._chains.remove(source)
         self._plans.clear()
 
     def retire(self, chain: object) -> None:
-        """Forget a chain that was taken away and has no more runs."""
+        """Forget a removed chain that has no more runs."""
         if self._chains.forget(chain):
             self._plans.clear()
 
     def observe(self, event: object, fn: Observer, *, before_rules: bool = False) -> None:
-        """Call a plain function with each message, after the rules and before any chain.
+        """Call a plain function with each matching message, after the rules and before any chain.
 
         Args:
             event: As in ``bridge.on()``.
@@ -156,20 +156,20 @@ class Router:
         unless: tuple[type, ...] = (),
         limit: int = SINK_LIMIT,
     ) -> QueuedSink | None:
-        """Hand each message that is not stale to a function, after all chains.
+        """Pass each message that is not stale to a function, after all chains.
 
         Args:
-            fn: A plain function, called at once; or an async one, which gets a queue and a task:
-                a run whose messages fill the queue waits, and nobody else does.
+            fn: A plain function, called at once; or an async one, which gets a queue and a task.
+                If the queue is full, the run that filled it waits, and nothing else does.
             event: Which messages; ``None`` means all.
-            unless: Event classes of which it gets none, whatever `event` says.
+            unless: Event classes that it never gets, whatever `event` says.
             limit: How many messages may wait for an async function before runs wait, from 1.
 
         Returns:
             The queue of an async function, else ``None``.
 
         Raises:
-            RouteDefinitionError: No function, or an impossible limit.
+            RouteDefinitionError: `fn` is not a function, or `limit` is impossible.
         """
         needs_function(fn, "add_sink()")
         if not isinstance(limit, int) or limit is True or limit < 1:
@@ -184,14 +184,14 @@ class Router:
 
     @property
     def routes(self) -> tuple[RouteRuntime, ...]:
-        """The chains at work, in the order in which they were begun."""
+        """The chains at work, in the order in which they were started."""
         return self._chains.at_work
 
     def runtime(self, route: Route) -> RouteRuntime:
         """Return a chain at work: its runs, statistics and decisions.
 
         Raises:
-            KeyError: The chain was written further since, and is no longer at work.
+            KeyError: The chain was extended since, and is no longer at work.
         """
         return self._chains.runtime(route)
 
@@ -201,28 +201,28 @@ class Router:
         return RouterStatistics(self._messages - self._unpublished, self._stale)
 
     def withhold(self, withholds: Callable[[str, Message], bool] | None) -> None:
-        """Keep some messages from some chains from now on; ``None`` keeps nothing from any."""
+        """Withhold some messages from some chains from now on; ``None`` withholds nothing."""
         self.withholds = withholds
 
     # --- publishing ---------------------------------------------------------------------------
 
     def publish(self, event: E, source: str = "", run: Run | None = None) -> Message[E]:
-        """Hand an event to every chain and sink that is meant, now.
+        """Dispatch an event to every matching chain and sink, now.
 
-        Never waits, and never raises for a fault of a chain, sink or listener.  After the router is
-        closed nothing is triggered.
+        It never waits, and never raises for an error of a chain, sink or listener.  Once the router
+        is closed, it triggers nothing.
 
         Args:
             event: An instance of any event class.
             source: Who publishes it.
-            run: The run it belongs to; by default the one that this code works for.
+            run: The run it belongs to; ``None`` takes the current run, if there is one.
 
         Returns:
             The message that carried it.
 
         Raises:
-            PublishLoopError: Sync stages published to one another without end; only within a stage,
-                which fails by it.
+            PublishLoopError: Sync stages publish to one another without end; raised only inside a
+                stage, which fails.
         """
         self._messages += 1
         message = Message(event, source, self._messages, trio.current_time(), run or _current.get())
@@ -230,7 +230,7 @@ class Router:
         return message
 
     def publish_detached(self, event: Any, source: str = "") -> Message:
-        """Publish an event that belongs to no run, wherever it is published from."""
+        """Publish an event that belongs to no run, wherever this is called."""
         self._messages += 1
         message = Message(event, source, self._messages, trio.current_time(), None)
         self._dispatch(message)
@@ -245,7 +245,7 @@ class Router:
             run: The run that gave it.
 
         Raises:
-            TypeError: It is no event.
+            TypeError: The value is not an event.
         """
         event = value
         if type(event) not in publishable:  # the usual case is known to be one
@@ -317,10 +317,10 @@ class Router:
         self._depth_limit = DEPTH_LIMIT
 
     def call_after(self, fn: Callable[[], None]) -> None:
-        """Call a function once the publication under way is over; at once if there is none.
+        """Call a function after the publication under way; at once if there is none.
 
         Args:
-            fn: A plain function; one that is already waiting is called once.
+            fn: A plain function; if it is already waiting, it is called only once.
         """
         if not self._depth:
             fn()
@@ -418,30 +418,30 @@ class Router:
     def hold_all(self, source: str) -> None:
         """Hold every run of a source in place, past all rules, and begin no more.
 
-        What triggers its chains meanwhile waits in line.  Chains of sync stages still work.
+        Triggers that arrive meanwhile are queued.  Chains of sync stages still work.
         """
         for runtime in self._chains.of(source):
             runtime.hold_all()
 
     def go_on(self, source: str) -> None:
-        """Let go on what ``hold_all()`` has held, and begin what has waited."""
+        """Resume what ``hold_all()`` holds, and start what is queued."""
         for runtime in self._chains.of(source):
             runtime.go_on()
 
     def waiting(self, source: str) -> list[Message]:
-        """Return the triggers that wait in line in the chains of a bridge, in their order."""
+        """Return the queued triggers of a bridge's chains, in order."""
         return [message for runtime in self._chains.of(source) for message in runtime.queued]
 
     def hand_on(
         self, source: str, target: str, meant: Callable[[Message], bool], reason: str
     ) -> None:
-        """Let the chains of one bridge act on what waits in line in another's streaming chains.
+        """Move the queued triggers of one bridge's streaming chains to another bridge's chains.
 
-        A chain that works on such a message already, or has it in its own line, is left alone.
+        A chain that already works on such a message, or has it queued, is not triggered again.
 
         Args:
-            source: The bridge whose triggers are taken away.
-            target: The bridge whose chains are triggered, where they are meant for the message.
+            source: The bridge that loses the triggers.
+            target: The bridge whose matching chains are triggered.
             meant: Which triggers.
             reason: Why, for people.
         """
@@ -455,7 +455,7 @@ class Router:
         *,
         aside: bool = True,
     ) -> int:
-        """Cut every run, whatever protects it, and forget the triggers that wait.
+        """Cut every run, even protected ones, and drop all queued triggers.
 
         Args:
             reason: Why, for people.
@@ -470,7 +470,7 @@ class Router:
         return sum(runtime.cut_all(cause, reason, aside=aside) for runtime in chains)
 
     def close(self, outcome: Outcome) -> None:
-        """End every run now, with this outcome, and begin no more.
+        """End every run now, with this outcome, and start no more.
 
         Args:
             outcome: ``disconnected`` or ``shutdown``.
@@ -488,12 +488,12 @@ class Router:
         """Call a plain function at a time, unless ``forget(key)`` comes before.
 
         Args:
-            key: Whose alarm it is; a second one for the same key takes the place of the first.
+            key: Identifies the alarm; a second one with the same key replaces the first.
             at_s: When, in seconds of trio's clock.
             fn: What to call; what it raises is logged.
         """
         self._alarms.put(key, at_s, fn)
 
     def forget(self, key: object) -> None:
-        """Take an alarm away, if there is one."""
+        """Cancel an alarm, if there is one."""
         self._alarms.take_away(key)

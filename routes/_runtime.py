@@ -37,19 +37,19 @@ WITHHELD = "it answers a question of this agent"
 
 
 class RouteRuntime:
-    """A chain at work: it decides when runs begin, and carries them out.
+    """A chain at work in a router: it decides when runs start, and carries them out.
 
     Attributes:
         route: The chain as it was written.
         source: The bridge that declared it.
-        written: The same, for people.
+        written: The chain as text.
         pipeline: Its stages, ready to run.
         rules: What cuts, holds and releases its runs.
         statistics: What it has done so far.
-        failures: What has failed and was not seen to work since; ``None`` for nothing.
-        removed: Whether it begins no more runs, as it was taken away.
-        notified: The rule whose handler is told of a cut that no rule made; ``None`` if none has a
-            handler.
+        failures: The failures that go on; ``None`` without any.
+        removed: Whether it was removed, and starts no more runs.
+        notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule has
+            one.
     """
 
     __slots__ = (
@@ -83,12 +83,12 @@ class RouteRuntime:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that are running, or of which something is outstanding."""
+        """The runs at work, and those whose output has not all arrived."""
         return self._runs.all
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The last lines of "why?", oldest first."""
+        """Its last decisions and their reasons, oldest first."""
         return self._decisions.decisions
 
     @property
@@ -103,13 +103,13 @@ class RouteRuntime:
 
     @property
     def scope(self) -> trio.CancelScope:
-        """What ends the runs of all chains of its router when it is cancelled."""
+        """The scope whose cancellation ends all runs of the router."""
         return self._router.nursery.cancel_scope
 
     # --- triggers -----------------------------------------------------------------------------
 
     def trigger(self, message: Message) -> None:
-        """Begin a run for a message, or do what the chain says when it cannot begin now."""
+        """Start a run for a message, or do what ``overlap=`` says if none may start now."""
         if self.removed or (self._router.withholds is not None and self.is_withheld(message)):
             return
         if self._makes_runs:
@@ -168,7 +168,7 @@ class RouteRuntime:
             self._queue.add(message, NOT_YET, None)
 
     def drop_queued(self, meant: Callable[[Message], bool], why: str) -> list[Message]:
-        """Drop some of the triggers that wait, and return them in their order.
+        """Drop some of the queued triggers, and return them in order.
 
         Args:
             meant: Which.
@@ -177,7 +177,7 @@ class RouteRuntime:
         return self._queue.drop_where(meant, why)
 
     def takes_care_of(self, message: Message) -> bool:
-        """Return whether a trigger waits here, or a run that it began is not over."""
+        """Return whether a message is queued here, or a run that it started is not over."""
         begun = (run.trigger for run in self.runs if not run.is_cut)
         return message in begun or self._queue.has(message)
 
@@ -319,7 +319,7 @@ class RouteRuntime:
         self._leave_if_done()
 
     def start_waiting(self) -> None:
-        """Begin the runs of the triggers that wait, while there are places."""
+        """Start runs for queued triggers while there are places."""
         if self._advancing:
             return
         self._advancing = True
@@ -343,7 +343,7 @@ class RouteRuntime:
             self._advancing = False
 
     def abandon(self, run: Run, what: str) -> None:
-        """Stop waiting for a run that does not unwind; it may go on, but nobody hears it."""
+        """Stop waiting for a run that does not unwind; it may go on, but its output is dropped."""
         self.statistics.abandoned += 1
         log.warning("run_did_not_unwind", route=self.written, run=run.id, doing=what)
         if self._ended(run, None, reached_end=False):
@@ -378,28 +378,28 @@ class RouteRuntime:
         return next((rule for rule in cuts if rule.matches(cause)), self.notified)
 
     def hold_all(self) -> None:
-        """Hold every run in place, past all rules, and begin no more until ``go_on()``."""
+        """Pause every run in place, ignoring rules, and start no more until ``go_on()``."""
         self._runs.hold_all()
 
     def go_on(self) -> None:
-        """Let the runs go on that ``hold_all()`` has held, and begin those that wait."""
+        """Resume the runs that ``hold_all()`` paused, and start queued ones."""
         self._runs.go_on()
         self.start_waiting()
 
     def ask_for_background(self, run: Run) -> None:
-        """Have whoever listens move a run to the background; its token was asked."""
+        """Ask the listener to move a run to the background, as its token requested."""
         self._listeners.notify(self._listeners.background_requested, run)
 
     def set_aside(self, run: Run) -> None:
-        """Let a run go on in the background: no rule reaches it, and it holds up nobody."""
+        """Move a run to the background: rules no longer affect it, and its place is free."""
         if self._runs.move_aside(run):
             self.start_waiting()
 
     def cut_all(self, message: Message | None, reason: str, *, aside: bool = True) -> int:
-        """Cut every run that is running or outstanding, whatever protects it.
+        """Cut every run that is at work or outstanding, even protected ones.
 
-        The triggers that wait are forgotten.  If the chain has a rule with a handler, that handler
-        is told, as of a cut by that rule.
+        Queued triggers are dropped.  The handler of the chain's first rule with one runs, as after
+        a cut by that rule.
 
         Args:
             message: What cuts them; ``None`` if no message does.
@@ -414,14 +414,14 @@ class RouteRuntime:
         return sum(run.cut(message, reason=reason) for run in runs)
 
     def close(self, outcome: str) -> None:
-        """End every run, uncut, and forget the triggers that wait."""
+        """End every run without a cut, and drop queued triggers."""
         self._queue.drop_all(f"the router is closing: {outcome}")
         self._close_failures()
         for run in self.runs:
             run.end(outcome)
 
     def was_cut(self, run: Run, now_s: float) -> None:
-        """Take note of a cut; called by the run, in the same step."""
+        """Record a cut; the run calls it in the same step."""
         self.statistics.cut += 1
         router, listeners = self._router, self._listeners
         if listeners.run_cut is not None:
@@ -447,7 +447,7 @@ class RouteRuntime:
         self._leave_if_done()
 
     def forget(self) -> None:
-        """Begin no more runs: the chain was written further, or its bridge has left."""
+        """Start no more runs: the chain was extended, or its bridge has left."""
         self.removed = True
         self._queue.drop_all("the chain was taken away")
         self._close_failures()
@@ -461,7 +461,7 @@ class RouteRuntime:
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
         """Report a failure of this chain; the other chains go on.
 
-        One that goes on with each message is reported once, until that stage works again.
+        A failure that repeats with each message is reported once, until the stage works again.
         """
         self._listeners.show(error)
         if self._is_news(run, stage, error):

@@ -31,7 +31,7 @@ SAMPLE_RATE_HZ = 1000
 
 
 class SimulatedVoice:
-    """Speaks at a constant rate, at once, and with no sound."""
+    """A silent voice that speaks at a constant rate, without delay."""
 
     def __init__(self, chars_per_s: float) -> None:
         """Make a voice.
@@ -47,7 +47,7 @@ class SimulatedVoice:
         yield
 
     def attach(self, call: Call) -> None:
-        """Say what the agents of a call want to say."""
+        """Speak for the agents of a call."""
         bridge = call.bridge(name="voice", is_agent=False)
         mouth = _Mouth(bridge, self.ms_per_char)
         bridge.on(AgentResponse, where=bridge.needs_voice).map(mouth.speak).broadcast()

@@ -24,12 +24,12 @@ async def open_agent(
 ) -> AsyncIterator[Handle]:
     """Run an agent that has no caller, as ``bridge.open_agent()``, and fail when its code fails.
 
-    An agent survives what its code raises, and a test must not: at the end of the block every error
-    of the node, its model or a tool is raised, unless `expect_errors` allows it.
+    An agent survives errors of its code, but a test should not: the end of the block raises every
+    error of the node, its model and its tools that `expect_errors` does not allow.
 
     Args:
         node: Answers; a ``ReasoningNode``, or anything with ``generate(message)``.
-        name: The source its events carry; by default made of the node's class.
+        name: The source its events carry; derived from the node's class by default.
         history: What was said before, in the same conversation; ``None`` for nothing.
         expect_errors: As for ``open_call()``.
         seed: As for ``open_call()``.
@@ -38,12 +38,12 @@ async def open_agent(
         The agent's handle; ``handle.call`` is its call.
 
     Raises:
-        Exception: What the block raised, with the agent's errors in its notes; else the agent's
+        Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
-        ExceptionGroup: Several errors of the agent.
+        ExceptionGroup: The agent's errors, if there are several.
         TypeError: `expect_errors` is none of these.
-        ValueError: `expect_errors` is no regular expression, or `seed` is negative or given inside
-            of another call.
+        ValueError: `expect_errors` is not a regular expression, or `seed` is negative or given
+            inside another call.
     """
     errors = AgentErrors(expect_errors)
     failure: BaseException | None = None

@@ -105,8 +105,8 @@ class Caller:
 
     Attributes:
         call: The call.
-        said: What the caller has said while the call was open, as it was transcribed.
-        seed: Repeats the order of tasks of this call; ``None`` if Hypothesis or another call
+        said: What the caller has said in this call, as transcribed.
+        seed: The seed that repeats the order of tasks; ``None`` if Hypothesis or an outer call
             decides it.
     """
 
@@ -126,7 +126,8 @@ class Caller:
 
     @property
     def transferred(self) -> tuple[str, ...]:
-        """Where the caller was passed on to, in order; see ``open_call(telephone=True)``."""
+        """The numbers that the caller was transferred to, in order; see
+        ``open_call(telephone=True)``."""
         return tuple(self._line.transferred)
 
     @property
@@ -136,7 +137,7 @@ class Caller:
 
     @property
     def received(self) -> list[Received]:
-        """Every event that reached the caller's side so far, in order; none of them was stale."""
+        """Every event that has reached the caller's side, in order; stale events never do."""
         new = self._line.messages[len(self._received) :]
         self._received += [Received(m.event, m.at_s - self._began_s, m.source) for m in new]
         return self._received.copy()
@@ -151,9 +152,9 @@ class Caller:
 
     @property
     def heard(self) -> str:
-        """What the agents have said so far and the caller has heard, to the word.
+        """What the caller has heard of the agents so far, to the word.
 
-        All that one turn has said is one utterance; between two of them stands a line break.
+        A line break separates what different turns have said.
         """
         heard: dict[int, str] = {}
         for entry in self.call.history.entries:
@@ -164,10 +165,10 @@ class Caller:
 
     @property
     def errors(self) -> tuple[Exception, ...]:
-        """What the agent's code has raised so far, and the call has survived, in order.
+        """The errors of the agent's code that the call has survived, in order.
 
-        Errors of ``answer``, of stages, conditions and handlers, of tools, sinks and listeners;
-        those that the test allows are among them.
+        They come from ``answer``, stages, conditions, handlers, tools, sinks and listeners, and
+        include those that the test allows.
         """
         return tuple(self._line.errors.caught)
 
@@ -184,13 +185,13 @@ class Caller:
     async def says(
         self, text: str, *, at_s: float | None = None, takes_s: float | None = None
     ) -> None:
-        """Speak: start, take the time that the words take, be transcribed, stop.
+        """Speak as a caller does: start, talk for as long as the words take, be transcribed, stop.
 
         Args:
             text: The words.
-            at_s: When to start, in seconds since the call began; ``None`` is now, and a time that
-                has passed is an error.
-            takes_s: How long it takes; by default as long as the words at the speaking rate.
+            at_s: When to start, in seconds since the call began; ``None`` for now.
+            takes_s: How long to talk, in seconds; by default the length of the words at the
+                speaking rate.
 
         Raises:
             ValueError: `at_s` has passed.
@@ -216,14 +217,14 @@ class Caller:
         await trio.sleep_until(self._began_s + at_s)
 
     async def until(self, reached: Callable[[Caller], object], *, within_s: float = 60.0) -> None:
-        """Wait until something holds of this caller; looked at whenever all tasks have waited.
+        """Wait until a condition holds; it is checked whenever all tasks are waiting.
 
         Args:
-            reached: A function of the caller.
+            reached: The condition, a function of the caller.
             within_s: How long to wait at most.
 
         Raises:
-            AssertionError: It does not hold in time.
+            AssertionError: The condition does not hold in time.
         """
         with trio.move_on_after(within_s):
             # What was heard changes with the clock alone, so there is no event to wait for.
@@ -233,30 +234,30 @@ class Caller:
         raise AssertionError(f"not reached within {within_s} s; heard so far: {self.heard!r}")
 
     async def receives(self, kind: type[E], *, within_s: float = 60.0) -> E:
-        """Wait for an event of a class that has not been received yet, and return it.
+        """Wait for the next event of a class, not counting those received before, and return it.
 
         Args:
             kind: An event class; its subclasses count.
             within_s: How long to wait at most.
 
         Raises:
-            AssertionError: None comes in time.
+            AssertionError: No such event arrives in time.
         """
         seen = len(self.events(kind))
         await self.until(lambda caller: len(caller.events(kind)) > seen, within_s=within_s)
         return self.events(kind)[seen]
 
     async def quiet(self, *, within_s: float = 60.0) -> None:
-        """Wait until no agent works on an answer and all that was said is over.
+        """Wait until no agent works on an answer and all speech is over.
 
-        An agent works on an answer while a chain of its own that broadcasts has a run, whichever
-        of its stages waits; agents that do not have the floor are not waited for.
+        An agent works on an answer while one of its chains that broadcast has a run.  Agents
+        without the floor are not waited for.
 
         Args:
             within_s: How long to wait at most.
 
         Raises:
-            AssertionError: It does not fall quiet in time.
+            AssertionError: The call does not fall quiet in time.
         """
         with trio.move_on_after(within_s):
             await trio.testing.wait_all_tasks_blocked()
@@ -296,43 +297,41 @@ async def open_call(
     seed: int | None = None,
     own_speech: bool = False,
 ) -> AsyncIterator[Caller]:
-    """Run an ``answer`` function in a call without network; leaving the block ends the call.
+    """Open a call of an ``answer`` function without a network; leaving the block ends the call.
 
-    A call survives what the agent's code raises, and a test must not: at the end of the block every
-    error of ``answer``, a stage, a handler or a tool is raised, unless `expect_errors` allows it.
+    A call survives errors of the agent's code, but a test should not: the end of the block raises
+    every error of ``answer``, a stage, a handler or a tool that `expect_errors` does not allow.
 
-    Use it under ``trio.testing.MockClock`` (pytest-trio's ``autojump_clock``): then a call of a
-    minute takes milliseconds, and all times are exact.
+    Use it with ``trio.testing.MockClock`` (pytest-trio's ``autojump_clock``): a call of a minute
+    then takes milliseconds, and all times are exact.
 
     Args:
         answer: The function, or an app.
         chars_per_s: Speaking rate of both sides, in characters a second; above 0.
-        audio: False for a caller that only reads: then text is heard when it is sent.
-        holds: False for a player that cannot stand still, as a telephone's: what is held is said
-            again from the last heard word.
-        telephone: True for a line that can pass the caller on and press keys, as others cannot;
-            ``caller.transferred`` and ``caller.pressed`` have what was done.  Its player cannot
-            stand still.
-        conversation: Names the conversation, for an app that keeps its conversations; by default a
-            new one.
-        expect_errors: Which errors of the agent fail no test: True for all, an exception class, a
-            tuple of classes, or a regular expression that is searched in ``"Class: text"``.  They
-            are allowed, not demanded; ``caller.errors`` has them, for whoever demands them.
-        seed: Decides the order of tasks that are ready at once, from 0; ``None`` draws a seed, and
-            pytest tells it below a test that fails.  Python's ``random`` is seeded by it, too.
-            Under a mock clock two runs with the same seed take the same steps, as long as the test
-            and its agent are the same; what threads, processes, sockets and a real clock do is not
-            repeated.
-        own_speech: True for the app's own speech stack, whose ears get the ``UserAudio`` that the
-            test publishes; by default a simulated voice speaks, and nothing listens.
+        audio: With false, a text-only caller: text counts as heard when it is sent.
+        holds: With false, a player that cannot stand still, as on a telephone line: after a hold,
+            speech is repeated from the last word heard.
+        telephone: With true, a line that can transfer the caller and press keys, recorded in
+            ``caller.transferred`` and ``caller.pressed``; its player cannot stand still.
+        conversation: The name of the conversation, for an app that stores conversations; a new one
+            by default.
+        expect_errors: Which errors of the agent do not fail the test: true for all, an exception
+            class, a tuple of classes, or a regular expression searched in ``"Class: text"``.  They
+            are allowed, not required; to require one, look at ``caller.errors``.
+        seed: Decides the order of tasks that are ready at once, from 0; it also seeds Python's
+            ``random``.  ``None`` draws a seed, which pytest prints below a failed test.  Under a
+            mock clock, two runs of the same test with the same seed take the same steps; what
+            threads, processes, sockets and a real clock do is not repeated.
+        own_speech: With true, the app's own speech stack, whose ears get the ``UserAudio`` that the
+            test publishes; otherwise a simulated voice speaks and nothing listens.
 
     Yields:
         The caller.
 
     Raises:
-        Exception: What the block raised, with the agent's errors in its notes; else the agent's
+        Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
-        ExceptionGroup: Several errors of the agent.
+        ExceptionGroup: The agent's errors, if there are several.
         TypeError: `expect_errors` is none of these.
         ValueError: `chars_per_s` is not above 0, `expect_errors` is no regular expression, or
             `seed` is negative or given inside of another call.

@@ -30,12 +30,12 @@ than anybody wants to repeat for each of its points."""
 
 
 def barge_in(caller: Caller) -> None:
-    """Begin to speak; what ``interrupt_everywhere()`` does by default."""
+    """Start to speak; the default interrupt of ``interrupt_everywhere()``."""
     caller.publish(UserStartedSpeaking())
 
 
 async def asks_on(caller: Caller) -> None:
-    """Ask something, and fail unless an agent answers; what is tried last by default."""
+    """Ask something, and fail unless an agent answers; the default `probe`."""
     before = len(caller.events(AgentResponse))
     await caller.says("Are you still there?", takes_s=1.0)
     await caller.quiet()
@@ -58,47 +58,47 @@ def interrupt_everywhere(
     chars_per_s: float = CHARS_PER_S,
     within_s: float = 120.0,
 ) -> Report:
-    """Run a scenario once for each point at which it could be interrupted, and interrupt it there.
+    """Run a scenario once for each point at which it can be interrupted, and interrupt it there.
 
     A first run, without an interrupt, finds the points: one between any two steps of trio's
-    scheduler, and one amid each wait of all tasks.  Each further run is a new call in virtual time
-    that takes the same steps up to its point; there `interrupt` is called, before any task takes
-    another step.  Then the scenario goes on to its end, the call is left to settle, `probe` is
-    tried, and the laws of interruption are looked at: the call is alive and idle; no words of the
-    user are lost; what was heard is a prefix of what was generated, and is never taken back; a
-    turn has at most one record and one end; nothing of a cut run reaches the caller; each call of a
-    tool has exactly one result; no error is logged that is not logged without an interrupt; no
-    task, and no file descriptor, is left.
+    scheduler, and one within each wait of all tasks.  Each further run is a new call in virtual
+    time that takes the same steps up to its point and calls `interrupt` there, before any task
+    takes another step.  Then the scenario continues to its end, the call settles, `probe` runs, and
+    the laws of interruption are checked: the call is alive and idle; no words of the user are lost;
+    what was heard is a prefix of what was generated, and is never taken back; a turn has at most
+    one record and one end; nothing of a cut run reaches the caller; each tool call has exactly one
+    result; no error is logged that is not logged without an interrupt; no task and no file
+    descriptor is left over.
 
     Call it from a plain test, not from an async one: it runs trio itself.
 
     Args:
-        answer: The agent, as for ``open_call()``; called anew for each run.
-        scenario: An async function of the caller.  It must bear being interrupted: let it speak and
-            wait for ``quiet()``, and leave what is to be asserted to `check`.
+        answer: The agent, as for ``open_call()``; called once per run.
+        scenario: An async function of the caller.  It must work when interrupted anywhere: let it
+            speak and wait for ``quiet()``, and put assertions in `check`.
         interrupt: A plain function of the caller; it may publish, use the handle, or start tasks in
             ``caller.call.nursery``.
-        twice: Whether to do it again after the next step of the scheduler.
-        check: Called with the caller at the end of each run, the first included, while the call is
-            open; may be async.  It raises what it finds wrong.
-        probe: Tried after the scenario in each call that is not over; ``None`` tries nothing.
-        ends_call: Whether the interrupt may end the call.  A call that is over without an interrupt
-            may always be.
-        expect_errors: Which errors of the agent are allowed, as for ``open_call()``; without an
-            interrupt all others break the scenario.
+        twice: Whether to interrupt again after the next step of the scheduler.
+        check: Called with the caller at the end of each run, including the first, while the call is
+            open; sync or async.  It raises if something is wrong.
+        probe: Called after the scenario in each call that is not over; ``None`` calls nothing.
+        ends_call: Whether the interrupt may end the call.  If the call is over without an
+            interrupt, it may always be.
+        expect_errors: Which errors of the agent are allowed, as for ``open_call()``; any other
+            error in the first run fails the scenario.
         limit: How many points to try at most, spread evenly; ``None`` tries all.
         seed: Chooses among the points, and the order of tasks that are ready at once.
         audio: As for ``open_call()``.
         chars_per_s: As for ``open_call()``.
-        within_s: How long, in virtual seconds, the scenario may take longer than without an
-            interrupt, and so may the call to settle.
+        within_s: How much longer, in virtual seconds, the scenario may take than without an
+            interrupt; the call has as long to settle.
 
     Returns:
-        What was tried; prints as a table.
+        The results; prints as a table.
 
     Raises:
-        AssertionError: The scenario breaks a law without an interrupt, or with one; the points are
-            named in the message, and ``error.report`` has them all.
+        AssertionError: A law is broken, with or without an interrupt; the message names the points,
+            and ``error.report`` has all results.
         RuntimeError: It was called from within trio.
         TypeError: `interrupt` is an async function, or `expect_errors` is none of the above.
         ValueError: `limit` is below 1, or `expect_errors` is no regular expression.

@@ -25,7 +25,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ``interrupt_everywhere()`` or ``fail_everywhere()`` has tried; prints as a table."""
+    """The results of ``interrupt_everywhere()`` or ``fail_everywhere()``; prints as a table."""
 
     points: int
     """How many points the scenario has."""
@@ -36,27 +36,27 @@ class Report:
 
     @property
     def cut(self) -> int:
-        """In how many runs the interrupt cut a turn; in the others nothing was there to cut."""
+        """In how many runs the interrupt cut a turn; in the others there was nothing to cut."""
         return sum(bool(run.turns_cut) for run in self.tried)
 
     @property
     def drifted(self) -> int:
-        """In how many runs the point was not where the first run had found it.
+        """In how many runs the point was not where the first run found it.
 
-        The laws hold of them, too; but 0 says that every point was tried.  What makes runs drift
-        is what differs from run to run: threads, processes, the real clock, or state that outlives
-        a call.
+        The laws are checked in these runs as well, but only 0 means that every point was tried.
+        Runs drift by whatever differs between them: threads, processes, the real clock, or state
+        that outlives a call.
         """
         return sum(run.drifted for run in self.tried)
 
     @property
     def where(self) -> tuple[str, ...]:
-        """Task and line of each place at which the scenario was interrupted, once each."""
+        """Task and line of each distinct place where the scenario was interrupted."""
         return tuple(dict.fromkeys(_place(run.point) for run in self.tried))
 
     @property
     def broken(self) -> tuple[Tried, ...]:
-        """The runs in which something was wrong."""
+        """The runs in which a law was broken."""
         return tuple(run for run in self.tried if run.breaches)
 
     def __str__(self) -> str:
@@ -71,7 +71,8 @@ class Report:
         return "\n".join(lines)
 
     def failure(self) -> str:
-        """Return what a failed test says: the points at which something broke, and what did."""
+        """Return the message of a failed test: the points at which something broke, and what
+        did."""
         broken = self.broken
         lines = [f"{len(broken)} of {len(self.tried)} {self.what} broke the scenario"]
         for run in broken[:SHOWN]:

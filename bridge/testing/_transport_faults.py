@@ -32,7 +32,7 @@ METHODS = ("send", "play", "clear", "hold")
 
 
 class TransportFaultError(BargeinError):
-    """What ``fail_everywhere()`` lets a transport raise."""
+    """The error that ``fail_everywhere()`` makes a transport raise."""
 
 
 _FAULT = TransportFaultError("raised by fail_everywhere()")
@@ -111,20 +111,19 @@ def fail_everywhere(
     chars_per_s: float = CHARS_PER_S,
     within_s: float = 120.0,
 ) -> Report:
-    """Run a scenario once for each call of the transport, and let that call raise.
+    """Run a scenario once for each call of a transport's method, and make that call raise.
 
-    A first run counts the calls of ``send``, ``play``, ``clear`` and ``hold``, from the first event
-    of the conversation to the last.  Each further run is a new conversation in virtual time in
-    which one of them does what it should and then raises.  The scenario goes on to its end, the
-    call is left to settle, `probe` is tried, and the laws of ``interrupt_everywhere()`` are looked
-    at.  That the transport raised is the one error that may be logged.
+    A first run counts the calls of ``send``, ``play``, ``clear`` and ``hold``.  Each further run is
+    a new conversation in virtual time in which one of these calls does its work and then raises.
+    The scenario continues to its end, the call settles, `probe` runs, and the laws of
+    ``interrupt_everywhere()`` are checked.  The only error that may be logged is the transport's.
 
     Call it from a plain test, not from an async one: it runs trio itself.
 
     Args:
-        answer: The agent, as for ``open_call()``; called anew for each run.
+        answer: The agent, as for ``open_call()``; called once per run.
         scenario: An async function of the caller.  Let it barge in and pause, so that the transport
-            is told to clear and to hold; leave what is to be asserted to `check`.
+            has to clear and hold, and put assertions in `check`.
         check: As for ``interrupt_everywhere()``.
         probe: As for ``interrupt_everywhere()``.
         expect_errors: As for ``interrupt_everywhere()``.
@@ -134,15 +133,15 @@ def fail_everywhere(
         audio: As for ``open_call()``.
         holds: As for ``open_call()``.
         chars_per_s: As for ``open_call()``.
-        within_s: How long, in virtual seconds, the scenario may take longer than without a fault,
-            and so may the call to settle.
+        within_s: How much longer, in virtual seconds, the scenario may take than without a fault;
+            the call has as long to settle.
 
     Returns:
-        What was tried; prints as a table.
+        The results; prints as a table.
 
     Raises:
-        AssertionError: The scenario breaks a law without a fault, or with one; the calls are named
-            in the message, and ``error.report`` has them all.
+        AssertionError: A law is broken, with or without a fault; the message names the calls, and
+            ``error.report`` has all results.
         RuntimeError: It was called from within trio.
         TypeError: `expect_errors` is none of what ``open_call()`` takes.
         ValueError: `limit` is below 1, or `expect_errors` is no regular expression.

@@ -66,7 +66,7 @@ def chat_problems(messages: Sequence[Message]) -> list[str]:
 
 
 def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ()) -> list[str]:
-    """Return why one provider or another would refuse a request; empty if none would.
+    """Return why some provider would refuse a request; empty if none would.
 
     Args:
         messages: As ``ChatModel.stream`` takes them.
@@ -135,7 +135,7 @@ def anthropic_problems(messages: Sequence[Message]) -> list[str]:
     """Return why Anthropic's messages API would refuse messages; empty if it would not.
 
     Args:
-        messages: With content as lists of blocks.
+        messages: The messages, with content as lists of blocks.
     """
     problems: list[str] = []
     seen: set[str] = set()

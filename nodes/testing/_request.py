@@ -45,7 +45,7 @@ class ModelRequest:
 
     @property
     def last_text(self) -> str:
-        """What the last message says: the user's words, or the result of a tool."""
+        """The text of the last message: the user's words, or a tool's result."""
         return str(self.messages[-1]["content"])
 
     @property
@@ -65,5 +65,5 @@ class ModelRequest:
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the tools that were offered."""
+        """The names of the offered tools."""
         return [tool["function"]["name"] for tool in self.tools]

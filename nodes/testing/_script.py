@@ -16,12 +16,12 @@ from ._request import ModelRequest
 
 
 class ScriptError(BargeinError, AssertionError):
-    """A script and what was asked of it do not fit; or a provider would refuse what was asked."""
+    """The request does not fit the script, or a provider would refuse it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """The call of a tool in a script; made by ``calls()``."""
+    """A tool call in a script; made by ``calls()``."""
 
     name: str
     arguments: dict[str, Any]
@@ -40,27 +40,27 @@ _CALLS = (ScriptedCall, ToolCallRequest)
 
 
 def calls(name: str, /, **arguments: Any) -> ScriptedCall:
-    """Return the call of a tool, for a script.
+    """Return a tool call for a script.
 
-    The model gives it an id: ``call_`` and the name, with a number from the second on.
+    Its id is ``call_`` and the name, with a number from the second call on.
 
     Args:
-        name: The tool, which must be among those that the model is offered.
+        name: The tool; it must be one of those offered to the model.
         **arguments: What it is called with.
 
     Raises:
-        TypeError: The arguments cannot be written as JSON.
+        TypeError: The arguments are not JSON.
     """
     json.dumps(arguments)
     return ScriptedCall(name, arguments)
 
 
 def words(text: str, every_s: float) -> list[Piece]:
-    """Return a reply that comes word by word, as a model writes it.
+    """Return a reply that arrives word by word, as from a real model.
 
     Args:
         text: The reply; its pieces joined are this text.
-        every_s: How long each word takes, in seconds; the first one, too.
+        every_s: Seconds before each word, including the first.
     """
     found = re.findall(r"\s*\S+\s*", text)
     return [piece for word in found for piece in (every_s, word)]

@@ -18,34 +18,33 @@ from ._script import Piece, Reply, ScriptedCall, ScriptError, pieces_of
 
 
 class ScriptedModel:
-    """A chat model whose n-th answer is the n-th reply of its script.
+    """A chat model that answers from a script, one reply per request.
 
-    What providers refuse, it refuses with a ``ScriptError``: calls without results and results
-    without calls, empty messages, ids that are used twice, arguments that are no JSON object, a
-    system message behind others, a chat that ends with the assistant or has nobody in it, and tools
-    with the same name.  ``request_problems`` has the rules, and whose they are.
+    It refuses with a ``ScriptError`` what providers refuse: calls without results and results
+    without calls, empty messages, ids used twice, arguments that are not a JSON object, a system
+    message after others, a chat that is empty or ends with the assistant, and two tools with the
+    same name.  ``request_problems`` lists the rules and their sources.
 
-    As a context manager it fails at the end of its block, unless that has failed, if a reply was
-    not used, or if anything was refused, whoever has swallowed the error.
+    As a context manager it fails at the end of its block if a reply was not used or a request was
+    refused, even if the error was swallowed; not if the block itself failed.
 
     Attributes:
-        requests: What it was asked, in order, refused requests included.
+        requests: The requests in order, including refused ones.
     """
 
     def __init__(self, *replies: Reply, then: Reply | None = None) -> None:
         """Write the script.
 
         Args:
-            *replies: The answers, in order.  A reply is a text; or a list of texts, seconds that
-                the model takes, ``calls(...)`` and exceptions; or a function of the
-                ``ModelRequest`` that returns such a reply.  An empty list is an answer without
-                text.
+            *replies: The answers, in order.  A reply is a text; a list of texts, delays in seconds,
+                ``calls(...)`` and exceptions; or a function of the ``ModelRequest`` that returns
+                one of these.  An empty list is an answer without text.
             then: The answer to every further request; ``None`` makes one an error.
 
         Raises:
-            TypeError: A reply is none.
-            ValueError: A reply is one that no model gives: an empty text, a text behind a call, or
-                something behind an error.
+            TypeError: A reply is of another type.
+            ValueError: No model gives such a reply: an empty text, text after a call, or anything
+                after an error.
         """
         for reply in replies if then is None else (*replies, then):
             pieces_of(reply, None)
@@ -58,7 +57,7 @@ class ScriptedModel:
 
     @property
     def open_streams(self) -> int:
-        """How many answers are being taken."""
+        """How many answers are being streamed."""
         return sum(request.outcome == "open" for request in self.requests)
 
     async def stream(
@@ -76,7 +75,7 @@ class ScriptedModel:
         Raises:
             ScriptError: A provider would refuse the request; the script is used up; or it calls a
                 tool that is not offered.
-            Exception: What the reply has in its script.
+            Exception: The exception that the reply contains.
         """
         request = ModelRequest(deepcopy([*map(dict, messages)]), deepcopy([*map(dict, tools)]))
         self.requests.append(request)
@@ -146,7 +145,7 @@ class ScriptedModel:
     # --- the end of a test ------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Fail if a reply was not used, or if something was refused that nobody has seen.
+        """Fail if a reply was not used, or if a refused request went unnoticed.
 
         Raises:
             ScriptError: That is so.
