@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 class AnswerPhrases:
     """What callers say instead of an answer, and how they name one of several choices.
 
-    Text is compared without letter case and punctuation, as whole words.
+    Texts are compared as whole words, ignoring case and punctuation.
 
     Raises:
-        TypeError: A field is no tuple of texts.
+        TypeError: A field is not a tuple of texts.
     """
 
     never_mind: tuple[str, ...]

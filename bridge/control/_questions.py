@@ -59,7 +59,7 @@ _WITHDRAWING: tuple[Verb, ...] = ("cancel", "emergency_stop", "shutdown")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a question to the caller."""
+    """The outcome of a question to the caller."""
 
     outcome: QuestionOutcome
     """``answered``; ``interrupted``: the talk went on to something else; ``timed_out``: the caller

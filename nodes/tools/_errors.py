@@ -11,15 +11,15 @@ from bargein.routes import BargeinError, SafeText
 
 
 class ToolDefinitionError(SafeText, BargeinError, TypeError):
-    """A tool was declared wrong; raised by the very declaration that is wrong."""
+    """A tool is declared wrongly; raised by the declaration that makes the mistake."""
 
 
 class BadArgumentsError(BargeinError, ValueError):
-    """A tool was called with arguments that do not fit; its text tells the model how to mend it."""
+    """A tool was called with wrong arguments; the text tells the model how to correct them."""
 
 
 class CommitOverrunError(BargeinError, TimeoutError):
-    """A commit section was not over at its deadline; what it did is not known."""
+    """A commit section was not over at its deadline; its effect is unknown."""
 
     def __init__(self, tool: str, deadline_s: float) -> None:
         super().__init__(tool, deadline_s)

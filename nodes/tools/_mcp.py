@@ -50,7 +50,7 @@ class McpTool(Tool):
     """A tool of an MCP server; made by ``McpServer.open()``.
 
     Attributes:
-        remote_name: What the server calls it.
+        remote_name: Its name on the server.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class McpTool(Tool):
         self._check = check
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        """Return the arguments as they are, checked against the server's schema.
+        """Return the arguments unchanged, checked against the server's schema.
 
         Raises:
-            BadArgumentsError: They do not fit it.
+            BadArgumentsError: They do not match it.
         """
         parsed = super().parse(arguments, raw)
         if complaints := self._check.complaints(parsed):
@@ -107,9 +107,10 @@ class McpTool(Tool):
 
 
 class McpServer:
-    """An MCP server: a program that is started, or one that is there at a URL.
+    """An MCP server: a program to start, or an endpoint at a URL.
 
-    What is not given for a tool by its name holds for all.  Names are the server's own.
+    Settings apply to all tools of the server unless given for a tool by its name, which is the
+    server's.
     """
 
     def __init__(
@@ -131,30 +132,30 @@ class McpServer:
         may_ask: bool = False,
         start_s: float = START_S,
     ) -> None:
-        """Keep what to connect to; connects nothing.
+        """Configure the server; nothing connects yet.
 
         Args:
             command: The program and its arguments; it speaks over its standard input and output.
             url: The endpoint of a server that speaks streamable HTTP, instead of a command.
-            name: What to call it in logs and errors; by default its program or its host.
-            env: Variables for the program, beside the few that it needs of ours (PATH, HOME and
-                the like): no secret of ours reaches it unless it is given here.
-            cwd: The program's working directory; ``None`` is ours.
+            name: Its name in logs and errors; by default its program or host.
+            env: Environment variables, added to the few that every program gets (PATH, HOME and the
+                like).  No other variable of this process reaches it.
+            cwd: The program's working directory; ``None`` keeps the process's.
             headers: HTTP headers of each request, such as ``Authorization``.
-            prefix: Put before each tool's name, where tools of two sources have the same.
-            policy: What an interrupt means to its tools.
+            prefix: Prepended to each tool's name, for sources with equal names.
+            policy: What an interrupt does to its tools.
             timeout_s: Seconds after which a tool is cut; ``None`` for no limit.
-            permission: Whether its tools run at once, ask first, or never run.
+            permission: Whether its tools run at once, ask first or never run.
             policies: The policy of single tools.
             timeouts_s: The limit of single tools.
             permissions: The permission of single tools.
-            may_ask: Whether the server may have the agent ask the caller something while one of
-                its tools runs (the protocol's elicitation), in the server's own words.
-            start_s: Seconds in which it must be ready, above 0.
+            may_ask: Whether the server may have the agent ask the caller a question, in the
+                server's words, while one of its tools runs (the protocol's elicitation).
+            start_s: Seconds until it must be ready, above 0.
 
         Raises:
-            ToolDefinitionError: Both a command and a URL are given, or neither, or something that
-                belongs to the other.
+            ToolDefinitionError: Both or neither of command and URL are given, or a setting belongs
+                to the other one.
         """
         _check_source(command, url, program_only=bool(env or cwd), url_only=headers is not None)
         if not start_s > 0:
@@ -179,14 +180,15 @@ class McpServer:
     async def open(self) -> AsyncIterator[list[Tool]]:
         """Connect for a block, and yield the server's tools.
 
-        Any number of calls may use them at once.  A server that dies fails what it was doing; the
-        next use of a tool starts or connects to it anew, without what it had in its memory.
-        Leaving the block cancels what still runs there and ends the program: first by closing its
-        input, then by SIGTERM, then by SIGKILL to all of its session, in seven seconds at most.
+        Any number of calls may use them at once.  If the server dies, the calls under way fail, and
+        the next use of a tool starts it or connects again; what it had in memory is lost.  Leaving
+        the block cancels what still runs and ends the program within seven seconds: it closes the
+        program's input, then sends SIGTERM, then SIGKILL to its whole session.
 
         Raises:
             McpExtraError: The package of the extra ``mcp`` is not installed.
-            McpServerError: The server does not start, is not reached, or lists no tools in time.
+            McpServerError: The server does not start, cannot be reached, or does not list its tools
+                in time.
             ToolDefinitionError: A policy, a limit or a permission is given for a tool that the
                 server does not have.
         """

@@ -24,14 +24,14 @@ class McpExtraError(SafeText, McpError, ImportError):
 
 
 class McpServerError(McpError):
-    """A server cannot be started or reached, or does not speak as the protocol has it."""
+    """A server cannot be started or reached, or violates the protocol."""
 
     def __init__(self, server: str, problem: str, detail: str = "") -> None:
         """Keep which server, and what is wrong with it.
 
         Args:
             server: The server's name.
-            problem: What is wrong, in our words.
+            problem: What is wrong.
             detail: What the server said last, on its standard error.
         """
         super().__init__(server, problem, detail)
@@ -45,7 +45,7 @@ class McpServerError(McpError):
 
 
 class McpToolError(McpError):
-    """The call of a tool failed; the text is for the model."""
+    """A tool call failed; the text is for the model."""
 
     def __init__(self, text: str, *, is_effect_unknown: bool = False) -> None:
         """Keep what is known.

@@ -16,11 +16,11 @@ PlainPolicy = Literal["cancel", "detach"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What an interrupt means to a tool.
+    """What an interrupt does to a tool.
 
-    ``cancel``: it is cancelled now.  ``finish``: it may finish within a grace, and is cancelled
-    then.  ``shield``: it is not cut before a cap, counted from its start.  ``detach``: it goes on
-    as a background job and gives one result.
+    ``cancel``: it is cancelled now.  ``finish``: it may finish within a grace period and is
+    cancelled after that.  ``shield``: it is not cut before a cap, counted from its start.
+    ``detach``: it continues as a background job with one result.
     """
 
     kind: PolicyKind
@@ -30,7 +30,7 @@ class Policy:
 
 
 def finish(grace_s: float) -> Policy:
-    """Let a tool that is interrupted finish within a grace; then it is cancelled.
+    """Let an interrupted tool finish within a grace period, and cancel it after that.
 
     Args:
         grace_s: Seconds from the interrupt, above 0 and finite.

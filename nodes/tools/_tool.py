@@ -31,20 +31,21 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 class Tool(ABC):
     """Something that a model can call.
 
-    ``@tool`` makes one of a function.  Write a subclass with ``run()``, and ``parse()`` where the
-    arguments need more than being a JSON object, for anything else.
+    ``@tool`` makes one of a function.  For anything else, subclass it and write ``run()``, and
+    ``parse()`` to check arguments further than that they are a JSON object.
 
     Attributes:
-        name: What the model calls it.
+        name: Its name for the model.
         description: What the model is told of it.
         parameters: The JSON schema of its arguments: an object.
-        policy: What an interrupt means to it.
-        timeout_s: Seconds after which it is cut, in the background too; ``None`` for no limit.
-        permission: Whether it runs at once, asks first, or never runs.
-        on_duplicate: What a call means while an identical one runs.
-        read_only: Whether it has no effect: a cut one had none.
-        commits: Whether all its effect lies in its commit section: cut before that, it had none.
-        unwind_s: Seconds that it may take to unwind once it is cut, before it is abandoned.
+        policy: What an interrupt does to it.
+        timeout_s: Seconds after which it is cut, also in the background; ``None`` for no limit.
+        permission: Whether it runs at once, asks first or never runs.
+        on_duplicate: What to do with a call while an identical one runs.
+        read_only: Whether it has no side effect, so that a cut is always clean.
+        commits: Whether all side effects are in its commit section, so that a cut before it is
+            clean.
+        unwind_s: Seconds that it may take to unwind after a cut before it is abandoned.
     """
 
     def __init__(
@@ -73,10 +74,10 @@ class Tool(ABC):
             on_duplicate: ``"run"``, ``"join"`` or ``"refuse"``.
             read_only: Whether it has no effect.
             commits: Whether all its effect lies in its commit section.
-            unwind_s: Seconds that it may take to unwind, above 0.
+            unwind_s: Seconds that it may take to unwind after a cut, above 0.
 
         Raises:
-            ToolDefinitionError: One of them is impossible.
+            ToolDefinitionError: An argument is impossible.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ToolDefinitionError(
@@ -99,7 +100,7 @@ class Tool(ABC):
         self.unwind_s = unwind_s
 
     def as_function(self) -> dict[str, Any]:
-        """Return what a model is told of it, in the form that ``ChatModel.stream`` takes."""
+        """Return its description for a model, as ``ChatModel.stream`` takes it."""
         return {
             "type": "function",
             "function": {
@@ -110,14 +111,14 @@ class Tool(ABC):
         }
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        """Return the arguments as ``run()`` takes them.
+        """Return the arguments for ``run()``.
 
         Args:
-            arguments: What the model gave; ``None`` if that was no JSON object.
-            raw: What the model wrote, for the message.
+            arguments: The model's arguments; ``None`` if they were not a JSON object.
+            raw: The text that the model wrote, for the error message.
 
         Raises:
-            BadArgumentsError: They do not fit; its text tells the model how to mend it.
+            BadArgumentsError: They are wrong; its text tells the model how to correct them.
         """
         if arguments is None:
             raise BadArgumentsError(
@@ -127,19 +128,19 @@ class Tool(ABC):
 
     @abstractmethod
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """Do what the tool does.
+        """Run the tool.
 
-        Cancelling this stops the tool; let ``trio.Cancelled`` pass.
+        A cut cancels this: let ``trio.Cancelled`` pass.
 
         Args:
-            context: The call that it works for.
+            context: The tool call and the conversation.
             arguments: What ``parse()`` returned.
 
         Returns:
             What the model is told.
 
         Raises:
-            Exception: Anything; the model is told its class and message.
+            Exception: Any error; the model gets its class and message.
         """
 
     def __repr__(self) -> str:

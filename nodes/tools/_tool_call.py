@@ -38,25 +38,25 @@ OnSettled = Callable[["RunningTool", ToolResult], None]
 
 
 class RunningTool:
-    """A tool that was called; made by ``ToolRunner.start()`` only.
+    """A tool call under way; only ``ToolRunner.start()`` makes one.
 
     It is a ``bargein.control.Work``.
 
     Attributes:
         id: The id of its call.
-        name: The name by which it was called.
+        name: The name in the call.
         arguments: What the model gave.
         tool: The tool.
-        policy: What an interrupt means to it.
-        run: The run that called it; ``None`` once it goes on in the background.
+        policy: What an interrupt does to it.
+        run: The run that called it; ``None`` once it is in the background.
         turn: The number of the turn that called it; 0 if no turn did.
         started_at_s: When its body began, in seconds of trio's clock; ``None`` before.
-        done: Set once it has its outcome and nothing of it is alive.
-        outcome: What became of it; ``None`` until then.
-        for_operator: Whether its permission is the operator's; no caller is told of it.
+        done: Set once it has an outcome and all its work has ended.
+        outcome: How it ended; ``None`` until then.
+        for_operator: Whether an operator decides its permission; callers never learn of it.
         final: Its final result; ``None`` until then.
-        on_settled: Called once with the final result if it went on in the background; ``None``
-            publishes it as ``JobFinished``.
+        on_settled: Called once with the final result of a tool that moved to the background;
+            ``None`` publishes ``JobFinished``.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class RunningTool:
     # --- for whoever called it ------------------------------------------------------------------
 
     async def result(self) -> ToolResult:
-        """Wait for what the model is told; for a tool that moves to the background, that it does.
+        """Wait for the result for the model; if the tool moves to the background, a result that
+        says so.
 
         Cancelling this is safe and does not stop the tool.
         """
@@ -112,7 +113,7 @@ class RunningTool:
 
     @property
     def capped(self) -> CapReachedError | None:
-        """The cap that something inside it has reached; ``None`` if it failed by none."""
+        """The cap that it reached inside; ``None`` if no cap failed it."""
         error = None if self._body is None else self._body.error
         return error if isinstance(error, CapReachedError) else None
 
@@ -122,12 +123,11 @@ class RunningTool:
         """Do what the policy says, in this step; never waits.
 
         Args:
-            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace but a commit section's;
-                a weaker verb than one before, or the same, does nothing new.
+            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace period but that of a
+                commit section.  A verb that is not stronger than one before does nothing.
 
         Returns:
-            That it goes on and until when, or ``None`` if its scope was cancelled or it never
-            began.
+            That it goes on, and until when; ``None`` if its scope was cancelled or it never began.
         """
         if self._is_over() or verb == "resume":
             return self._still_running()
@@ -141,7 +141,7 @@ class RunningTool:
         return self._still_running()
 
     def to_background(self) -> bool:
-        """Let it go on as a job of the call's own, the same task.
+        """Continue it as a background job of the call, in the same task.
 
         Returns:
             False if it cannot: it has not begun, is a job already, or was asked to stop by a verb
@@ -169,7 +169,7 @@ class RunningTool:
             self.interrupt("cancel")
 
     def consequence(self, verb: Verb) -> str:
-        """Say in a few words what ``interrupt(verb)`` would do now."""
+        """Return in a few words what ``interrupt(verb)`` would do now."""
         if self.outcome is not None or verb == "resume":
             return "nothing"
         if self.started_at_s is None or self._body is None:
@@ -237,11 +237,11 @@ class RunningTool:
     # --- its way --------------------------------------------------------------------------------
 
     def refuse(self, settled: Settled) -> None:
-        """Give the result of a call that is not carried out."""
+        """Set the result of a call that is refused."""
         self._finish(settled)
 
     async def carry_out(self, arguments: dict[str, Any]) -> None:
-        """Ask whether it may run, run it, and give its result; in a task of the call's nursery.
+        """Ask for permission, run the tool and set its result, in a task of the call's nursery.
 
         Args:
             arguments: What the tool's ``parse()`` returned.

@@ -36,9 +36,9 @@ _current: ContextVar[ToolContext | None] = ContextVar("bargein_tool", default=No
 
 @final
 class ToolContext:
-    """A tool at work, as the tool itself sees it.
+    """What a running tool can see and do.
 
-    A function gets it by a parameter annotated ``ToolContext``, or by ``current_tool()``.
+    Get it through a parameter annotated ``ToolContext``, or from ``current_tool()``.
     """
 
     __slots__ = ("_body", "_call")
@@ -64,28 +64,29 @@ class ToolContext:
 
     @property
     def turn(self) -> int:
-        """The number of the turn that called it; 0 for a job that no turn began."""
+        """The number of the turn that called the tool; 0 for a job outside of any turn."""
         return self._body.turn
 
     @property
     def token(self) -> InterruptToken:
-        """Asked when the tool is cut, so that code in a thread can poll; asking it cuts the tool.
+        """Requested when the tool is cut, for code in a thread to poll; requesting it cuts the
+        tool.
 
-        ``is_background_requested`` tells that the tool goes on as a background job.
+        ``is_background_requested`` is true once the tool continues as a background job.
         """
         return self._body.token
 
     @property
     def is_stopping(self) -> bool:
-        """Whether an interrupt lets the tool finish within a grace or a cap, and waits for it."""
+        """Whether the tool was interrupted and is finishing within its grace period or cap."""
         return self._body.is_stopping
 
     def progress(self, text: str = "", fraction: float | None = None) -> None:
-        """Tell how far the tool is.  Safe from any thread.
+        """Report how far the tool is.  Safe from any thread.
 
         Args:
             text: What it is doing, for a person.
-            fraction: 0 to 1; ``None`` where it cannot say.
+            fraction: From 0 to 1; ``None`` if unknown.
 
         Raises:
             ValueError: `fraction` is out of its bounds.
@@ -101,9 +102,9 @@ class ToolContext:
         )
 
     def publish(self, event: Any) -> None:
-        """Publish a fact, also when the turn that called the tool was cut.  Safe from any thread.
+        """Publish an event even if the turn that called the tool was cut.  Safe from any thread.
 
-        What a tool publishes by ``call.publish()`` is dropped once its turn was cut.
+        By contrast, what a tool publishes with ``call.publish()`` is dropped once its turn was cut.
 
         Args:
             event: An instance of any event class.
@@ -111,10 +112,10 @@ class ToolContext:
         self._body.publish(event)
 
     def output(self, stream: Literal["stdout", "stderr", "tty"], text: str) -> None:
-        """Pass on what the tool wrote to its terminal.  Safe from any thread.
+        """Publish what the tool wrote to its output.  Safe from any thread.
 
         Args:
-            stream: Where it wrote.
+            stream: The output stream.
             text: What it wrote.
         """
         self._body.publish(
@@ -133,16 +134,16 @@ class ToolContext:
         return self._body.tool.permission == "operator"
 
     async def say(self, text: str) -> bool:
-        """Let the agent say something while the caller waits, such as "One moment".
+        """Make the agent say something while the caller waits, such as "One moment".
 
-        It becomes part of the turn under way and is cut with it.  Does not wait until it was heard.
-        From a thread use ``trio.from_thread.run(context.say, text)``.
+        The text becomes part of the turn under way and is cut with it.  This does not wait until it
+        was heard.  From a thread use ``trio.from_thread.run(context.say, text)``.
 
         Args:
             text: What to say.
 
         Returns:
-            False if nothing is said: the turn was cut, or the tool goes on in the background.
+            False if nothing is said, because the turn was cut or the tool is in the background.
         """
         body = self._body
         await trio.lowlevel.checkpoint()
@@ -157,28 +158,29 @@ class ToolContext:
     async def ask(
         self, question: str, *, choices: Sequence[str] = (), timeout_s: float | None = ASK_S
     ) -> Answer:
-        """Let the agent ask the caller something, and wait for the answer.
+        """Make the agent ask the caller a question, and wait for the answer.
 
-        The caller's next turn is the answer, or what they type or key.  It begins no other answer
-        of the agent.  A second question waits until the first is closed.  The tool's own time limit
-        and those of its turn stand still meanwhile.  Cancelling this withdraws the question.
-        From a thread use ``trio.from_thread.run(context.ask, question)``.
+        The caller's next turn is the answer, spoken, typed or keyed; the agent does not reply to
+        it.  A second question waits until the first is closed.  Meanwhile the time limits of the
+        tool and its turn stand still.  Cancelling this withdraws the question.  From a thread use
+        ``trio.from_thread.run(context.ask, question)``.
 
         Args:
             question: What the agent says.
-            choices: What the answer is compared with: its words, its place ("the second"), or its
-                number.  They are shown where there is a screen, and not said.
-            timeout_s: Seconds of silence, after the question was heard, until it has timed out;
-                ``None`` for no end.
+            choices: The choices, which the caller picks by words, place ("the second") or number.
+                They are shown on a screen and not spoken.
+            timeout_s: Seconds of silence, from when the question was heard, until it times out;
+                ``None`` for no limit.
 
         Returns:
-            The answer, with its outcome.  It is ``interrupted`` at once where nobody can be asked:
-            in a background job, after the turn was cut, and for an agent without the floor.
+            The answer, with its outcome, which is ``interrupted`` at once if nobody can be asked:
+            in a background job, after a cut of the turn, and for an agent without the floor.
 
         Raises:
-            TypeError: The question is no text, the choices are no list of texts, or the time is no
-                number.
-            ValueError: Text or a choice is empty, a choice comes twice, or the time is not above 0.
+            TypeError: The question is not a text, the choices are not a list of texts, or the time
+                is not a number.
+            ValueError: The question or a choice is empty, a choice occurs twice, or the time is not
+                above 0.
         """
         body = self._body
         await trio.lowlevel.checkpoint()
@@ -192,17 +194,17 @@ class ToolContext:
             )  # fmt: skip
 
     async def transfer(self, target_phone_number: str) -> CallActionCompleted | CallActionFailed:
-        """Pass the caller on to a telephone number, and return what has become of it.
+        """Transfer the caller to a telephone number, and return the outcome.
 
-        Cancelling gives the transfer up; whether it was made is not known then.
-        From a thread use ``trio.from_thread.run(context.transfer, number)``.
+        Cancelling abandons the transfer; whether it took place is then unknown.  From a thread use
+        ``trio.from_thread.run(context.transfer, number)``.
 
         Args:
-            target_phone_number: Where to.
+            target_phone_number: The number.
 
         Returns:
-            What a tool may return as it is.  ``CallActionFailed`` says why the caller was not
-            passed on, for one that the transport of this call cannot transfer calls.
+            An event that a tool may return as it is.  ``CallActionFailed`` says why the caller was
+            not transferred, for example because the transport cannot transfer calls.
         """
         if self._body.is_closed:
             return CallActionFailed(action="transfer", reason=TOO_LATE)
@@ -210,10 +212,10 @@ class ToolContext:
         return await actions.transfer(target_phone_number, source=self._body.source)
 
     async def send_dtmf(self, button: Button) -> CallActionCompleted | CallActionFailed:
-        """Press a key, for a menu at the other end, and return what has become of it.
+        """Press a key, for a menu at the other end, and return the outcome.
 
-        Cancelling gives it up; whether it was pressed is not known then.
-        From a thread use ``trio.from_thread.run(context.send_dtmf, button)``.
+        Cancelling abandons it; whether the key was pressed is then unknown.  From a thread use
+        ``trio.from_thread.run(context.send_dtmf, button)``.
 
         Args:
             button: The key.
@@ -222,7 +224,7 @@ class ToolContext:
             As for ``transfer()``.
 
         Raises:
-            ValidationError: There is no such key; pydantic's, which names those that there are.
+            ValidationError: There is no such key (pydantic's error, which lists the keys).
         """
         if self._body.is_closed:
             return CallActionFailed(action="dtmf", reason=TOO_LATE)
@@ -232,12 +234,12 @@ class ToolContext:
         """Return the tool's commit section, for ``async with``; in a thread, for ``with``.
 
         Args:
-            deadline_s: Seconds within which it must be over, above 0 and finite.
+            deadline_s: Seconds within which it must end, above 0 and finite.
 
         Returns:
-            A context manager.  Entering raises ``Interrupted``, or is cancelled, once the tool was
-            cut; ``RuntimeError`` the second time.  Leaving raises ``CommitOverrunError`` when the
-            deadline passed inside.
+            A context manager.  Entering it after a cut raises ``Interrupted`` or is cancelled;
+            entering a second one raises ``RuntimeError``.  Leaving it raises ``CommitOverrunError``
+            if the deadline has passed.
         """
         return CommitSection(self._body.commit, deadline_s, self._body.trio_token)
 
@@ -250,20 +252,20 @@ class ToolContext:
     def conclude(
         self, content: str, outcome: ToolOutcome | None = None, *, error: bool = False
     ) -> None:
-        """Settle what the result will say, however the body ends from here on.
+        """Fix the result, however the body ends from here on.
 
-        For a tool that is being cut and knows better than the rules what became of it; let the
+        For a tool that is being cut and knows its outcome better than the rules do; let the
         cancellation pass afterwards.
 
         Args:
-            content: What the model is told, beside the words of an outcome other than completed.
-            outcome: What became of it; ``None`` leaves that to the rules.
+            content: The text for the model, added to the words of an outcome other than completed.
+            outcome: The outcome; ``None`` leaves it to the rules.
             error: Whether it failed.
         """
         self._body.conclude(Conclusion(content, outcome, error))
 
     def share(self, result: ToolResult) -> None:
-        """Settle that the result is that of another call.
+        """Use the result of another call.
 
         Args:
             result: The other's final result.
@@ -279,7 +281,7 @@ class ToolContext:
 
 
 def current_tool() -> ToolContext:
-    """Return the tool that this code works for, in its task or its thread.
+    """Return the tool that runs this code, in a task or a thread.
 
     Raises:
         RuntimeError: No tool is running here.
@@ -291,7 +293,7 @@ def current_tool() -> ToolContext:
 
 
 def commit(deadline_s: float = COMMIT_S) -> CommitSection:
-    """Return the commit section of the tool that this code works for.
+    """Return the commit section of the current tool.
 
     Args:
         deadline_s: As in ``ToolContext.commit()``.

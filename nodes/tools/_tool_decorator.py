@@ -23,13 +23,13 @@ Where = Literal["thread", "worker"]
 
 
 class FunctionTool(Tool, Generic[P, R]):
-    """A tool made of a function by ``@tool``; it is still called like the function.
+    """A tool that ``@tool`` made of a function; you can still call it as the function.
 
-    In a class it becomes a tool of each instance, as a function becomes a method.
+    In a class it becomes a tool of each instance, as functions become methods.
 
     Attributes:
         function: The function.
-        where: Where it runs if it is not async.
+        where: Where it runs if it is not async: in a thread or a worker process.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class FunctionTool(Tool, Generic[P, R]):
         )
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        """Return the arguments as the function takes them; see ``Tool.parse``."""
+        """Return the arguments in the types of the function; see ``Tool.parse``."""
         return self._signature.parse(self.name, super().parse(arguments, raw))
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:

@@ -36,19 +36,19 @@ class ToolRunner:
 
     Attributes:
         tools: The tools by name.
-        on_settled: What each tool that it starts gets as its ``on_settled``.
+        on_settled: The ``on_settled`` of each tool that it starts.
     """
 
     def __init__(self, call: Call, tools: Iterable[Tool], *, source: str) -> None:
         """Make a runner.
 
         Args:
-            call: The conversation; its nursery owns what runs.
-            tools: The tools; functions need ``@tool`` before them.
-            source: The source of the events, the name of the agent's bridge.
+            call: The call, whose nursery owns the running tools.
+            tools: The tools; functions need the decorator ``@tool``.
+            source: The source of the events: the name of the agent's bridge.
 
         Raises:
-            ToolDefinitionError: Something is no tool, or a name is given twice.
+            ToolDefinitionError: An item is not a tool, or two have the same name.
         """
         self._call: CallOfTools = call
         self._context_of = partial(ToolContext, call)
@@ -58,26 +58,26 @@ class ToolRunner:
         self.on_settled: OnSettled | None = None
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Return what a model is told of the tools, except those that never run."""
+        """Return the descriptions of the tools for a model, except of those that never run."""
         tools = self.tools.values()
         return [tool.as_function() for tool in tools if tool.permission != "never"]
 
     def start(self, request: ToolCall, *, run: Run | None, raw: str = "") -> RunningTool:
-        """Call a tool: publish the call, and carry it out in tasks of the call's own.
+        """Call a tool: publish the call, and carry it out in tasks of the call.
 
-        Never waits.  A call that cannot be carried out has its result at once, in words that let
-        the model mend it.  Nothing starts for a run that was cut.
+        It never waits.  A call that cannot be carried out has a result at once, whose words let the
+        model correct it.  Nothing starts for a run that was cut.
 
         Args:
             request: The call; its id is unique within the conversation.
-            run: The run that wants it; ``None`` for a background job.
-            raw: What the model wrote as arguments if that was no JSON object; else empty.
+            run: The run that makes the call; ``None`` for a background job.
+            raw: The model's arguments if they were not a JSON object; else empty.
 
         Returns:
             The tool at work, or with its result.
 
         Raises:
-            ValueError: The id is empty, or that of a call that is not over.
+            ValueError: The id is empty, or that of a call under way.
         """
         self._running = [other for other in self._running if other.outcome is None]
         if not request.id or request.id in map(attrgetter("id"), self._running):

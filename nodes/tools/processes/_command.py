@@ -29,12 +29,12 @@ _WORD_BEGINS = re.compile(r"""\s["']?$""")
 
 
 class CommandTool(Tool):
-    """A command that a model can run.
+    """A tool that runs a command.
 
-    Its arguments become arguments of a program, never a line for a shell unless ``shell=True``.
-    Cutting it stops the command and all that it has started: SIGINT, SIGTERM, SIGKILL.  What it
-    leaves running in the background when it ends is stopped too; a program that is to live on
-    makes a session of its own (``setsid``).
+    Its arguments become arguments of the program, never a shell line unless ``shell=True``.  A cut
+    stops the command and everything it started, by SIGINT, then SIGTERM, then SIGKILL.  Processes
+    that it leaves behind when it ends are stopped as well; a program that should survive needs a
+    session of its own (``setsid``).
     """
 
     def __init__(
@@ -57,25 +57,27 @@ class CommandTool(Tool):
 
         Args:
             command: A template such as ``["git", "log", "-n", "{count}"]``, or a function that
-                returns the command, whose annotated parameters are what the model gives; it runs
-                on the event loop and only builds.  In a template a part that is one name alone,
-                such as ``"{files}"``, becomes as many arguments as a list has, and none for
-                ``None``.  What a model chooses cannot become an option: a value that begins with
-                ``-`` is refused, unless the template has ``"--"`` before it, or its type in
-                `parameters` is a ``Literal`` or an ``Enum``, whose values are yours.
-                With ``shell=True`` it is one string, and the values are quoted.
+                builds the command from the model's arguments, which are its annotated parameters;
+                it runs on the event loop.  In a template, a part that is a single name, such as
+                ``"{files}"``, expands to one argument per item of a list, and to none for ``None``.
+                The model cannot smuggle in options: a value that begins with ``-`` is refused
+                unless the template has ``"--"`` before it, or its type in `parameters` is a
+                ``Literal`` or an ``Enum``.  With ``shell=True`` the template is one string, and
+                values are quoted.
             name: What the model calls it; ``None`` for the function's name.
-            description: What the model is told; ``None`` for the function's docstring.
+            description: The description for the model; ``None`` uses the function's docstring.
             parameters: The types of a template's names; those left out are ``str``.
-            cwd: Folder to run in; ``None`` for ours.
-            env: Variables beside the few that it needs of ours (PATH, HOME, LANG and the like), or
-                instead of them: no secret of ours reaches it unless it is given here.
-            inherit: Names of other variables of ours that it gets, such as ``["GH_TOKEN"]``.
-            tty: Whether the command gets a terminal of its own, for one that writes to
-                ``/dev/tty`` or only to a terminal.  It cannot read from it.
-            shell: Whether the command is a line for ``/bin/sh``.
-            ladder: How long each signal may take.
-            limits: How much of the output is kept.
+            cwd: The working directory; ``None`` keeps the process's.
+            env: Environment variables, added to the few that every command gets (PATH, HOME, LANG
+                and the like).  No other variable of this process reaches the command, so no secret
+                does.
+            inherit: Names of further variables of this process to pass on, such as
+                ``["GH_TOKEN"]``.
+            tty: Whether the command gets a terminal of its own, for programs that write only to a
+                terminal or to ``/dev/tty``.  It cannot read from it.
+            shell: Whether the command is a ``/bin/sh`` line.
+            ladder: How long to wait after each signal.
+            limits: How much of the output to keep.
             options: As for `Tool`: ``policy``, ``timeout_s``, ``permission`` and the others.
 
         Raises:
@@ -114,10 +116,10 @@ class CommandTool(Tool):
         )
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        """Return the arguments as the function or the template takes them.
+        """Return the arguments in the types of the function or the template.
 
         Raises:
-            BadArgumentsError: They do not fit, or one would become an option of the program.
+            BadArgumentsError: They are wrong, or one would become an option of the program.
         """
         parsed = self._signature.parse(self.name, super().parse(arguments, raw))
         if self._is_template:
@@ -125,7 +127,7 @@ class CommandTool(Tool):
         return parsed
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """Run the command; cancelling stops it and all that it has started.
+        """Run the command; cancelling stops it and everything it started.
 
         Returns:
             Its exit code and what it wrote.
@@ -153,7 +155,7 @@ class CommandTool(Tool):
 def command_tool(
     *, name: str | None = None, **options: Any
 ) -> Callable[[Callable[..., Command]], CommandTool]:
-    """Make a tool of the function below, which returns a command.
+    """Make a tool of the decorated function, which returns a command.
 
     Args:
         name: What the model calls it; ``None`` for the function's name.
