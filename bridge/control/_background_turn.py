@@ -20,7 +20,7 @@ _OUTCOMES: dict[Outcome, ToolOutcome] = {"completed": "completed", "capped": "co
 
 
 class BackgroundTurn:
-    """A turn at work that nobody waits for; it is a ``Work``, whose run is ``None``.
+    """A turn that continues in the background; a ``Work`` whose run is ``None``.
 
     Attributes:
         id: ``turn_`` and its number.
@@ -28,17 +28,17 @@ class BackgroundTurn:
         policy: ``cancel``: its runs are cut at once; its tools end by their own policies.
         run: ``None``, as of every job.
         started_at_s: When the turn began, in seconds of trio's clock.
-        done: Set once nothing works on it any more.
-        outcome: What became of it; ``None`` until then.
-        for_operator: False: who asks for permission are its tools.
-        final: What it has generated and nobody heard; ``None`` until it is done.
+        done: Set once all its work has ended.
+        outcome: How it ended; ``None`` until then.
+        for_operator: Always false: only its tools ask for permission.
+        final: What it generated unheard; ``None`` until it is done.
     """
 
     def __init__(self, turn: Turn, on_end: Callable[[BackgroundTurn, ToolResult], None]) -> None:
-        """Begin to follow a turn.
+        """Follow a turn.
 
         Args:
-            turn: The turn; its runs hold up nobody any more.
+            turn: The turn, whose runs were set aside.
             on_end: Called once with the result.
         """
         self.turn = turn
@@ -59,7 +59,7 @@ class BackgroundTurn:
         return self.turn.run is not None and self.turn.run.is_cut
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
-        """Cut its runs, in this step, whatever protects them; never waits.
+        """Cut its runs, even protected ones, in this step; never waits.
 
         Args:
             verb: Why; ``resume`` and ``background`` do nothing.
@@ -78,21 +78,21 @@ class BackgroundTurn:
         self.interrupt("cancel")
 
     def to_background(self) -> bool:
-        """Return False: it is there already."""
+        """Return false: it is in the background already."""
         return False
 
     def tell_background(self) -> None:
-        """Do nothing: it knows."""
+        """Do nothing: it is in the background already."""
 
     def consequence(self, verb: Verb) -> str:
-        """Say in a few words what ``interrupt(verb)`` would do now."""
+        """Return in a few words what ``interrupt(verb)`` would do now."""
         return "goes on in the background" if verb in ("resume", "background") else "is stopped"
 
     def end(self, outcome: Outcome) -> None:
-        """Record that nothing works on it any more.
+        """Record that all its work has ended.
 
         Args:
-            outcome: How the last of its runs has ended.
+            outcome: How its last run ended.
         """
         told = self.turn.generated[len(self.turn.heard) :] + "".join(self.turn.aside)
         self.outcome = _OUTCOMES.get(outcome, "effect_unknown")

@@ -17,7 +17,7 @@ from ..events import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class StillRunning:
-    """A tool that an interrupt has not stopped."""
+    """A tool that an interrupt did not stop."""
 
     id: str
     """The id of its call."""
@@ -31,7 +31,7 @@ class StillRunning:
 
 
 class Work(Protocol):
-    """A tool at work; its task lives in the call's nursery, under a scope of its own."""
+    """A running tool; its task is in the call's nursery, in a cancel scope of its own."""
 
     id: str
     """The id of its call; unique within the conversation."""
@@ -51,8 +51,8 @@ class Work(Protocol):
         """Do what its policy says, in this step; never waits.
 
         Args:
-            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace but a commit section's;
-                a stronger verb may follow a weaker one, the same one again does nothing new.
+            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace period but that of a
+                commit section.  A verb that is not stronger than one before does nothing.
 
         Returns:
             That it goes on, or ``None`` if its scope was cancelled or it never began.
@@ -60,14 +60,15 @@ class Work(Protocol):
         ...
 
     def to_background(self) -> bool:
-        """Let it go on as a job of the call's own, the same task; False if it cannot."""
+        """Continue it as a background job of the call, in the same task; return false if it
+        cannot."""
         ...
 
     def tell_background(self) -> None:
         """Tell it that its turn goes on in the background, and it with that."""
 
     def consequence(self, verb: Verb) -> str:
-        """Say in a few words what ``interrupt(verb)`` would do now."""
+        """Return in a few words what ``interrupt(verb)`` would do now."""
         ...
 
 
@@ -102,13 +103,13 @@ class BackgroundJob(Protocol):
 
 
 class WorkRoom:
-    """All tools that run in a call."""
+    """All running tools of a call."""
 
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
         """Begin with none.
 
         Args:
-            on_change: Called whenever a tool begins or ends, or goes to the background.
+            on_change: Called whenever a tool begins, ends or moves to the background.
         """
         self._works: dict[Work, None] = {}
         self._on_change = on_change
@@ -120,7 +121,7 @@ class WorkRoom:
         return len(self._works)
 
     def add(self, work: Work) -> None:
-        """Take in a tool that begins, or asks whether it may."""
+        """Add a tool that begins, or asks for permission."""
         self._works[work] = None
         self._on_change()
 
@@ -139,7 +140,7 @@ class WorkRoom:
 
     @property
     def jobs(self) -> tuple[Work, ...]:
-        """The tools that go on in the background."""
+        """The tools in the background."""
         return tuple(work for work in self._works if work.run is None)
 
 

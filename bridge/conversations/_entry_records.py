@@ -32,7 +32,7 @@ def to_record(entry: Entry, unix_s: float) -> str:
     """Return an entry of a history as JSON, for a store of your own.
 
     Args:
-        entry: The entry.  What JSON has no words for stands as Python writes it.
+        entry: The entry.  Values that are not JSON are written as their ``repr()``.
         unix_s: The Unix time at which trio's clock stood at 0.
 
     Raises:
@@ -46,7 +46,7 @@ def to_record(entry: Entry, unix_s: float) -> str:
 
 
 def from_record(data: str, unix_s: float) -> Entry | None:
-    """Return the entry that was written as JSON; ``None`` for half a record.
+    """Return the entry of a JSON record; ``None`` for an incomplete record.
 
     A result or an interruption that cannot be read is left out, and the rest is kept.
 

@@ -14,7 +14,7 @@ class ConversationError(BargeinError):
 
 
 class ConversationBusyError(ConversationError):
-    """A conversation is open in another call, of this process or of another one."""
+    """A conversation is open in another call, in this process or another."""
 
     def __init__(self, conversation: str) -> None:
         super().__init__(

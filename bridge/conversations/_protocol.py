@@ -12,7 +12,7 @@ from ..history._entries import Entry
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """What a store tells of a conversation without opening it."""
+    """What a store knows about a conversation without opening it."""
 
     id: str
     entries: int
@@ -24,7 +24,7 @@ class ConversationInfo:
 
 
 class Conversation(Protocol):
-    """One conversation that is open for one call."""
+    """A conversation, open for one call."""
 
     @property
     def id(self) -> str:
@@ -33,14 +33,14 @@ class Conversation(Protocol):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What it held when it was opened, repaired; times are in seconds of trio's clock, and may
-        be below zero."""
+        """Its entries when it was opened, repaired; times are in seconds of trio's clock and may be
+        negative."""
         ...
 
     @property
     def on_trouble(self) -> Callable[[str], None] | None:
-        """Told in words, for a person, that entries cannot be saved; once for each time this
-        begins, and at once if it has begun before this was set."""
+        """Called with a text for people when entries cannot be saved: once each time this starts,
+        and at once if it had already started."""
 
     @on_trouble.setter
     def on_trouble(self, told: Callable[[str], None] | None, /) -> None: ...
@@ -48,10 +48,10 @@ class Conversation(Protocol):
     def write(self, index: int, entry: Entry) -> None:
         """Save an entry before returning; never waits for long and never raises.
 
-        What cannot be saved now is kept and saved later, in order.
+        Entries that cannot be saved now are kept and saved later, in order.
 
         Args:
-            index: Its place in the history; one that was written before is written over.
+            index: Its place in the history; an entry written there before is overwritten.
             entry: The entry.
         """
 

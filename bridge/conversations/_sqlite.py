@@ -25,7 +25,7 @@ MAX_ID_CHARS = 256
 
 
 class SqliteConversations:
-    """Keeps conversations in a SQLite file, which several processes may share.
+    """Stores conversations in a SQLite file, which several processes may share.
 
     A conversation is open in one call at a time, in one process.  The file opens with the first
     call and closes with the last.
@@ -35,8 +35,8 @@ class SqliteConversations:
         """Make a store.
 
         Args:
-            path: The file; made with the first conversation.  Beside it lie its log
-                (``-wal``, ``-shm``) and a folder of locks (``-locks``), all on a local disk.
+            path: The file, created with the first conversation.  Its log (``-wal``, ``-shm``) and a
+                folder of locks (``-locks``) are beside it; all must be on a local disk.
         """
         self._path = Path(path)
         self._database = Database(self._path)
@@ -47,16 +47,16 @@ class SqliteConversations:
     async def open_conversation(self, id: str) -> AsyncIterator[SqliteConversation]:
         """Open a conversation, a new one if there is none; leaving the block closes it.
 
-        A file that cannot be opened or read does not keep the call from going on: the conversation
-        is empty then, tells its trouble, and what is said is added to the file once it can be.
+        If the file cannot be opened or read, the call goes on: the conversation starts empty,
+        reports the problem, and writes what was said once it can.
 
         Args:
             id: Names it, 1 to 256 characters.
 
         Raises:
-            ConversationBusyError: It is open already, in this process or another one.
+            ConversationBusyError: It is already open, in this process or another.
             ConversationError: A newer version has written it.
-            ValueError: The id is empty or too long, or no text.
+            ValueError: The id is empty, too long or not a string.
         """
         _check(id)
         conversation = SqliteConversation(

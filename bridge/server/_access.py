@@ -19,7 +19,7 @@ LOCAL_RIGHTS = frozenset({"watch", "control"})
 
 
 class UnguardedError(BargeinError, ValueError):
-    """A server that strangers can reach would let everybody call."""
+    """A public server has no guard: it would let everybody call."""
 
     def __init__(self, where: str) -> None:
         super().__init__(

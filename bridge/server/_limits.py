@@ -19,10 +19,10 @@ is not even read: the connection is closed with code 1009."""
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a server; None disables one where that is allowed.
+    """The limits of a server; ``None`` disables one where that is allowed.
 
     Raises:
-        ValueError: A bound is zero or negative, or `watch` is another word.
+        ValueError: A limit is zero or negative, or `watch` is another word.
     """
 
     max_calls: int = 100

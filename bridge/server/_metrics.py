@@ -83,19 +83,19 @@ class Metrics:
 
     Attributes:
         calls_active: Calls that are open now.
-        calls_waiting: Those of them whose line has dropped.
-        lines_lost: Times the line of a call dropped.
-        reconnects: Times a call went on over another line.
+        calls_waiting: Open calls whose connection has dropped.
+        lines_lost: How often the connection of a call dropped.
+        reconnects: How often a call continued over a new connection.
         calls: Calls that ended, by reason.
         rejected: Handshakes that were refused, by code.
         errors: Error messages sent to clients, by code.
-        over_budget: What was refused or dropped for being too much, by budget.
-        barge_ins: Times a caller's audio was cleared.
+        over_budget: Messages refused or dropped for exceeding a budget, by budget.
+        barge_ins: How often a caller's audio was cleared.
         frames_in: 20 ms frames of callers.
         frames_out: Audio messages queued for callers.
         frames_dropped: Audio messages of the agent that were never sent.
         stages_stalled: Stages of answers that were silent beyond their budgets, by stage.
-        loop_delay: How long the event loop took to come round, in seconds.
+        loop_delay: How late the event loop runs what is due, in seconds.
     """
 
     def __init__(self) -> None:

@@ -106,25 +106,25 @@ class Server:
 
     @property
     def calls(self) -> int:
-        """Calls that are open now, also those whose line has dropped."""
+        """The open calls, including those whose connection has dropped."""
         return sum(not session.over.is_set() for session in self._sessions.values())
 
     def room(self) -> ErrorCode | None:
-        """Return why no call can be opened now, or None."""
+        """Return why no call can be opened now; ``None`` if one can."""
         if self._draining:
             return "draining"
         return "server_full" if self.calls >= self._limits.max_calls else None
 
     def force(self) -> None:
-        """Close everything now, also while the server is draining."""
+        """Close everything now, even while the server is draining."""
         self._service.cancel(reason="forced")
         self._grace.cancel(reason="forced")
 
     async def drain(self) -> None:
         """Refuse new calls, end those that are open with reason ``shutdown``, stop listening.
 
-        Returns once all are over.  It is bounded by the limits of each call, not by a deadline of
-        its own; cancelling it is safe.
+        It returns once all are over, which the limits of each call bound; it has no deadline of its
+        own.  Cancelling it is safe.
         """
         self._draining = True
         for session in tuple(self._sessions.values()):
@@ -317,39 +317,39 @@ async def open_server(
 ) -> AsyncIterator[Server]:
     """Serve an app while the block runs; leaving the block drains the server.
 
-    Leaving (also by cancellation) refuses new calls, ends those that are open with reason
+    Leaving the block, also by cancellation, refuses new calls, ends open ones with reason
     ``shutdown`` and returns after ``limits.drain_s`` at the latest.
 
-    A server that others than this machine can reach, by its address or by `host_names`, is public:
-    it needs `token`, `token_secret` or an app with ``admit=``, and its callers see and control of
-    their calls only what their identity has the right to.
+    A server that other machines can reach, by its address or by `host_names`, is public: it needs
+    `token`, `token_secret` or an app with ``admit=``, and callers see and control only what their
+    identity has the right to.
 
     Args:
-        app: What answers calls; opened before the first call is taken.
+        app: Answers the calls; opened before the first one.
         host: Address to listen on.
-        port: TCP port; 0 takes a free one.
-        token: What clients must bring for calls and metrics, as ``Authorization: Bearer`` or
-            ``?token=``; None: nothing.
-        token_secret: What signed tokens are checked with, at least 32 bytes: who brings one that
-            holds may call as its user.  See ``sign_token``.
-        metrics_token: What readers of the metrics may bring instead.
-        host_names: The names by which it is reached, without ports.  Requests whose Host is no
-            name of this machine, none of these, and no address, are refused: a foreign name may
-            have been rebound to this server.
-        origins: Pages that may open calls, as exact origins (``"https://example.com"``) or
-            patterns that match whole origins; None: pages of this server and, unless it is public,
-            of localhost.  Clients that send no Origin (programs) may always.
+        port: TCP port; 0 picks a free one.
+        token: The token that clients must send for calls and metrics, as ``Authorization: Bearer``
+            or ``?token=``; ``None`` requires none.
+        token_secret: The secret that verifies signed tokens, at least 32 bytes; the bearer of a
+            valid one calls as its user.  See ``sign_token``.
+        metrics_token: A token that is valid for the metrics only.
+        host_names: The names under which it is reached, without ports.  A request whose Host is
+            neither one of these, nor a name of this machine, nor an address is refused, as a
+            foreign name may have been rebound to this server.
+        origins: Pages that may open calls, as exact origins (``"https://example.com"``) or patterns
+            that match whole origins; ``None`` allows pages of this server and, unless it is public,
+            of localhost.  Clients that send no Origin (programs) are always allowed.
         trusted_proxies: Addresses or nets (``"10.0.0.0/8"``) whose ``X-Forwarded-For`` and
             ``-Proto``, or ``Forwarded``, say who calls and how; makes the server public.
-        insecure: Whether everybody may call a public server.
-        limits: Bounds; None takes the defaults.
+        insecure: Whether a public server lets everybody call.
+        limits: Its limits; ``None`` for the defaults.
         ssl: Context for TLS; None serves plain HTTP.
         listeners: Sockets to serve instead of `host` and `port`; closed at the end.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
         UnguardedError: It is public, and nothing keeps strangers out.
-        ValueError: The secret is too short, or a proxy is no address.
+        ValueError: The secret is too short, or a proxy is not an address.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
     limits = limits or Limits()

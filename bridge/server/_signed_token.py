@@ -44,7 +44,7 @@ _HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
 class BadTokenError(BargeinError, ValueError):
-    """A token that does not hold; its text says why, and nothing of the token."""
+    """An invalid token; the text says why and never quotes it."""
 
 
 class BadSecretError(BargeinError, ValueError):
@@ -77,14 +77,14 @@ def sign_token(
     """Return a token that names a user until it expires.
 
     Args:
-        secret: What signs it and checks it; at least 32 bytes.
-        user: Whom it names: 1 to 256 characters.
-        lasts_s: Seconds that it holds, above 0 and up to 366 days.
-        rights: What its bearer may do: see ``Identity``.
+        secret: The secret that signs and verifies it, at least 32 bytes.
+        user: The user, 1 to 256 characters.
+        lasts_s: Seconds until it expires, above 0 and up to 366 days.
+        rights: What its bearer may do; see ``Identity``.
         now_s: Seconds since the epoch; None: now.
 
     Raises:
-        ValueError: One of them is impossible.
+        ValueError: An argument is impossible.
     """
     key = check_secret(secret)
     if not 0 < lasts_s <= MAX_LIFE_S:
@@ -108,15 +108,15 @@ def sign_token(
 
 
 def read_token(secret: str | bytes, token: str, *, now_s: float | None = None) -> Identity:
-    """Return whom a token names.
+    """Return the user that a token names.
 
     Args:
-        secret: What it was signed with.
-        token: The token, of any origin.
+        secret: The secret it was signed with.
+        token: The token, from anywhere.
         now_s: Seconds since the epoch; None: now.
 
     Raises:
-        BadTokenError: It does not hold: it was not signed with this secret, or has expired.
+        BadTokenError: It was not signed with this secret, or has expired.
     """
     key = check_secret(secret)
     parts = token.split(".")

@@ -26,8 +26,8 @@ _CLOSE_S = 2.0
 class Answer(AsyncIterator[AnswerPiece]):
     """The pieces of one answer.
 
-    Leaving the loop, dropping the iterator, `aclose` and ``async with`` all end the answer at
-    once.  One task at a time may iterate.
+    Leaving the loop, dropping the iterator, ``aclose()`` and leaving ``async with`` all end the
+    answer at once.  Only one task at a time may iterate.
     """
 
     def __init__(self, pieces: AsyncGenerator[AnswerPiece, None]) -> None:
@@ -56,7 +56,7 @@ class Answer(AsyncIterator[AnswerPiece]):
             await self.aclose()
 
     async def aclose(self) -> None:
-        """End the answer; does nothing when it has ended."""
+        """End the answer; do nothing if it has ended."""
         await self._pieces.aclose()
 
     def __del__(self) -> None:

@@ -24,10 +24,10 @@ _VERSION = "2023-06-01"
 class AnthropicChat(HttpChat):
     """Streams answers from Anthropic's messages API, over one pool of connections.
 
-    The pool opens with the first question and closes when the run of trio ends; inside of
-    ``async with model.open()`` it closes with the block.  A model that thinks aloud
-    (``options={"thinking": ...}``) cannot use tools: the API wants its thoughts back with their
-    results, and a history keeps none.
+    The pool opens at the first request and closes when trio's run ends; with ``async with
+    model.open()`` it closes with the block.  With extended thinking (``options={"thinking": ...}``)
+    a model cannot use tools: the API requires its thoughts back with the results, and a history
+    does not keep them.
     """
 
     _path = "/messages"
@@ -51,33 +51,33 @@ class AnthropicChat(HttpChat):
         random: Callable[[], float] = random.random,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Settle where to ask; connects nowhere.
+        """Configure the endpoint; nothing connects yet.
 
         Args:
-            model: The model's name; None takes it from ANTHROPIC_MODEL.
-            base_url: Where ``/messages`` is; None takes it from ANTHROPIC_BASE_URL, and failing
-                that asks Anthropic.
-            api_key: Sent as ``x-api-key``; None takes it from ANTHROPIC_API_KEY.
-            max_tokens: How long an answer may be, in tokens; the API wants to be told.
-            cached: Whether the endpoint is asked to keep the prompt for the next question; `Usage`
-                tells how much of a question was kept.
-            options: More fields for each request (``{"temperature": 0.3}``), over ours; None as a
-                value leaves a field out.
-            headers: More headers for each request.
-            connect_timeout_s: Limit for connecting, TLS included; None sets none.
-            first_token_timeout_s: Limit from sending a request to the first token of its answer;
-                None sets none.
-            between_tokens_timeout_s: Limit between two events of an answer; None sets none.
-            attempts: How often a question is sent at most, 1 or more.
+            model: The model's name; ``None`` reads ANTHROPIC_MODEL.
+            base_url: The URL that ``/messages`` is appended to; ``None`` reads ANTHROPIC_BASE_URL,
+                and without that uses Anthropic's.
+            api_key: Sent as ``x-api-key``; ``None`` reads ANTHROPIC_API_KEY.
+            max_tokens: The longest answer, in tokens; the API requires a limit.
+            cached: Whether to have the endpoint cache the prompt for the next request; ``Usage``
+                says how much of a request was cached.
+            options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
+                ``None`` as a value removes a field.
+            headers: Further headers of each request.
+            connect_timeout_s: Limit for connecting, TLS included; ``None`` sets none.
+            first_token_timeout_s: Limit from sending a request to the first token; ``None`` sets
+                none.
+            between_tokens_timeout_s: Limit between two events of an answer; ``None`` sets none.
+            attempts: How often a request is sent at most, from 1.
             first_wait_s: Longest wait before the second attempt; doubled for each further one.
-            max_wait_s: Longest wait; a server that asks for more is not asked again.
-            random: Gives numbers from 0 to 1, for the jitter.
-            transport: Carries the requests in place of the network; None takes the network, with
+            max_wait_s: The longest wait; if a server asks for more, there is no further attempt.
+            random: Returns numbers from 0 to 1, for the jitter.
+            transport: Carries the requests in place of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:
-            ValueError: No model is named, Anthropic is to be asked without a key, or a number is
-                out of its bounds.
+            ValueError: No model is named, the endpoint is Anthropic's and there is no key, or a
+                number is out of bounds.
         """
         base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _DEFAULT_BASE_URL
         model = model or os.environ.get("ANTHROPIC_MODEL", "")

@@ -22,7 +22,7 @@ Phase = Literal["connect", "first_token", "between_tokens"]
 class ChatModelError(BargeinError):
     """A language model gave no answer, or the answer broke off.
 
-    The exception of a library, where there is one, is the `__cause__`.
+    A library's exception, if there is one, is its ``__cause__``.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class ChatModelError(BargeinError):
         """Keep what is known.
 
         Args:
-            problem: What went wrong, in our words.
+            problem: What went wrong.
             model: The model's name.
             retryable: Whether the same question may succeed when asked again.
-            status: HTTP status; None when the trouble was not an answer.
-            code: The server's own word for the trouble, such as ``"invalid_api_key"``.
+            status: The HTTP status; ``None`` if there was no response.
+            code: The server's error code, such as ``"invalid_api_key"``.
             detail: What the server said about it; kept to 300 characters.
             retry_after_s: Seconds the server asks to wait; None when it does not say.
         """
@@ -57,7 +57,7 @@ class ChatModelError(BargeinError):
         self.retry_after_s = retry_after_s
 
     def allow_retry(self, *, retryable: bool, after_s: float | None) -> None:
-        """Record whether asking again may help, as the answer's status and headers say.
+        """Record whether a retry may help, by the response's status and headers.
 
         Args:
             retryable: Whether the same question may succeed when asked again.
@@ -67,7 +67,7 @@ class ChatModelError(BargeinError):
 
     @property
     def safe_text(self) -> str:
-        """What went wrong and what to check, without what the server said: that may quote people.
+        """What went wrong and what to check, without the server's text, which may quote people.
 
         It is shown where the texts of exceptions are hidden.
         """
@@ -107,13 +107,13 @@ def _advice(status: int | None, code: str) -> str:
 
 
 class ChatModelTimeoutError(ChatModelError):
-    """A language model was silent for longer than the limit that its caller set."""
+    """A language model was silent for longer than its limit."""
 
     def __init__(self, phase: Phase, limit_s: float, *, model: str = "") -> None:
         """Keep where and how long.
 
         Args:
-            phase: What was waited for.
+            phase: What it was waiting for.
             limit_s: The limit, in seconds.
             model: The model's name.
         """
@@ -124,7 +124,7 @@ class ChatModelTimeoutError(ChatModelError):
 
 
 class ChatModelExtraError(ChatModelError, ImportError):
-    """A package is missing that an extra of this distribution brings."""
+    """A package is missing that an extra of this distribution installs."""
 
     def __init__(self, owner: str, package: str, extra: str) -> None:
         """Keep what needs what."""

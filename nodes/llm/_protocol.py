@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Some text of the answer; pieces are joined as they are."""
+    """A piece of the answer's text; join pieces without separators."""
 
     text: str
     """Never empty."""
@@ -17,7 +17,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
-    """The model wants a tool to be called; yielded only once the call is complete."""
+    """A tool call by the model; yielded only once it is complete."""
 
     id: str
     """Ties the result to the call; made up where the server gives none."""
@@ -30,7 +30,7 @@ class ToolCallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost and why it ended; the last piece of every whole answer."""
+    """What an answer cost and why it ended; the last piece of every complete answer."""
 
     input_tokens: int | None = None
     """Tokens of the messages; None where the server does not say."""
@@ -44,7 +44,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerProgress:
-    """What the model is at while it writes what is not for the caller; a model may leave it out."""
+    """What the model is doing while it writes text that is not for the caller; optional."""
 
     phase: Literal["thinking", "tool_call"]
     """``thinking``: it reasons; ``tool_call``: it writes the call of a tool."""
@@ -54,7 +54,7 @@ class AnswerProgress:
 
 @dataclass(frozen=True, slots=True)
 class SpeechDelta:
-    """Some audio of the answer, of a model that speaks; the text that it says came before it."""
+    """A piece of the answer's audio, from a model that speaks; the text comes before it."""
 
     pcm: bytes
     """PCM16 little-endian mono; pieces are joined as they are."""
@@ -75,12 +75,12 @@ def no_piece(model: object, piece: object) -> str:
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """A language model that answers a chat.  Shared by all calls."""
+    """A language model that answers a chat; shared by all calls."""
 
     def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
     ) -> AsyncIterator[AnswerPiece]:
-        """Yield an answer piece by piece, as the model writes it.
+        """Yield an answer piece by piece, as the model generates it.
 
         Args:
             messages: The chat so far, as OpenAI's chat completions take it
@@ -88,12 +88,12 @@ class ChatModel(Protocol):
             tools: What the model may call, as ``{"type": "function", "function": {...}}``.
 
         Returns:
-            Text as it comes, then the complete tool calls, then one `Usage`; an `AnswerProgress`
-            wherever the model turns to what is not for the caller.  Cancelling the scope, leaving
-            the loop and closing the iterator are all safe and free the model at once; half a tool
-            call is dropped.
+            Text as it arrives, then the complete tool calls, then one ``Usage``; an
+            ``AnswerProgress`` wherever the model switches to output that is not for the caller.
+            Cancelling, leaving the loop and closing the iterator are all safe and free the model at
+            once; an incomplete tool call is dropped.
 
         Raises:
-            ChatModelError: While iterating; what was yielded before it stays good.
+            ChatModelError: While iterating; what was yielded before stays valid.
         """
         ...

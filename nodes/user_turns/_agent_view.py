@@ -42,7 +42,7 @@ class AgentView:
 
     @property
     def awaits_caller(self) -> bool:
-        """Whether it has asked something and can do nothing before the caller answers."""
+        """Whether it has asked a question and cannot go on before the caller answers."""
         return self.state in ("waiting_permission", "waiting_input") and not self.is_audible
 
     @property

@@ -55,13 +55,13 @@ UNDECIDED = Verdict("undecided", final=False)
 
 @runtime_checkable
 class BargeIn(Protocol):
-    """Decides whether a sound interrupts an agent that speaks or works."""
+    """Decides whether a sound of the caller interrupts an agent that speaks or works."""
 
     def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
         """Return what is to be made of a sound.
 
-        Asked whenever something new is known of it, and when the time comes that the last verdict
-        named.  It must not keep anything: it may be asked for many calls, and more than once for
+        It is called whenever there is news of the sound, and at the time that the last verdict
+        named.  It must keep no state: it serves many calls, and may be called more than once for
         the same moment.
 
         Args:
@@ -73,7 +73,7 @@ class BargeIn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HoldThenDecide:
-    """Lets the voice hold the agent's speech at once, and finds out what it is."""
+    """Holds the agent's speech at the first voice, and then finds out what the voice is."""
 
     def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
         """Return what the first rule that knows says.

@@ -42,7 +42,7 @@ class Pause:
 
 @runtime_checkable
 class Endpointing(Protocol):
-    """Decides which silence ends a turn."""
+    """Decides how long a silence must last to end a turn."""
 
     def wait_s(self, pause: Pause) -> float:
         """Return how long the silence has to last, in seconds; 0 ends the turn at once.
@@ -55,7 +55,7 @@ class Endpointing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixedEndpointing:
-    """Every silence of a certain length ends the turn."""
+    """Ends the turn after any silence of a fixed length."""
 
     silence_s: float = 0.7
     """In seconds, from 0.  Between the 0.2 s after which people usually answer one another and the
@@ -69,14 +69,14 @@ class FixedEndpointing:
         """Return `silence_s`.
 
         Args:
-            pause: Not looked at.
+            pause: Ignored.
         """
         return self.silence_s
 
 
 @dataclass(frozen=True, slots=True)
 class EarEndpointing:
-    """The ear decides, as those of vendors do that tell turns themselves."""
+    """The ear ends the turn, as those of vendors do that detect turns themselves."""
 
     longest_s: float = 6.0
     """The silence in seconds that ends a turn though the ear has not said so: above the vendors'
@@ -97,7 +97,7 @@ class EarEndpointing:
 
 @dataclass(frozen=True, slots=True, init=False)
 class EarliestEndpointing:
-    """Whichever of several strategies ends the turn first."""
+    """Ends the turn as soon as any of several strategies does."""
 
     strategies: tuple[Endpointing, ...]
 
@@ -120,7 +120,7 @@ class EarliestEndpointing:
 
 @dataclass(frozen=True, slots=True, init=False)
 class SurestEndpointing:
-    """Only when several strategies agree is the turn over."""
+    """Ends the turn only when all of several strategies agree."""
 
     strategies: tuple[Endpointing, ...]
 
@@ -152,7 +152,7 @@ def _several(owner: str, strategies: tuple[Endpointing, ...]) -> tuple[Endpointi
 
 @dataclass(frozen=True, slots=True)
 class DynamicEndpointing:
-    """Learns how long this caller pauses, and waits a little longer than that."""
+    """Learns how long this caller pauses, and waits slightly longer."""
 
     min_s: float = 0.4
     """The shortest wait, in seconds; what callers without pauses get."""
@@ -183,7 +183,7 @@ class DynamicEndpointing:
         """Return the caller's usual pause and the margin, within the bounds.
 
         Args:
-            pause: Its `earlier_s` are learned from; in mid-sentence the longest wait is right.
+            pause: The pause; it learns from `earlier_s`, and waits longest in mid-sentence.
         """
         if pause.unfinished:
             return self.max_s
@@ -196,12 +196,12 @@ class DynamicEndpointing:
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpointing:
-    """Asks an end-of-turn model whether the turn sounds complete, and looks at its words.
+    """Combines an end-of-turn model, which hears whether the turn sounds complete, with its words.
 
-    The model hears the melody; it is wrong most often about the first words of a sentence.  Words
-    that no sentence ends with ("I would like a") outweigh it, and so do figures, of which each
-    sounds complete.  A caller who has stopped to think in this turn before, or in this call, is
-    waited for: who does so once does it again.
+    The model judges intonation, and errs most often on the first words of a sentence.  Words that
+    cannot end a sentence ("I would like a") outweigh it, and so do digits, each of which sounds
+    complete.  A caller who has paused to think before in this turn or call gets more time, as most
+    do it again.
     """
 
     longest_pause_s: float = 1.0
@@ -252,7 +252,7 @@ class ModelEndpointing:
                 )
 
     def wait_s(self, pause: Pause) -> float:
-        """Return the longest wait that any evidence asks for.
+        """Return the longest wait that any evidence calls for.
 
         Args:
             pause: All that is known of it.
@@ -260,7 +260,7 @@ class ModelEndpointing:
         return self._longest(pause)[0]
 
     def evidence(self, pause: Pause) -> str:
-        """Return what asked for that wait, for the record of the decision.
+        """Return the evidence that called for that wait, for the record of the decision.
 
         Args:
             pause: As for `wait_s`.

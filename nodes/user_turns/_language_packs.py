@@ -21,7 +21,7 @@ from dataclasses import dataclass
 class LanguagePack:
     """The acknowledgements and interruption phrases of a language.
 
-    Letter case, accents and punctuation do not matter, neither here nor in what is heard.
+    Case, accents and punctuation are ignored, here and in transcripts.
     """
 
     name: str

@@ -19,7 +19,7 @@ STATES: tuple[str, ...] = get_args(CallState)
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Changes of settings, and when they hold; made by ``when()``."""
+    """Changes of settings under a condition; made by ``when()``."""
 
     states: tuple[str, ...]
     """In which states of the call; empty for all."""
@@ -32,7 +32,7 @@ class Overlay:
     """Names of settings and their values."""
 
     def holds(self, view: AgentView) -> bool:
-        """Whether it holds at a moment.
+        """Whether it applies at a moment.
 
         Args:
             view: The agent at that moment.
@@ -51,13 +51,13 @@ def when(
     route: str | Route | None = None,
     **changes: Any,
 ) -> Overlay:
-    """Change settings while something holds; of several that hold, the last one counts.
+    """Change settings under a condition; if several apply, the last one counts.
 
     Args:
         state: The state of the call, or several; None for all.
         agent: The name of the agent that has the floor, or several; None for all.
-        route: The chain whose run speaks or works, as it was last written; or a pattern of how it
-            is written (``"*DTMFInput*"``); None for all.
+        route: The chain whose run speaks or works, as last written, or a pattern of its text
+            (``"*DTMFInput*"``); None for all.
         **changes: Names of settings and their values, as for ``TurnSettings``.
 
     Raises:
@@ -105,7 +105,7 @@ def _patterns(route: object) -> tuple[str, ...]:
 class ChangeTurns:
     """Changes settings of turn taking from now on; publish it in the call.
 
-    It counts more than all settings and overlays before it.
+    It takes precedence over all earlier settings and overlays.
     """
 
     overlay: Overlay
@@ -118,7 +118,7 @@ class ChangeTurns:
         route: str | Route | None = None,
         **changes: Any,
     ) -> None:
-        """Change settings, always or while something holds.
+        """Change settings, always or under a condition.
 
         Args:
             state: As in ``when()``.

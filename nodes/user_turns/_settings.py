@@ -22,7 +22,7 @@ MuteRule = Literal["first_message", "tool"]
 class TurnSettings:
     """When the caller's turn begins and ends, and what interrupts the agent.
 
-    Times are seconds.  A wrong value is an error when the settings are made.
+    Times are in seconds.  A wrong value raises when the settings are made.
     """
 
     # --- what interrupts -----------------------------------------------------------------------

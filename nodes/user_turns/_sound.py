@@ -25,7 +25,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A sound of the caller's, as far as it is known at one moment."""
+    """What is known of a sound of the caller at one moment."""
 
     now_s: float
     """This moment, on trio's clock."""
@@ -71,11 +71,11 @@ class Sound:
         return self.voiced_s >= seconds - CLOSE_S
 
     def seems(self, kind: HintKind, above: float) -> bool:
-        """Whether the newest hint says what it is, surely enough.
+        """Whether the newest hint says so with enough certainty.
 
         Args:
-            kind: What it would be.
-            above: The probability from which on that counts.
+            kind: What the sound may be.
+            above: The least probability that counts.
         """
         return self.hint is not None and self.hint.kind == kind and self.hint.probability >= above
 

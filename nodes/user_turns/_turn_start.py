@@ -20,7 +20,7 @@ class TurnStart(Protocol):
     def begins(self, sound: Sound) -> bool:
         """Whether the caller's turn has begun.
 
-        Asked whenever something new is known of a sound.
+        It is called whenever there is news of a sound.
 
         Args:
             sound: What was heard so far.
@@ -29,13 +29,13 @@ class TurnStart(Protocol):
 
     @property
     def look_after_s(self) -> float | None:
-        """Seconds into a sound at which to ask again though nothing is new; None for never."""
+        """Seconds into a sound at which to ask again without news; ``None`` for never."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StartOnVoice:
-    """A turn begins with the voice, before any word is known."""
+    """Starts a turn at the voice, before any word is known."""
 
     after_s: float = 0.0
     """For how long the voice has to last, in seconds; 0 for at once, which gives the agent the
@@ -47,11 +47,11 @@ class StartOnVoice:
 
     @property
     def look_after_s(self) -> float | None:
-        """Seconds into a sound at which it is long enough."""
+        """Seconds of voice after which a turn starts."""
         return self.after_s
 
     def begins(self, sound: Sound) -> bool:
-        """Whether the voice has lasted long enough, or words are known.
+        """Return whether the voice has lasted long enough, or words are known.
 
         Args:
             sound: What was heard so far.
@@ -61,7 +61,7 @@ class StartOnVoice:
 
 @dataclass(frozen=True, slots=True)
 class StartOnWords:
-    """A turn begins with the first words: for lines on which noise sounds like speech."""
+    """Starts a turn at the first words, for lines on which noise sounds like speech."""
 
     min_words: int = 1
     """How many words begin a turn; characters where a script has no spaces."""
@@ -72,7 +72,7 @@ class StartOnWords:
 
     @property
     def look_after_s(self) -> float | None:
-        """None: time tells nothing."""
+        """``None``: time alone decides nothing."""
         return None
 
     def begins(self, sound: Sound) -> bool:

@@ -44,20 +44,20 @@ HOLD_REASON = "barge_in"
 
 
 class TurnTaking:
-    """Decides in each call when the caller's turn begins and ends, and what interrupts the agent.
+    """Decides when the caller's turns begin and end, and what interrupts the agent.
 
-    One value serves all calls; what it learns of a caller stays in the call.
+    One instance serves all calls; what it learns about a caller stays within the call.
     """
 
     def __init__(self, settings: TurnSettings | None = None, *overlays: Overlay) -> None:
         """Choose the settings.
 
         Args:
-            settings: Those that hold where no overlay changes them; None for the defaults.
-            overlays: Made by ``when()``; of several that hold, the last one counts.
+            settings: The settings wherever no overlay changes them; ``None`` for the defaults.
+            overlays: Made by ``when()``; if several apply, the last one counts.
 
         Raises:
-            TypeError: Something is no settings, or no overlay.
+            TypeError: `settings` or an overlay is of another type.
         """
         if settings is not None and not isinstance(settings, TurnSettings):
             raise TypeError(f"TurnTaking(settings=) is TurnSettings or None, not {settings!r}")
@@ -68,13 +68,13 @@ class TurnTaking:
         self._overlays = overlays
 
     def attach(self, call: Call) -> None:
-        """Take the turns of a call; the events of its ears become turns of its caller.
+        """Take turns in a call: make turns of the caller from the events of its ears.
 
         Args:
-            call: A call, with audio or not; a second turn taker in it is an error.
+            call: A call, with or without audio, that has no other turn taker.
 
         Raises:
-            ValueError: Its turns are taken already.
+            ValueError: The call already has a turn taker.
         """
         _Taker(call, SettingsInForce(self._settings, self._overlays))
 
