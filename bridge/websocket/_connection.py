@@ -266,6 +266,7 @@ class Connection:
                 if not block:
                     return None
             elif len(block) < WRITE_BYTES:  # else there may be more
+                del block  # it is sent, and the next one may be long in coming
                 await self._wake.wait()
 
     def _due(self, source: Source) -> tuple[bytes, bool]:
