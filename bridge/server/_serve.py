@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import ssl as ssl_module
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, final
 
@@ -135,10 +136,21 @@ class Server:
         self._listening.cancel(reason="drained")
 
     async def _serve_stream(self, stream: trio.abc.Stream) -> None:
+        try:
+            serve = await self._let_in(stream)
+            if serve is not None:
+                with CONTAINED:
+                    await serve()
+        except Exception:
+            # A fault of the server, and no other connection's.
+            log.exception("connection_failed")
+
+    async def _let_in(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
+        """Return what serves a connection that was let in: the request goes, a call may be long."""
         limits = self._limits
         visit = self._entrance.visit(peer_of(stream), secure=self._is_encrypted)
         if not visit.wait():
-            return  # which closes it
+            return None  # whoever called closes it
         try:
             opened = await accept(
                 stream,
@@ -151,25 +163,18 @@ class Server:
                 close_s=limits.close_s,
                 logger=_websockets_log,
             )
-            if opened is not None:
-                with CONTAINED:
-                    await self._serve_connection(*opened, visit)
-        except Exception:
-            # A fault of the server, and no other connection's.
-            log.exception("connection_failed")
         finally:
             visit.asks()
-
-    async def _serve_connection(
-        self, request: HttpRequest, connection: Connection, visit: Visit
-    ) -> None:
+        if opened is None:
+            return None
+        request, connection = opened
         if wants_to_watch(request):
-            await self._serve_operator(connection)
-            return
-        asked = visit.call
-        if asked is None or wants_resume(request):
-            await self._resume(connection, visit.peer)
-            return
+            return partial(self._serve_operator, connection)
+        if visit.call is None or wants_resume(request):
+            return partial(self._resume, connection, visit.peer)
+        return partial(self._serve_call, connection, visit.call)
+
+    async def _serve_call(self, connection: Connection, asked: CallRequest) -> None:
         why_not = self.room()
         if why_not is None and not self._addresses.has_room(asked.peer, "calls"):
             why_not = "rate_limited"
