@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, final
 
 import structlog
 import trio
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars
 
 from bargein.routes.containment import CONTAINED
 
@@ -182,7 +182,8 @@ class Server:
             await self._refuse(connection, why_not, "no room")
             return
         session = self._open(asked)
-        with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
+        bind_contextvars(call_id=session.call_id)  # for good: each connection has a task of its own
+        with self._line(connection, session) as line:
             await session.open_on(line)
 
     async def _serve_operator(self, connection: Connection) -> None:
@@ -218,12 +219,13 @@ class Server:
         return session
 
     async def _hold(self, session: Session, peer: str) -> None:
+        bind_contextvars(call_id=session.call_id)
         try:
             with CONTAINED:
                 await session.run()
         except Exception:
             # Its own nursery would have told; this is a fault of the server, and no other call's.
-            log.exception("session_failed", call_id=session.call_id)
+            log.exception("session_failed")
         finally:
             session.over.set()
             self._operators.leave(session.call_id)
@@ -249,7 +251,8 @@ class Server:
         if asked is None or session is None or not session.can_resume(asked):
             await self._refuse(connection, "resume_expired", "there is no such call any more")
             return
-        with bound_contextvars(call_id=session.call_id), self._line(connection, session) as line:
+        bind_contextvars(call_id=session.call_id)
+        with self._line(connection, session) as line:
             await session.resume(line, asked)
 
     async def _asked(self, connection: Connection) -> Resume | None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, final
 
 import structlog
 import trio
-from structlog.contextvars import bound_contextvars
 
 from bargein.routes.containment import as_error, contain
 
@@ -138,18 +137,17 @@ class Session:
         """
         started_s = trio.current_time()
         self._metrics.calls_active += 1
-        with bound_contextvars(call_id=self.call_id):
-            try:
-                async with trio.open_nursery() as nursery:
-                    await self._converse(nursery)
-                    await self._say_goodbye()
-                    nursery.cancel_scope.cancel()
-            finally:
-                self._account(trio.current_time() - started_s)
-                self.over.set()
-            with trio.move_on_after(self._limits.resume_s):
-                await self._forgotten.wait()
-            self._tokens.revoke()
+        try:
+            async with trio.open_nursery() as nursery:
+                await self._converse(nursery)
+                await self._say_goodbye()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._account(trio.current_time() - started_s)
+            self.over.set()
+        with trio.move_on_after(self._limits.resume_s):
+            await self._forgotten.wait()
+        self._tokens.revoke()
 
     async def _converse(self, nursery: trio.Nursery) -> None:
         try:
