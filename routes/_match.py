@@ -91,10 +91,12 @@ def matcher(
     Raises:
         RouteDefinitionError: A wrong type, a duplicate, an unknown alias or field.
     """
-    if isinstance(spec, type) and where is None and source is None and not filters:
-        return _of_class(spec, where_from)
-    specs = tuple(checked(item, where_from) for item in listed(spec, where_from))
-    _refuse_duplicates(specs, where_from)
+    named = listed(spec, where_from)
+    if where is None and source is None and not filters:
+        classes = tuple(item for item in named if isinstance(item, type))
+        if len(classes) == len(named):
+            return _of_classes(classes, where_from)
+    specs = _checked_all(named, where_from)
     checks: list[Predicate] = []
     if source is not None:
         checks.append(source_check(source, where_from))
@@ -107,9 +109,15 @@ def matcher(
 
 
 @lru_cache(maxsize=256)
-def _of_class(cls: type, where_from: str) -> Matcher:
-    """Return the matcher of a class: the same one for the many routes of many calls."""
-    return Matcher((checked(cls, where_from),))
+def _of_classes(classes: tuple[type, ...], where_from: str) -> Matcher:
+    """Return the matcher of event classes: the same one for the many routes of many calls."""
+    return Matcher(_checked_all(classes, where_from))
+
+
+def _checked_all(named: Iterable[object], where_from: str) -> tuple[Spec, ...]:
+    specs = tuple(checked(item, where_from) for item in named)
+    _refuse_duplicates(specs, where_from)
+    return specs
 
 
 def written_options(
