@@ -30,17 +30,18 @@ class TransportGuard:
         play: As the transport's own, but never raises.
         clear: As the transport's own, but never raises.
         hold: The same; ``None`` for a player that cannot stand still.
+        fails: Whether a method has raised and was not seen to work since.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._failures = Failures(transport=type(transport).__name__)
-        self._fails = False  # looked at with each chunk of audio, so no question to the failures
-        self.send: Callable[[Message], None] = self._guarded("send", transport.send)
-        self.play: Callable[[int, bytes], None] = self._guarded("play", transport.play)
-        self.clear: Callable[[int, str], None] = self._guarded("clear", transport.clear)
+        self.fails = False
+        self.send: Callable[[Message], None] = _Guarded(self, "send", transport.send)
+        self.play: Callable[[int, bytes], None] = _Guarded(self, "play", transport.play)
+        self.clear: Callable[[int, str], None] = _Guarded(self, "clear", transport.clear)
         holds: Callable[[bool], None] | None = getattr(transport, "hold", None)
-        self.hold = None if holds is None else self._guarded("hold", holds)
+        self.hold = None if holds is None else _Guarded(self, "hold", holds)
 
     @property
     def audio(self) -> bool:
@@ -52,20 +53,9 @@ class TransportGuard:
         """The rate of the audio it plays, in Hz."""
         return self._transport.sample_rate_hz
 
-    def _guarded(self, method: str, fn: Callable[..., object]) -> Callable[..., None]:
-        def guarded(*args: Any) -> None:
-            try:
-                fn(*args)
-            except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on
-                self._failed(method, as_error(error))
-            else:
-                if self._fails:
-                    self._worked(method)
-
-        return guarded
-
-    def _failed(self, method: str, error: Exception) -> None:
-        self._fails = True
+    def failed(self, method: str, error: Exception) -> None:
+        """Record that a method has raised, and log it if that is news."""
+        self.fails = True
         if self._failures.is_news(method, error):
             log.error(
                 "transport_failed",
@@ -76,6 +66,27 @@ class TransportGuard:
                 exc_info=error,
             )
 
-    def _worked(self, method: str) -> None:
+    def worked(self, method: str) -> None:
+        """Record that a method has worked after some had failed."""
         self._failures.works(method)
-        self._fails = bool(self._failures.stages)
+        self.fails = bool(self._failures.stages)
+
+
+class _Guarded:
+    """A method of a transport that never raises; as a closure it would take six times the memory."""
+
+    __slots__ = ("_fn", "_guard", "_method")
+
+    def __init__(self, guard: TransportGuard, method: str, fn: Callable[..., object]) -> None:
+        self._guard = guard
+        self._method = method
+        self._fn = fn
+
+    def __call__(self, *args: Any) -> None:
+        try:
+            self._fn(*args)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on
+            self._guard.failed(self._method, as_error(error))
+        else:
+            if self._guard.fails:
+                self._guard.worked(self._method)
