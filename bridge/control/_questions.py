@@ -133,12 +133,15 @@ class Questions:
         self._user_speaks = False
         self._taken: tuple[int, str | None] = (0, None)
         self._phrases = ENGLISH
-        context.look_when(partial(getattr, self, "_asked"), self.update_clock)
+        context.look_when(self._is_asking, self.update_clock)
         context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
         )
 
     # --- what is known --------------------------------------------------------------------------
+
+    def _is_asking(self) -> bool:
+        return self._asked is not None
 
     @property
     def open(self) -> QuestionAsked | None:

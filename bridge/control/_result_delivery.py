@@ -7,7 +7,6 @@ so that whoever acts on a result acts once.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ..events import JobAnnounced, JobFinished, ToolResult
@@ -26,7 +25,7 @@ class Delivery:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
-        context.look_when(partial(getattr, self, "_waiting"), self.deliver_next)
+        context.look_when(self.__len__, self.deliver_next)
 
     def __len__(self) -> int:
         return len(self._waiting)
