@@ -43,6 +43,8 @@ class BargeIns:
     chain that its own event cuts was interrupted by nobody.
     """
 
+    __slots__ = ("_context", "_cut", "_decided", "_turns")
+
     def __init__(self, context: CallContext, turns: Turns) -> None:
         self._context = context
         self._turns = turns

@@ -90,6 +90,8 @@ class CallActions:
     Made by the call, as ``call.actions``.
     """
 
+    __slots__ = ("_ended", "_expected", "_is_working", "_press", "_router", "_transfer", "_waiting")
+
     def __init__(self, router: Router, transport: Transport, ended: trio.Event) -> None:
         """Listen for requests.
 

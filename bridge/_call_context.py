@@ -32,6 +32,11 @@ class CallContext:
         on_touch: Called after whatever may have changed what a snapshot shows.
     """
 
+    __slots__ = (
+        "_looks", "_update", "audio", "ended", "floor", "history", "is_closing", "is_paused",
+        "on_touch", "router", "state", "work",
+    )  # fmt: skip
+
     def __init__(self, router: Router, history: History, *, audio: bool) -> None:
         self.router = router
         self.history = history

@@ -45,6 +45,8 @@ NOTHING_CUTS_IT = (
 class ChainCheck:
     """Looks at the chains of one call."""
 
+    __slots__ = ("_is_heard", "_router", "_seen")
+
     def __init__(self, router: Router, is_heard: Callable[[str], bool]) -> None:
         """Look at the chains of a router.
 

@@ -18,6 +18,8 @@ log = structlog.get_logger()
 class ErrorListeners:
     """The errors of the app's code in one call."""
 
+    __slots__ = ("_on_error", "_router")
+
     def __init__(self, router: Router, on_error: list[Callable[[Exception], None]]) -> None:
         """Listen to a router.
 

@@ -20,6 +20,8 @@ log = structlog.get_logger()
 class Handoff:
     """The hand-overs of one call."""
 
+    __slots__ = ("_floor", "_moved", "_questions", "_router")
+
     def __init__(
         self, context: CallContext, questions: Questions, moved: Callable[[], None]
     ) -> None:

@@ -41,6 +41,10 @@ class Answers(Protocol):
 class Texts:
     """Gives the text of the agents to utterances."""
 
+    __slots__ = (
+        "_answers", "_audio", "_floor", "_history", "_memory", "_playout", "_router", "_turns",
+    )  # fmt: skip
+
     def __init__(
         self,
         context: CallContext,

@@ -24,6 +24,8 @@ log = structlog.get_logger()
 class BackgroundAnswers:
     """Moves answers to the background, and takes in what comes of them."""
 
+    __slots__ = ("_context", "_delivery", "_playout", "_stop", "_tell", "_turns", "_untold")
+
     def __init__(
         self,
         context: CallContext,

@@ -20,6 +20,8 @@ CUT_RUNS_KEPT = 32
 class CutRecords:
     """The cuts of one call's answers."""
 
+    __slots__ = ("_cut_runs", "_history")
+
     def __init__(self, history: History) -> None:
         self._history = history
         self._cut_runs: list[tuple[int, int]] = []  # and the turn of each

@@ -12,6 +12,8 @@ from ._handle import AnswerHandle
 class FixedTexts:
     """The fixed texts of one call, those among them that a pause keeps in line."""
 
+    __slots__ = ("_router", "_unbegun")
+
     def __init__(self, router: Router) -> None:
         self._router = router
         self._unbegun: list[AnswerHandle] = []

@@ -25,6 +25,8 @@ the call is paused and while its connection is lost, as nothing can be heard the
 class Goodbye:
     """Waits for the last words of one call."""
 
+    __slots__ = ("_clock", "_context", "_end", "_ending", "_speaking", "_stands")
+
     def __init__(
         self, context: CallContext, speaking: Speaking, end: Callable[[str], None]
     ) -> None:

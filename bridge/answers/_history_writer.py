@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 class AnswerMemory:
     """The answers of one call in its history; those that have changed wait to be written."""
 
+    __slots__ = ("_history", "_unwritten")
+
     def __init__(self, history: History) -> None:
         self._history = history
         self._unwritten: dict[Turn, None] = {}  # mostly none, and an empty set takes 0.2 kB

@@ -38,6 +38,11 @@ log = structlog.get_logger()
 class StateKeeper:
     """Follows a call's state, and tells each change."""
 
+    __slots__ = (
+        "_tools", "context", "control", "is_closed", "listening_error", "number", "since_s",
+        "speaking", "state", "user_speaks",
+    )  # fmt: skip
+
     context: CallContext
     speaking: Speaking
     control: Control

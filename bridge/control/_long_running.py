@@ -29,6 +29,8 @@ _SLACK_S = 1e-6
 class LongRunningMarks:
     """The marks of one call; they cost an alarm a turn, and no task."""
 
+    __slots__ = ("_router",)
+
     def __init__(self, router: Router) -> None:
         self._router = router
 

@@ -33,6 +33,8 @@ class OpenQuestion(Generic[Q, A]):
 class OpenQuestions(Generic[Q, A]):
     """Questions that wait, by their ids; each gets exactly one answer."""
 
+    __slots__ = ("_open",)
+
     def __init__(self) -> None:
         self._open: dict[str, OpenQuestion[Q, A]] = {}
 

@@ -51,6 +51,8 @@ class Permissions:
     What is remembered holds for this conversation, and for a tool by its name.
     """
 
+    __slots__ = ("_context", "_open", "_remembered")
+
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self._open: OpenQuestions[Question, Verdict] = OpenQuestions()

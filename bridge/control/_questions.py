@@ -117,6 +117,11 @@ class _Question:
 class Questions:
     """The questions of one call's tools to its caller."""
 
+    __slots__ = (
+        "_all", "_asked", "_context", "_count", "_phrases", "_router", "_speaking", "_taken",
+        "_user_speaks",
+    )  # fmt: skip
+
     def __init__(self, context: CallContext, speaking: Speaking) -> None:
         """Begin with no question.
 

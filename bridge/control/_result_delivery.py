@@ -21,6 +21,8 @@ Telling = JobFinished | JobAnnounced
 class Delivery:
     """The results that wait for their moment in one call."""
 
+    __slots__ = ("_context", "_telling", "_waiting")
+
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []

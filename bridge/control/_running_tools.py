@@ -105,6 +105,8 @@ class BackgroundJob(Protocol):
 class WorkRoom:
     """All running tools of a call."""
 
+    __slots__ = ("_on_change", "_works")
+
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
         """Begin with none.
 

@@ -31,6 +31,8 @@ _STATES: dict[ToolOutcome, StepState] = {
 class StepKeeper:
     """Writes down the tools that a call's turns use; nodes tell of their questions to a model."""
 
+    __slots__ = ("_context", "_tools", "_turn_of")
+
     def __init__(self, context: CallContext, turn_of: Callable[[Run | None], Turn | None]) -> None:
         self._context = context
         self._turn_of = turn_of

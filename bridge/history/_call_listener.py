@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class HistoryListener:
     """Follows one call; what its agents say is written by whoever knows how far it was heard."""
 
+    __slots__ = ("_history", "_speaking", "_work")
+
     def __init__(self, context: CallContext, speaking: Speaking) -> None:
         """Follow a call.
 

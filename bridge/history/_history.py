@@ -41,6 +41,11 @@ class History:
             event reports it; must not raise.  ``None`` calls nothing.
     """
 
+    __slots__ = (
+        "_calls", "_entries", "_ids", "_loaded", "_said", "_seen", "_tools_of", "_turns",
+        "_unsettled", "note_tag", "on_change",
+    )  # fmt: skip
+
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         """Make a history.
 

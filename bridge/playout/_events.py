@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class Telling:
     """Makes events and memory of what the playout tells; its listener."""
 
+    __slots__ = ("_last", "_memory", "_router", "_settled")
+
     def __init__(
         self, router: Router, memory: AnswerMemory, settled: Callable[[Utterance], None]
     ) -> None:

@@ -31,6 +31,8 @@ the call and not one answer, and without a connection nothing can be heard."""
 class Holding:
     """Holds the voice of one call's agents."""
 
+    __slots__ = ("_has_something", "_playout", "_router", "_since_s")
+
     def __init__(self, router: Router, playout: Playout, has_something: Callable[[], bool]) -> None:
         """Hold nothing yet.
 

@@ -55,6 +55,11 @@ class Backlog:
         put: Queues a message behind those that wait; see ``Outbox.put``.
     """
 
+    __slots__ = (
+        "_audio", "_audio_bytes", "_count", "_forgotten", "_greeting", "_kept_bytes",
+        "_open_outbox", "_outbox", "_places", "_text_bytes", "_texts", "_utterance", "put",
+    )  # fmt: skip
+
     def __init__(self, open_outbox: Callable[[], Outbox]) -> None:
         """Begin between two connections.
 

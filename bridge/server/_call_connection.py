@@ -44,6 +44,8 @@ class Line:
         over: Set by whoever ran it, once ``run`` has returned and that was taken note of.
     """
 
+    __slots__ = ("_heard_at_s", "_on_silent", "_silence_s", "connection", "outbox", "over")
+
     def __init__(
         self, connection: Connection, limits: Limits, on_overflow: Callable[[Line], None]
     ) -> None:

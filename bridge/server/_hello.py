@@ -33,6 +33,8 @@ class Tokens:
     may drop before its first message has arrived.
     """
 
+    __slots__ = ("_call_id", "_valid")
+
     def __init__(self, call_id: str) -> None:
         """Begin without a token.
 

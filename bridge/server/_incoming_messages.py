@@ -39,6 +39,11 @@ class Intake:
         refused: Messages that were answered by an error.
     """
 
+    __slots__ = (
+        "_audio", "_complaints", "_limits", "_metrics", "_rate", "_transport", "_turns",
+        "received", "refused",
+    )  # fmt: skip
+
     def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
         """Begin with nothing received.
 

@@ -84,6 +84,8 @@ class Limits:
 class RateLimit:
     """A token bucket on trio's clock."""
 
+    __slots__ = ("_at_s", "_burst", "_per_s", "_tokens")
+
     def __init__(self, per_s: float, burst: float) -> None:
         """Start with a full bucket.
 

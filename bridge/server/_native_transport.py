@@ -101,6 +101,12 @@ class NativeTransport:
         cleared: Times the caller's audio was cleared.
     """
 
+    __slots__ = (
+        "_call", "_fence", "_greet", "_held", "_metrics", "_microphone", "_muted", "_newest",
+        "_on_played", "_on_received", "_outbox", "_remote", "_shows_words", "_watcher", "_words",
+        "audio", "cleared", "ended", "has_reported", "sample_rate_hz",
+    )  # fmt: skip
+
     def __init__(
         self,
         outbox: Outbox | Backlog,

@@ -33,6 +33,11 @@ class Outbox:
         spare: Asked for a message whenever none waits to be sent; it may give none.
     """
 
+    __slots__ = (
+        "_is_broken", "_max_bytes", "_on_broken", "_queue", "_urgent", "_waiting_bytes", "dropped",
+        "is_closed", "on_news", "on_next", "sent", "spare",
+    )  # fmt: skip
+
     def __init__(
         self, *, max_bytes: int = 1_000_000, on_broken: Callable[[], None] = lambda: None
     ) -> None:

@@ -67,6 +67,8 @@ class RemoteHandle:
     Every method is synchronous and never waits.
     """
 
+    __slots__ = ("_call", "_followed", "_tell", "_told", "_unsettled", "_verbs")
+
     def __init__(
         self, tell: Callable[[ServerMessage], None], verbs: Collection[Verb] = VERBS
     ) -> None:

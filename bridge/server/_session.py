@@ -66,6 +66,13 @@ class Session:
         over: Set once the call is over and its client knows, or cannot be told now.
     """
 
+    __slots__ = (
+        "_app", "_backlog", "_call", "_close_code", "_ending", "_failed", "_forgotten",
+        "_heard_at_s", "_intake", "_is_waiting", "_limits", "_line", "_lines", "_metrics",
+        "_on_open", "_opened", "_patience", "_request", "_stalled", "_tokens", "_transport",
+        "call_id", "over",
+    )  # fmt: skip
+
     def __init__(
         self,
         app: App,

@@ -73,6 +73,11 @@ class Watcher:
         waiting: What is to be sent, the oldest first.
     """
 
+    __slots__ = (
+        "_began_s", "_call", "_is_on", "_is_sink", "_level", "_noted", "_untold", "_wake", "lost",
+        "waiting",
+    )  # fmt: skip
+
     def __init__(self, level: WatchLevel, wake: Callable[[], None]) -> None:
         """Begin without anybody who watches.
 

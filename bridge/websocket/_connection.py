@@ -80,6 +80,13 @@ class Connection:
             None if it was not.
     """
 
+    __slots__ = (
+        "_answer_bytes", "_answered", "_answers", "_close", "_decoder", "_early", "_fragments",
+        "_has_read_all", "_heard_at_s", "_is_waiting_for_room", "_ping_s", "_pinged_at_s",
+        "_protocol", "_scope", "_stall_s", "_wake", "_writing_since_s", "close_s", "lost_by",
+        "stream",
+    )  # fmt: skip
+
     def __init__(
         self,
         stream: trio.abc.Stream,
