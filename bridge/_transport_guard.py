@@ -75,7 +75,7 @@ class TransportGuard:
 
 
 class _Guarded:
-    """A method of a transport that never raises; as a closure it would take six times the memory."""
+    """A method of a transport that never raises; a closure would take six times the memory."""
 
     __slots__ = ("_fn", "_guard", "_method")
 

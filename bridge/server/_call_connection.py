@@ -44,7 +44,10 @@ class Line:
         over: Set by whoever ran it, once ``run`` has returned and that was taken note of.
     """
 
-    __slots__ = ("_heard_at_s", "_on_silent", "_silence_s", "connection", "outbox", "over")
+    __slots__ = (
+        "_heard_at_s", "_on_silent", "_ready", "_silence_s", "_take", "connection", "outbox",
+        "over",
+    )  # fmt: skip
 
     def __init__(
         self, connection: Connection, limits: Limits, on_overflow: Callable[[Line], None]
@@ -63,6 +66,8 @@ class Line:
         self.over = trio.Event()
         self._silence_s = math.inf if limits.silence_s is None else limits.silence_s
         self._heard_at_s = trio.current_time()
+        self._take: Callable[[Data], None] = lambda data: None
+        self._ready: trio.Event | None = None
         self._on_silent: Callable[[], None] = lambda: None
 
     async def run(
@@ -75,23 +80,23 @@ class Line:
             ready: Messages are read from then on.
             on_silent: Called when the peer has sent nothing for too long; the line goes on.
         """
-        self._on_silent = on_silent
-
-        def hear(data: Data) -> None:
-            self._heard_at_s = trio.current_time()
-            take(data)
-
-        async def may_read() -> None:
-            if not ready.is_set():
-                await ready.wait()
-
-        await self.connection.run(self.outbox, hear, may_read)
+        self._take, self._ready, self._on_silent = take, ready, on_silent
+        await self.connection.run(self.outbox, self._hear, self._may_read)
         code = self.connection.close_code
         if self.connection.close_sent == NORMAL_CLOSE and self.outbox.is_closed:
             # Another code is no answer to ours: the peer was going away and has read nothing.
             return "said" if code in (NORMAL_CLOSE, NO_STATUS) else "lost"
         has_left = self.connection.was_closed_by_peer
         return "left" if has_left and code == NORMAL_CLOSE else "lost"
+
+    def _hear(self, data: Data) -> None:
+        self._heard_at_s = trio.current_time()
+        self._take(data)
+
+    async def _may_read(self) -> None:
+        if self._ready is not None:
+            await self._ready.wait()
+            self._ready = None
 
     def check(self, now_s: float) -> None:
         """Look whether the peer is still there; to be called about once a second.

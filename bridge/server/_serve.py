@@ -18,10 +18,10 @@ from structlog.contextvars import bind_contextvars
 from bargein.routes.containment import CONTAINED
 
 from .._watchdog import watch_loop
-from ..websocket import Connection, Data, HttpRequest, accept, check_all
+from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._addresses import Addresses
-from ._admission import Entrance, Visit
+from ._admission import Entrance
 from ._call_connection import REFUSED, Line
 from ._connection_messages import Resume
 from ._hello import about, call_of
@@ -108,7 +108,7 @@ class Server:
     @property
     def calls(self) -> int:
         """The open calls, including those whose connection has dropped."""
-        return sum(not session.over.is_set() for session in self._sessions.values())
+        return sum(not session.is_over for session in self._sessions.values())
 
     def room(self) -> ErrorCode | None:
         """Return why no call can be opened now; ``None`` if one can."""
@@ -227,7 +227,6 @@ class Server:
             # Its own nursery would have told; this is a fault of the server, and no other call's.
             log.exception("session_failed")
         finally:
-            session.over.set()
             self._operators.leave(session.call_id)
             self._addresses.give_back(peer, "calls")
             del self._sessions[session.call_id]

@@ -9,7 +9,6 @@ for that is over.  A client that closes its line by itself has left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, final
 
 import structlog
@@ -63,14 +62,14 @@ class Session:
 
     Attributes:
         call_id: Names the call in logs.
-        over: Set once the call is over and its client knows, or cannot be told now.
+        is_over: Whether the call is over and its client knows, or cannot be told now.
     """
 
     __slots__ = (
         "_app", "_backlog", "_call", "_close_code", "_ending", "_failed", "_forgotten",
         "_heard_at_s", "_intake", "_is_waiting", "_limits", "_line", "_lines", "_metrics",
         "_on_open", "_opened", "_patience", "_request", "_stalled", "_tokens", "_transport",
-        "call_id", "over",
+        "call_id", "is_over",
     )  # fmt: skip
 
     def __init__(
@@ -93,7 +92,7 @@ class Session:
             on_open: Told of the call once it is open; must not raise.
         """
         self.call_id = call_id
-        self.over = trio.Event()
+        self.is_over = False
         self._app = app
         self._on_open = on_open
         self._request = request
@@ -110,7 +109,7 @@ class Session:
         self._stalled = False
         self._is_waiting = False
         self._opened = trio.Event()
-        self._patience = trio.CancelScope()
+        self._patience: trio.CancelScope | None = None
         self._forgotten = trio.Event()
         self._backlog = Backlog(self._open_outbox)
         self._transport = NativeTransport(
@@ -151,7 +150,7 @@ class Session:
                 nursery.cancel_scope.cancel()
         finally:
             self._account(trio.current_time() - started_s)
-            self.over.set()
+            self.is_over = True
         with trio.move_on_after(self._limits.resume_s):
             await self._forgotten.wait()
         self._tokens.revoke()
@@ -170,7 +169,7 @@ class Session:
                 self._on_open(call)
                 self._opened.set()
                 if call.audio:
-                    self._mind_line(call)
+                    self._mind_line()
                 if self._ending is not None:
                     call.end(self._ending)
                 try:
@@ -301,7 +300,8 @@ class Session:
         if self._line is not None:
             self._line.give_up()
             self._lose_line(self._line)
-        self._patience.cancel()
+        if self._patience is not None:
+            self._patience.cancel()
         self._set_waiting(False)
         self._metrics.reconnects += 1
         self._line = line
@@ -331,7 +331,7 @@ class Session:
         self._lines += 1
         self._heard_at_s = trio.current_time()
         try:
-            fate = await line.run(self._take_or_fail, self._opened, lambda: self.end("silence"))
+            fate = await line.run(self._take_or_fail, self._opened, self._end_silent)
             if fate == "said" and line is self._line:
                 self._forgotten.set()
             elif fate == "left":
@@ -364,8 +364,8 @@ class Session:
         log.info("line_lost", close_code=line.connection.close_code)
         if call.audio:
             call.hold_speech(CONNECTION)
-        self._patience = trio.CancelScope()
-        call.nursery.start_soon(self._wait_for_client, self._patience, name="line")
+        self._patience = patience = trio.CancelScope()
+        call.nursery.start_soon(self._wait_for_client, patience, name="line")
 
     def _set_waiting(self, on: bool) -> None:
         self._metrics.calls_waiting += on - self._is_waiting
@@ -381,8 +381,13 @@ class Session:
         if not call.ended.is_set():
             call.release_speech(CONNECTION)
 
-    def _mind_line(self, call: Call) -> None:
+    def _end_silent(self) -> None:
+        self.end("silence")
+
+    def _mind_line(self) -> None:
         """Hold the agent's voice while the line is there and nothing comes of it."""
+        call = self._call
+        assert call is not None
         now_s = trio.current_time()
         due_s = self._heard_at_s + STALLED_S
         if now_s >= due_s:
@@ -392,7 +397,7 @@ class Session:
                 log.info("line_stalled")
                 call.hold_speech(CONNECTION)
         # No task for it: each takes 2 kB a call.
-        call.router.call_at(self, due_s, partial(self._mind_line, call))
+        call.router.call_at(self, due_s, self._mind_line)
 
     def _would_report(self, call: Call) -> bool:
         speaking = call.speaking

@@ -117,7 +117,7 @@ class Connection:
         self._wake = trio.Event()
         self._answers: list[bytes] = []
         self._answer_bytes = 0
-        self._answered = trio.Event()
+        self._answered: trio.Event | None = None
         self._has_read_all = False
         self._is_waiting_for_room = False
         self._heard_at_s = trio.current_time()
@@ -266,7 +266,8 @@ class Connection:
                     return self._lose()
                 finally:
                     self._writing_since_s = math.inf
-                    self._answered.set()
+                    if self._answered is not None:
+                        self._answered.set()
             if is_last:
                 return await self._send_eof(both)
             if self._has_read_all:
