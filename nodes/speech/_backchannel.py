@@ -44,7 +44,7 @@ _DEPTH = 4.5
 
 
 class BackchannelDetector:
-    """A `SoundOfVoice`: what people say to show that they listen, such as "mhm" and "okay"."""
+    """A ``SoundOfVoice`` for backchannels: "mhm", "okay" and the like."""
 
     kind: Literal["acknowledgement"] = "acknowledgement"
 
@@ -52,7 +52,7 @@ class BackchannelDetector:
         """Read the weights.
 
         Args:
-            look: Which of the two networks; the late one knows more, and less is left to gain.
+            look: Which of the two networks; the late one is surer, but decides later.
 
         Raises:
             SpeechExtraError: numpy is not installed.
@@ -62,14 +62,14 @@ class BackchannelDetector:
         self._weights = _weights(getattr(_backchannel_weights, look.upper()))
 
     def probability(self, pcm: bytes) -> float:
-        """Return how likely it is that the voice which has just begun is assent.
+        """Return how likely it is that a voice that has just begun is a backchannel.
 
         Args:
-            pcm: The last 0.352 s at `after_s`, PCM16 little-endian mono, 16 kHz; what is shorter is
-                taken to begin with silence.
+            pcm: The last 0.352 s at `after_s`, PCM16 little-endian mono, 16 kHz; shorter audio is
+                padded with silence in front.
 
         Returns:
-            0 to 1; docs/speech.md tells how many beginnings of sentences reach 0.5.
+            0 to 1; docs/speech.md says how many starts of sentences reach 0.5.
         """
         import numpy as np
 

@@ -36,7 +36,7 @@ _WORD = re.compile(rf"[{_NO_SPACES}]|[^\W_{_NO_SPACES}]+(?:['’.,:][^\W_{_NO_SP
 
 
 class ClauseSplitter:
-    """Takes text as it is written and returns what can be spoken already."""
+    """Splits streamed text into pieces that can be spoken on their own."""
 
     def __init__(
         self,
@@ -49,16 +49,15 @@ class ClauseSplitter:
         """Begin a text.
 
         Args:
-            first_words: The first piece has at least that many words, and ends at a comma if need
-                be: the sooner it is out, the sooner the agent is heard.  Sentences after it are
-                joined until they have as many.
-            first_waits_words: Once so many words are there and it has not ended, the first piece
-                is the "Sure," with which it began: a language model takes half a second to write
-                the rest of such a sentence, in which the agent can be heard already.
-            clause_words: Later pieces end at a comma or its like only with that many words;
+            first_words: The least number of words of the first piece, which may end at a comma, so
+                that the agent is heard sooner.  Later sentences are joined until they have as many.
+            first_waits_words: If the first sentence has not ended after this many words, the first
+                piece is the "Sure," it began with: the agent says that during the half second in
+                which a language model writes the rest.
+            clause_words: Later pieces end at a comma or the like only if they have this many words;
                 otherwise they are whole sentences.
-            max_characters: A piece without any mark is cut at a space, or if it has none anywhere,
-                once it is longer.
+            max_characters: A longer piece without punctuation is cut at a space, or anywhere if it
+                has none.
 
         Raises:
             ValueError: A number is less than 1.
@@ -80,7 +79,7 @@ class ClauseSplitter:
         """Return the pieces that this text completes.
 
         Args:
-            text: The next characters, any number of them.
+            text: The next characters.
         """
         self._text += text
         pieces = []
@@ -93,15 +92,15 @@ class ClauseSplitter:
         return pieces
 
     def flush(self) -> list[str]:
-        """Return the last piece, if anything is left; the splitter then begins a new text."""
+        """Return the last piece, if anything is left, and start a new text."""
         rest, self._text, self._seen, self._first = self._text, "", 0, True
         self._short_cut = None
         return [rest] if rest else []
 
     def cut_words(self) -> str:
-        """Return the whole words that wait for the rest of their clause; empty if there are none.
+        """Return the complete words of an incomplete clause; empty if there are none.
 
-        For a text that comes so slowly that somebody waits for it.
+        For text that arrives so slowly that the caller is waiting.
         """
         end = len(self._text.rstrip()) and self._text.rfind(" ") + 1
         words, self._text = self._text[:end], self._text[end:]
@@ -171,12 +170,12 @@ def _has_words(text: str, count: int) -> bool:
 
 
 async def clauses(texts: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Yield streamed text in pieces that can be spoken on their own; see `ClauseSplitter`.
+    """Yield streamed text in pieces that can be spoken on their own; see ``ClauseSplitter``.
 
-    The first piece comes early.  Cancelling is safe; what is not complete is dropped.
+    The first piece comes early.  Cancelling is safe and drops incomplete text.
 
     Args:
-        texts: The text as it is written.
+        texts: The text as it is generated.
     """
     splitter = ClauseSplitter()
     async for text in texts:

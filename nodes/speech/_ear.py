@@ -151,10 +151,10 @@ class _Recording:
 
 
 class Ear:
-    """Follows the microphone of one call: when a voice begins and stops, and what it said.
+    """Hears one call: when a voice begins and stops, and what it says.
 
-    ``LocalSpeech`` gives each call one.  Use it in a speech stack of your own, such as one that
-    hears and does not speak.
+    ``LocalSpeech`` makes one per call.  Use it in a speech stack of your own, for example one that
+    only hears.
     """
 
     def __init__(
@@ -171,14 +171,13 @@ class Ear:
         """Declare the routes of hearing.
 
         Args:
-            bridge: Where; no agent's.
-            vad: This call's own detector.
-            stt: The recogniser, shared by all calls; None: somebody else tells the words.
-            end_of_turn: The end-of-turn model, shared by all calls; None: none is asked.
-            settings: When a voice begins and stops.
-            sounds: Detectors of what a voice is by its sound, shared by all calls.
-            echo: This call's own detector of the agent's echo; None means that nothing is taken
-                for an echo.
+            bridge: The bridge it works through, which is not an agent's.
+            vad: The voice detector of this call.
+            stt: The recogniser, shared by all calls; ``None`` if the words come from elsewhere.
+            end_of_turn: The end-of-turn model, shared by all calls; ``None`` for none.
+            settings: When a voice counts as begun and as stopped.
+            sounds: Classifiers of a voice by its sound, shared by all calls.
+            echo: The detector of the agent's echo in this call; ``None`` takes nothing for an echo.
         """
         self._bridge = bridge
         self._vad = vad
@@ -218,7 +217,7 @@ class Ear:
         return round(seconds / self._window_s)
 
     def hear(self, message: Message) -> None:
-        """Take in a frame; publishes what it changes in the same step.
+        """Process audio, and publish what it changes in the same step.
 
         Args:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
@@ -476,13 +475,13 @@ def _peak(window: bytes) -> int:
 
 
 class SilenceOnly:
-    """An `EndOfTurn` that takes every pause for the end."""
+    """An ``EndOfTurn`` that takes every pause for the end of the turn."""
 
     async def probability(self, pcm: bytes) -> float:
         """Return 1.
 
         Args:
-            pcm: Not looked at.
+            pcm: Ignored.
         """
         await trio.lowlevel.checkpoint()
         return 1.0

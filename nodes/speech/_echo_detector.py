@@ -95,13 +95,13 @@ class Played(Protocol):
 
 
 class EchoDetector:
-    """An `EchoProbability` for one call."""
+    """An ``EchoProbability`` for one call."""
 
     def __init__(self, played: Played) -> None:
-        """Begin with silence.
+        """Start from silence.
 
         Args:
-            played: What the loudspeaker of this call plays.
+            played: The audio that the caller's loudspeaker plays.
         """
         import numpy as np
 
@@ -118,7 +118,7 @@ class EchoDetector:
         self._window = cache(np.hanning)
 
     def probability(self, frame: bytes) -> float:
-        """Return how likely it is that the sound of now is the agent's own voice.
+        """Return how likely it is that this frame is the agent's own voice.
 
         Args:
             frame: The next samples of the microphone, PCM16 little-endian mono, 16 kHz; a multiple

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 
 
 class SmartTurn:
-    """An `EndOfTurn` in a thread; one instance serves all calls.
+    """An ``EndOfTurn`` that runs in a thread; one instance serves all calls.
 
-    It is sometimes wrong both ways, so always have a limit to the silence it may wait for.
+    It errs in both directions, so always limit the silence it may wait for.
     """
 
     def __init__(self, path: Path | None = None, *, limiter: trio.CapacityLimiter | None = None):
-        """Keep the settings; nothing is loaded before `open`.
+        """Configure the model; nothing is loaded before ``open()``.
 
         Args:
-            path: The .onnx file; None means "smart-turn" of the model store.
-            limiter: Bounds the threads; None means one at a time, which is 80 ms of one core.
+            path: The .onnx file; ``None`` means "smart-turn" from the model store.
+            limiter: Bounds the threads; ``None`` means one at a time, which takes 80 ms of one
+                core.
 
         Raises:
             SpeechExtraError: onnxruntime is not installed.
@@ -42,10 +43,10 @@ class SmartTurn:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Load the model and warm it; frees it on leaving.
+        """Load and warm the model; leaving the block frees it.
 
         Raises:
-            WeightsMissingError: It was not fetched.
+            WeightsMissingError: It was not downloaded.
         """
         self._session = await trio.to_thread.run_sync(self._load)
         try:
@@ -60,8 +61,8 @@ class SmartTurn:
         Cancelling is safe and returns at once; the thread ends on its own within 0.1 s.
 
         Args:
-            pcm: What was said up to now, PCM16 little-endian mono, 16 kHz; the last 8 s count.
-                Give it real speech with about 0.2 s of the silence that follows.
+            pcm: The turn so far, PCM16 little-endian mono, 16 kHz; only the last 8 s count.
+                Include about 0.2 s of the silence after the speech.
 
         Returns:
             0 to 1; above 0.5 is complete.

@@ -16,11 +16,11 @@ from bargein.routes import BargeinError, SafeText
 
 
 class SpeechError(BargeinError):
-    """A speech engine cannot do what it was asked."""
+    """A speech engine cannot do what was requested."""
 
 
 class SpeechExtraError(SafeText, SpeechError, ImportError):
-    """A package is missing that an extra of this distribution brings."""
+    """A package is missing that an extra of this distribution installs."""
 
     def __init__(self, engine: str, package: str, extra: str) -> None:
         super().__init__(
@@ -30,7 +30,7 @@ class SpeechExtraError(SafeText, SpeechError, ImportError):
 
 
 class SpeechNotOpenError(SafeText, SpeechError):
-    """An engine is used before it was opened or after it was closed."""
+    """An engine was used before it was opened or after it was closed."""
 
     def __init__(self, engine: str) -> None:
         super().__init__(f"{engine} is not open. Use it inside: async with engine.open():")
@@ -41,7 +41,7 @@ class SpeechEngineError(SpeechError):
 
 
 class SpeechWorkerError(SpeechError):
-    """A worker process was lost in the middle of a text, or never came up."""
+    """A worker process died in the middle of a text, or never started."""
 
 
 def need(engine: str, package: str, extra: str) -> ModuleType:

@@ -36,7 +36,7 @@ without them tries again."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fillers:
-    """What the caller hears while an answer does not come; a text that is empty is not said."""
+    """What the caller hears while an answer is late; an empty text is not said."""
 
     fillers: tuple[str, ...] = (
         "One moment.",
@@ -66,7 +66,7 @@ class Fillers:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All that may be said."""
+        """All texts."""
         texts = (*self.fillers, self.apology, self.in_background)
         return tuple(text for text in dict.fromkeys(texts) if text.strip())
 
@@ -75,10 +75,10 @@ DEFAULT_FILLERS = Fillers()
 
 
 class SpokenFillers:
-    """The fillers of one speech stack, as its voice has said them; all calls share them."""
+    """The fillers of one speech stack, spoken ahead by its voice; shared by all calls."""
 
     def __init__(self, fillers: Fillers, voice: TextToSpeech | StreamingTTS) -> None:
-        """Keep the texts; nothing is said yet.
+        """Keep the texts; nothing is synthesised yet.
 
         Args:
             fillers: The texts.
@@ -91,11 +91,11 @@ class SpokenFillers:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all texts have been said, or are about to be."""
+        """Whether all texts are synthesised, or about to be."""
         return self._is_preparing or all(text in self._pieces for text in self.fillers.texts)
 
     def pieces_of(self, text: str) -> tuple[SpeechPiece, ...]:
-        """Return the sound of a text; empty if it is none of the fillers, or not ready.
+        """Return the audio of a text; empty if it is not a filler, or not ready.
 
         Args:
             text: The whole text.
@@ -103,9 +103,9 @@ class SpokenFillers:
         return self._pieces.get(text, ())
 
     async def prepare(self) -> None:
-        """Have the voice say what it has not said yet.
+        """Synthesise the texts that are not ready.
 
-        A voice that fails is logged; the next call tries again.  Cancelling it is safe.
+        A failure of the voice is logged; the next call tries again.  Cancelling this is safe.
         """
         self._is_preparing = True
         try:

@@ -51,13 +51,13 @@ class _Audio:
 
 
 class HeardAgent:
-    """A `Played`: what the caller of one call hears of the agents."""
+    """A ``Played``: the agents' audio as the caller of one call hears it."""
 
     def __init__(self, bridge: Bridge) -> None:
         """Follow the audio of a call.
 
         Args:
-            bridge: That of the ears.
+            bridge: The bridge of the ears.
         """
         self._bridge = bridge
         self._rate_hz = bridge.output_rate_hz
@@ -73,7 +73,7 @@ class HeardAgent:
             self._audio.setdefault(audio.utterance, _Audio()).pcm.extend(audio.pcm)
 
     def next(self, seconds: float) -> NDArray[np.float32]:
-        """Return the next stretch; silence while nothing is heard, or the player stands still.
+        """Return the next stretch of audio; silence while nothing is played or the player is held.
 
         Args:
             seconds: How long.

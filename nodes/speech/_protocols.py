@@ -29,11 +29,11 @@ class Transcript:
 
     @property
     def confidence(self) -> float:
-        """How sure it is that somebody said these words, 0 to 1.
+        """How certain it is that somebody said these words, 0 to 1.
 
-        The better of both signs, as clear speech may lack one of them: below 0.4 Whisper's own
-        thresholds take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech
-        Recognition via Large-Scale Weak Supervision", 2022, section 4.5).
+        The better of two signs, as clear speech may lack one: below 0.4, Whisper's own thresholds
+        take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech Recognition via
+        Large-Scale Weak Supervision", 2022, section 4.5).
         """
         better = max(1 - self.no_speech_prob, math.exp(min(self.avg_logprob, 0.0)))
         return min(1.0, max(0.0, better))  # whatever numbers an engine gives
@@ -51,7 +51,7 @@ class SpeechPiece:
 
 @runtime_checkable
 class VoiceActivity(Protocol):
-    """Tells whether a frame holds speech.  One instance a call, called on the event loop."""
+    """Detects speech in a frame; one instance per call, called on the event loop."""
 
     frame_samples: int
     """Samples of a frame at 16 kHz."""
@@ -70,8 +70,8 @@ class VoiceActivity(Protocol):
 
 @runtime_checkable
 class SoundOfVoice(Protocol):
-    """Tells by the sound of a voice that has just begun what it is.  Shared by all calls, called
-    on the event loop."""
+    """Classifies a voice that has just begun by its sound; shared by all calls, called on the event
+    loop."""
 
     @property
     def kind(self) -> Literal["acknowledgement", "noise"]:
@@ -80,48 +80,49 @@ class SoundOfVoice(Protocol):
 
     @property
     def after_s(self) -> float:
-        """When it is asked: seconds after the onset, which is told 0.064 s after the first sound.
-        0.25 is late if the answer is to come within 0.3 s."""
+        """When to ask it, in seconds after the onset, which is detected 0.064 s after the first
+        sound; at most 0.25 if the answer should come within 0.3 s."""
         ...
 
     def probability(self, pcm: bytes) -> float:
         """Return how likely it is that the voice is of this kind.
 
         Args:
-            pcm: The sound around its beginning, PCM16 little-endian mono, 16 kHz: the last 0.35 s.
+            pcm: The last 0.35 s, around the voice's beginning, PCM16 little-endian mono, 16 kHz.
 
         Returns:
-            0 to 1, within two milliseconds; from 0.5 on it is of this kind.
+            0 to 1, within two milliseconds; from 0.5 on, the voice counts as this kind.
         """
         ...
 
 
 @runtime_checkable
 class EchoProbability(Protocol):
-    """Tells whether the microphone gives back what the loudspeaker plays.  One instance a call,
-    called on the event loop."""
+    """Detects the loudspeaker's sound in the microphone; one instance per call, called on the event
+    loop."""
 
     def probability(self, frame: bytes) -> float:
-        """Return how likely it is that the sound of now is the agent's own voice.
+        """Return how likely it is that this frame is the agent's own voice.
 
         Args:
-            frame: The next samples of the microphone, as many as the `VoiceActivity` takes.
+            frame: The next samples of the microphone, as many as ``VoiceActivity`` takes.
 
         Returns:
-            0 to 1, within a millisecond; from 0.5 on the frame is no voice of the caller's.
+            0 to 1, within a millisecond; from 0.5 on, the frame does not count as the caller's
+            voice.
         """
         ...
 
 
 @runtime_checkable
 class EndOfTurn(Protocol):
-    """Tells whether a speaker who fell silent is done.  Shared by all calls."""
+    """Predicts whether a speaker who fell silent is done; shared by all calls."""
 
     async def probability(self, pcm: bytes) -> float:
         """Return how likely it is that the turn is complete.
 
         Args:
-            pcm: What was said up to now, PCM16 little-endian mono, 16 kHz; the last 8 s count.
+            pcm: The turn so far, PCM16 little-endian mono, 16 kHz; only the last 8 s count.
 
         Returns:
             0 to 1; above 0.5 is complete.  Cancelling is safe.
@@ -131,7 +132,7 @@ class EndOfTurn(Protocol):
 
 @runtime_checkable
 class SpeechToText(Protocol):
-    """Turns an utterance into text.  Shared by all calls."""
+    """Transcribes utterances; shared by all calls."""
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         """Transcribe one utterance.
@@ -147,7 +148,7 @@ class SpeechToText(Protocol):
 
 @runtime_checkable
 class TextToSpeech(Protocol):
-    """Says text.  Shared by all calls."""
+    """Speaks text; shared by all calls."""
 
     @property
     def sample_rate_hz(self) -> int:
@@ -155,13 +156,13 @@ class TextToSpeech(Protocol):
         ...
 
     def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the speech piece by piece, as it comes.
+        """Yield speech piece by piece, as it is made.
 
         Args:
-            text: What is to be said: a clause or more.
+            text: The text, one clause or more.
 
         Returns:
-            The pieces, in order.  Cancelling is safe: what is not out yet is dropped, at once if
-            the use is surrounded with ``contextlib.aclosing``.
+            The pieces in order.  Cancelling is safe and drops the rest, at once if you use
+                ``contextlib.aclosing``.
         """
         ...

@@ -38,7 +38,7 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -
 
 
 class Resampler:
-    """Resamples a stream; what comes out lags, see `push`."""
+    """Resamples a stream; the output lags by `quality`."""
 
     def __init__(self, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -> None:
         """Begin a stream.
@@ -57,14 +57,14 @@ class Resampler:
             self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="int16", quality=quality)
 
     def push(self, pcm: bytes, *, last: bool = False) -> bytes:
-        """Put audio in and take out what is ready.
+        """Add audio, and return the output that is ready.
 
         Args:
             pcm: PCM16 little-endian mono, any whole number of samples.
-            last: True ends the stream and brings all that is left; nothing may follow.
+            last: Whether this ends the stream and returns the rest; nothing may follow.
 
         Returns:
-            PCM16 little-endian mono, possibly empty; in all, as long as what went in.
+            PCM16 little-endian mono, possibly empty; in total as long as the input.
         """
         if self._stream is None:
             return pcm

@@ -25,7 +25,7 @@ class VoiceBegan:
 
 @dataclass(frozen=True, slots=True)
 class WordsHeard:
-    """Words of the turn that goes on."""
+    """Words of the turn under way."""
 
     text: str
     """All words of the segment so far; they replace the earlier ones of the same segment."""
@@ -46,7 +46,7 @@ class WordsHeard:
 
 @dataclass(frozen=True, slots=True)
 class PerhapsOver:
-    """The caller paused; the words so far are good for an answer that nobody hears yet."""
+    """The caller paused; an answer to the words so far may be prepared, unheard."""
 
     probability: float | None = None
     """0 to 1: how likely it is that the turn is over; None where the ear does not tell."""
@@ -54,7 +54,7 @@ class PerhapsOver:
 
 @dataclass(frozen=True, slots=True)
 class WentOn:
-    """The caller was not done: what was begun since `PerhapsOver` is worth nothing."""
+    """The caller was not done: discard what was prepared since ``PerhapsOver``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TurnOver:
 
 @dataclass(frozen=True, slots=True)
 class EarRestarted:
-    """The ear lost its line and has another: what it told of the turn that goes on is void."""
+    """The ear has reconnected: forget what it said of the turn under way."""
 
 
 EarFact = VoiceBegan | WordsHeard | PerhapsOver | WentOn | TurnOver | EarRestarted
@@ -85,13 +85,13 @@ EarFact = VoiceBegan | WordsHeard | PerhapsOver | WentOn | TurnOver | EarRestart
 
 @runtime_checkable
 class EarStream(Protocol):
-    """One caller's audio on its way through an ear.  One task sends, another one receives."""
+    """One caller's audio through an ear; one task sends, another receives."""
 
     async def send(self, pcm: bytes) -> None:
-        """Let it hear more.
+        """Send the next audio.
 
         Args:
-            pcm: PCM16 little-endian mono, at the ear's sample rate, any length.
+            pcm: PCM16 little-endian mono at the ear's sample rate, any length.
 
         Raises:
             VendorError: The ear is lost for good.
@@ -99,7 +99,7 @@ class EarStream(Protocol):
         ...
 
     async def end_turn(self) -> None:
-        """Ask for the end of the turn, as when a key is released: a `TurnOver` follows soon.
+        """Request the end of the turn, as when a key is released; a ``TurnOver`` follows soon.
 
         Raises:
             VendorError: The ear is lost for good.
@@ -107,7 +107,7 @@ class EarStream(Protocol):
         ...
 
     async def receive(self) -> EarFact:
-        """Return the next fact.  Cancelling it is safe: no fact is lost.
+        """Return the next fact.  Cancelling this is safe: no fact is lost.
 
         Raises:
             VendorError: The ear is lost for good.
@@ -117,7 +117,7 @@ class EarStream(Protocol):
 
 @runtime_checkable
 class StreamingSTT(Protocol):
-    """An ear that hears audio while it comes.  Shared by all calls."""
+    """An ear that hears audio as it arrives; shared by all calls."""
 
     @property
     def sample_rate_hz(self) -> int:
@@ -127,7 +127,7 @@ class StreamingSTT(Protocol):
     def open_stream(self) -> AbstractAsyncContextManager[EarStream]:
         """Hear one caller while the block runs.
 
-        Leaving the block ends the stream, in bounded time, also when it is cancelled.
+        Leaving the block ends the stream in bounded time, even when cancelled.
         """
         ...
 
@@ -137,9 +137,9 @@ class StreamingSTT(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoiceStyle:
-    """How a text is to be said; an engine leaves out what it cannot do.
+    """How to say a text; engines ignore what they cannot do.
 
-    None means as the engine was told when it was made.
+    ``None`` keeps the engine's own setting.
     """
 
     voice: str | None = None
@@ -154,18 +154,18 @@ class VoiceStyle:
 
 @dataclass(frozen=True, slots=True)
 class TextSaid:
-    """The audio of all text up to a flush has come; the flushes are answered in order."""
+    """All audio of the text up to a flush has arrived; flushes are answered in order."""
 
 
 @runtime_checkable
 class VoiceContext(Protocol):
-    """One utterance on its way through a voice.  One task sends, another one receives."""
+    """One utterance through a voice; one task sends, another receives."""
 
     async def send(self, text: str) -> None:
-        """Add text.  Cancelling it is safe: it is sent whole or not at all.
+        """Add text.  Cancelling this is safe: the text is sent whole or not at all.
 
         Args:
-            text: Any piece of the utterance, with its spaces.
+            text: The next piece of the utterance, including its spaces.
 
         Raises:
             VendorError: The voice is lost.
@@ -173,7 +173,7 @@ class VoiceContext(Protocol):
         ...
 
     async def flush(self) -> None:
-        """Have all that was sent said, without a wait for more.
+        """Have everything sent so far spoken, without waiting for more.
 
         Raises:
             VendorError: The voice is lost.
@@ -181,7 +181,7 @@ class VoiceContext(Protocol):
         ...
 
     async def end(self) -> None:
-        """Tell that no more text will come; what was sent is said.
+        """Declare that no more text will come; what was sent is spoken.
 
         Raises:
             VendorError: The voice is lost.
@@ -189,12 +189,12 @@ class VoiceContext(Protocol):
         ...
 
     async def receive(self) -> SpeechPiece | TextSaid | None:
-        """Return the next piece of audio, or that a flush is answered.
+        """Return the next piece of audio, or the answer to a flush.
 
         Cancelling it is safe: nothing is lost.
 
         Returns:
-            None when all was said after `end`.
+            The piece or answer; ``None`` once everything is spoken after ``end()``.
 
         Raises:
             VendorError: The voice is lost, or refuses the text.
@@ -204,7 +204,7 @@ class VoiceContext(Protocol):
 
 @runtime_checkable
 class StreamingTTS(Protocol):
-    """A voice that takes text in pieces.  Shared by all calls; has many contexts at once."""
+    """A voice that takes text in pieces; shared by all calls, with many contexts at once."""
 
     @property
     def sample_rate_hz(self) -> int:
@@ -213,17 +213,17 @@ class StreamingTTS(Protocol):
 
     @property
     def times(self) -> Literal["words", "none"]:
-        """What it knows of when each word is heard.  Without times, what the caller heard of a text
-        is known to a clause, and estimated within it."""
+        """Which word times it reports.  Without any, what the caller heard is known to the clause
+        and estimated within it."""
         ...
 
     def open_context(self, style: VoiceStyle) -> AbstractAsyncContextManager[VoiceContext]:
         """Say one utterance while the block runs.
 
-        Leaving the block before all was received cancels the rest at once: nothing of it is paid
-        for or heard that can still be stopped.  It takes bounded time, also when it is cancelled.
+        Leaving the block before everything was received cancels the rest at once, so that as little
+        as possible of it is heard or billed.  Leaving takes bounded time, even when cancelled.
 
         Args:
-            style: How it is to be said.
+            style: How to say it.
         """
         ...

@@ -26,12 +26,12 @@ log = structlog.get_logger()
 
 
 class StreamingSpeech:
-    """Hears with an ear that streams, and speaks with a voice.
+    """Hears with a streaming ear and speaks with a voice.
 
-    Who decides when a turn is over is a setting of its `TurnTaking`: the ear (`EarEndpointing`,
-    the default here), our own rules (`ModelEndpointing`), or both (`EarliestEndpointing`,
-    `SurestEndpointing`).  A detector of ours (`vad`) holds the agent's speech 64 ms after the
-    caller began; without one that waits for the ear, which takes several tenths of a second.
+    Its ``TurnTaking`` sets who ends a turn: the ear (``EarEndpointing``, the default here),
+    bargein's own rules (``ModelEndpointing``), or both (``EarliestEndpointing``,
+    ``SurestEndpointing``).  With a `vad`, the agent's speech is held 64 ms after the caller begins;
+    without one it waits for the ear, which takes several tenths of a second.
     """
 
     def __init__(
@@ -45,21 +45,21 @@ class StreamingSpeech:
         settings: ListeningSettings | None = None,
         fillers: Fillers | None = DEFAULT_FILLERS,
     ) -> None:
-        """Choose the engines; nothing is opened before `open`.
+        """Choose the engines; nothing is opened before ``open()``.
 
         Args:
-            ear: Hears the words, and the turns; None: a `RealtimeNode` of the call does.
-            voice: Says text; None: something else does, or nobody.
-            vad: Makes the detector of each call that tells when a voice begins and stops; None: the
-                ear tells.
-            end_of_turn: A model of ours that is asked at each pause; it wants a `vad`.
+            ear: Recognises words and detects turns; ``None`` if a ``RealtimeNode`` of the call
+                does.
+            voice: Speaks; ``None`` if something else does, or nothing.
+            vad: Makes the voice detector of each call; ``None`` relies on the ear.
+            end_of_turn: An end-of-turn model to ask at each pause; it requires a `vad`.
             turns: Decides what interrupts and when a turn ends; None means
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
-            settings: When a voice begins and stops, for the `vad`.
-            fillers: What the caller hears while an answer does not come; None for silence.
+            settings: When a voice counts as begun and as stopped, for the `vad`.
+            fillers: What the caller hears while an answer is late; ``None`` for silence.
 
         Raises:
-            TypeError: Something is no ear, or no voice.
+            TypeError: `ear` is not an ear, or `voice` not a voice.
             ValueError: There is an `end_of_turn` without a `vad`.
         """
         hears = callable(getattr(ear, "open_stream", None)) and not isinstance(ear, type)
@@ -83,7 +83,7 @@ class StreamingSpeech:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Open the engines that can be opened ahead."""
+        """Open the engines that can be opened before a call."""
         began_s = trio.current_time()
         async with AsyncExitStack() as stack:
             for engine in (self._ear, self._end_of_turn, self._voice):

@@ -49,7 +49,7 @@ _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
 class WhisperTiny:
-    """A `SpeechToText` in a thread that does not hold the GIL; one instance serves all calls."""
+    """A ``SpeechToText`` that runs in a thread without the GIL; one instance serves all calls."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class WhisperTiny:
         threads: int = 1,
         limiter: trio.CapacityLimiter | None = None,
     ) -> None:
-        """Keep the settings; nothing is loaded before `open`.
+        """Configure the model; nothing is loaded before ``open()``.
 
         Args:
-            path: A folder with a Whisper model in CTranslate2's format, of any size; None means
-                "whisper-tiny.en" of the model store.
+            path: A folder with a Whisper model of any size in CTranslate2's format; ``None`` means
+                "whisper-tiny.en" from the model store.
             language: The language that callers speak, as in ISO 639-1: "fr"; None: the model finds
                 out for each utterance, and says which one in `Transcript.language`.  All but
                 English need a multilingual model at `path`; whisper-tiny.en makes English words
@@ -96,10 +96,10 @@ class WhisperTiny:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Load the model and warm it; frees it on leaving.
+        """Load and warm the model; leaving the block frees it.
 
         Raises:
-            WeightsMissingError: It was not fetched.
+            WeightsMissingError: It was not downloaded.
             SpeechEngineError: It does not know the language.
         """
         self._model = await trio.to_thread.run_sync(self._load)
@@ -115,8 +115,8 @@ class WhisperTiny:
         Cancelling is safe and returns at once; the thread ends on its own within half a second.
 
         Args:
-            pcm: The utterance, PCM16 little-endian mono, 16 kHz; of more than 30 s the last 30
-                count.  Less than 0.1 s is silence.
+            pcm: The utterance, PCM16 little-endian mono, 16 kHz; only the last 30 s count, and less
+                than 0.1 s is silence.
 
         Returns:
             What was said, as written English with punctuation.  A text that has no words but those

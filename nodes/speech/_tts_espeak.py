@@ -16,7 +16,7 @@ _ENGINE = Path(__file__).with_name("_child_espeak.py")
 
 
 class EspeakVoice:
-    """A `TextToSpeech` with espeak-ng; yields each text as one piece, with word times."""
+    """A ``TextToSpeech`` with espeak-ng; each text is one piece, with word times."""
 
     def __init__(
         self,
@@ -28,18 +28,18 @@ class EspeakVoice:
         word_gap: int | None = None,
         workers: int = 1,
     ) -> None:
-        """Keep the settings; nothing is loaded before `open`.
+        """Configure the voice; nothing is loaded before ``open()``.
 
         Args:
-            voice: A voice of espeak-ng, with ``+`` and a variant if wanted: "en-us", "en-us+f3".
+            voice: A voice of espeak-ng, optionally with ``+`` and a variant: "en-us", "en-us+f3".
             words_per_minute: Speed, 80 to 450.
-            pitch: 0 to 100; None leaves it to the voice (50).
-            pitch_range: 0 (monotone) to 100; None leaves it to the voice (50).
-            word_gap: Extra pause between words, in units of 10 ms; None means none.
-            workers: Processes, about 15 MB each; that many texts are synthesised at once.
+            pitch: 0 to 100; ``None`` keeps the voice's (50).
+            pitch_range: 0 (monotone) to 100; ``None`` keeps the voice's (50).
+            word_gap: Extra pause between words, in units of 10 ms; ``None`` for none.
+            workers: Processes, about 15 MB each; the number of texts synthesised at once.
 
         Raises:
-            SpeechExtraError: espeakng-loader is not installed.
+            SpeechExtraError: The package espeakng-loader is missing.
         """
         if find_spec("espeakng_loader") is None:
             raise SpeechExtraError("EspeakVoice", "espeakng-loader", "espeak")
@@ -68,11 +68,11 @@ class EspeakVoice:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Start the workers and load the voice; ends them on leaving.
+        """Start the workers and load the voice; leaving the block ends them.
 
         Raises:
             SpeechEngineError: There is no such voice.
-            SpeechWorkerError: A worker did not come up.
+            SpeechWorkerError: A worker did not start.
         """
         pool = WorkerPool(self._settings)
         async with pool.open():
@@ -86,7 +86,7 @@ class EspeakVoice:
         """Yield the text as one piece, with word times.
 
         Args:
-            text: What is to be said; a sentence takes 5 to 10 ms.
+            text: The text; a sentence takes 5 to 10 ms.
 
         Raises:
             SpeechNotOpenError: Outside of `open`.

@@ -67,7 +67,7 @@ their text goes ahead."""
 @register
 @dataclass(frozen=True, slots=True)
 class ChangeVoice:
-    """A voice that streams says the next utterances otherwise; publish it with any bridge."""
+    """Changes the style of a streaming voice for the next utterances; publish it on any bridge."""
 
     style: VoiceStyle
     """What changes; None leaves a thing as it was."""
@@ -81,10 +81,10 @@ class TextBegan:
 
 
 class Mouth:
-    """Speaks in one call: text becomes clauses, and each clause audio, ahead of what is heard.
+    """Speaks in one call: splits text into clauses and synthesises each ahead of playback.
 
-    ``LocalSpeech`` gives each call one.  Use it in a speech stack of your own, such as one that
-    speaks and does not hear.
+    ``LocalSpeech`` makes one per call.  Use it in a speech stack of your own, for example one that
+    only speaks.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class Mouth:
         """Declare the routes of speaking.
 
         Args:
-            bridge: Where; no agent's.
+            bridge: The bridge it works through, which is not an agent's.
             voice: The engine, shared by all calls.
-            fillers: What is said while an answer does not come; None for nothing.
+            fillers: What to say while an answer is late; ``None`` for nothing.
         """
         self._bridge = bridge
         self._voice = voice

@@ -18,7 +18,7 @@ _ENGINE = Path(__file__).with_name("_child_piper.py")
 
 
 class PiperVoice:
-    """A `TextToSpeech` with a Piper voice; yields a piece per sentence, with word times."""
+    """A ``TextToSpeech`` with a Piper voice; one piece per sentence, with word times."""
 
     def __init__(
         self,
@@ -29,22 +29,22 @@ class PiperVoice:
         length_scale: float | None = None,
         seed: int | None = None,
     ) -> None:
-        """Keep the settings; nothing is loaded before `open`.
+        """Configure the voice; nothing is loaded before ``open()``.
 
         Args:
-            model: A Piper voice (.onnx, its .onnx.json beside it); None means "piper-joe" of the
-                model store.
-            workers: Processes, about 300 MB each; that many texts are synthesised at once.
+            model: A Piper voice (.onnx, with its .onnx.json beside it); ``None`` means "piper-joe"
+                from the model store.
+            workers: Processes, about 300 MB each; the number of texts synthesised at once.
             threads: Threads in each of them.
-            length_scale: 1 is the speed of the recordings, 1.2 is a fifth slower; None leaves it
-                to the voice.
-            seed: Of the noise that makes a voice say the same text a little differently each
-                time; 0 or more.  With one, the texts that a worker is given in the same order
-                sound the same each time it is opened, as tests want it.  None means a new one.
+            length_scale: 1 is the speed of the recordings, 1.2 a fifth slower; ``None`` keeps the
+                voice's.
+            seed: Seeds the noise that varies how a text sounds, from 0.  With a seed, the same
+                texts in the same order sound the same each time a worker opens, which suits tests.
+                ``None`` draws a new one.
 
         Raises:
             ValueError: The seed is negative.
-            SpeechExtraError: piper-tts is not installed.
+            SpeechExtraError: The package piper-tts is missing.
         """
         if find_spec("piper") is None:
             raise SpeechExtraError("PiperVoice", "piper-tts", "piper")
@@ -62,18 +62,18 @@ class PiperVoice:
         """Sample rate of the pieces: 22050 for most voices.
 
         Raises:
-            SpeechNotOpenError: It was never open: the rate stands in the voice's file.
+            SpeechNotOpenError: It was never open; the rate is in the voice's file.
         """
         return self._need_pool().sample_rate_hz
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Start the workers, load the voice and warm it; ends them on leaving.
+        """Start the workers, load the voice and warm it; leaving the block ends them.
 
         Raises:
-            WeightsMissingError: The voice was not fetched.
+            WeightsMissingError: The voice was not downloaded.
             SpeechEngineError: The voice cannot be loaded.
-            SpeechWorkerError: A worker did not come up.
+            SpeechWorkerError: A worker did not start.
         """
         model = self._model or path_of("piper-joe")
         for file in (model, Path(f"{model}.json")):
@@ -103,8 +103,8 @@ class PiperVoice:
         """Yield a piece per sentence, with word times.
 
         Args:
-            text: What is to be said.  The first piece comes when its whole first sentence is
-                made: 0.1 to 0.2 s for two seconds of speech on two idle cores.
+            text: The text.  The first piece is its whole first sentence, after 0.1 to 0.2 s for two
+                seconds of speech on two idle cores.
 
         Raises:
             SpeechNotOpenError: Outside of `open`.

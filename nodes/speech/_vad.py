@@ -21,16 +21,16 @@ _CONTEXT = 64
 
 
 class SileroModel:
-    """The loaded model, shared by all calls; `new_call` gives each call its own memory."""
+    """The loaded model, shared by all calls; ``new_call()`` gives each call its own state."""
 
     def __init__(self, path: Path | None = None) -> None:
         """Load the model, in about 0.1 s.
 
         Args:
-            path: The .onnx file; None means "silero-vad" of the model store.
+            path: The .onnx file; ``None`` means "silero-vad" from the model store.
 
         Raises:
-            WeightsMissingError: It was not fetched.
+            WeightsMissingError: It was not downloaded.
             SpeechExtraError: onnxruntime is not installed.
         """
         runtime = need("SileroModel", "onnxruntime", "local")
@@ -46,12 +46,12 @@ class SileroModel:
 
 
 class SileroVAD:
-    """A `VoiceActivity`; one instance a call, from `SileroModel.new_call`."""
+    """A ``VoiceActivity``; one instance per call, from ``SileroModel.new_call()``."""
 
     frame_samples = _FRAME
 
     def __init__(self, session: InferenceSession) -> None:
-        """Take the shared session and start with an empty memory."""
+        """Use the shared session, with empty state."""
         import numpy as np
 
         self._np = np
@@ -61,7 +61,7 @@ class SileroVAD:
         self._context: NDArray[np.float32] = np.zeros((1, _CONTEXT), np.float32)
 
     def probability(self, frame: bytes) -> float:
-        """Return how likely it is that somebody speaks in this frame.
+        """Return how likely it is that this frame is speech.
 
         Args:
             frame: The next 512 samples of the call, PCM16 little-endian mono, 16 kHz (1024 bytes).
@@ -70,7 +70,7 @@ class SileroVAD:
             0 to 1; above 0.5 is speech.
 
         Raises:
-            ValueError: The frame has another length.
+            ValueError: The frame is of another length.
         """
         if len(frame) != 2 * _FRAME:
             raise ValueError(f"frame has {len(frame)} bytes, it must have {2 * _FRAME}")

@@ -47,10 +47,10 @@ class WorkerSettings:
 
 
 class WorkerPool:
-    """Worker processes of one engine; open it, then call `synthesize`."""
+    """The worker processes of one engine; open it, then call ``synthesize()``."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        """Keep the settings; processes are started by `open`."""
+        """Configure the pool; ``open()`` starts the processes."""
         self._settings = settings
         self._pool = Pool(
             PoolSettings(
@@ -75,7 +75,8 @@ class WorkerPool:
         """Sample rate of the pieces.
 
         Raises:
-            SpeechNotOpenError: The pool was never open: the engine tells it when it has loaded.
+            SpeechNotOpenError: The pool was never open; the engine reports the rate once it has
+                loaded.
         """
         if not self._pool.about:
             raise SpeechNotOpenError(self.name)
@@ -85,7 +86,7 @@ class WorkerPool:
     async def open(self) -> AsyncIterator[None]:
         """Start the workers and wait until each has loaded its engine.
 
-        Leaving the block ends them; none is left after two seconds.
+        Leaving the block ends them within two seconds.
 
         Raises:
             SpeechEngineError: The engine cannot load.
@@ -97,17 +98,16 @@ class WorkerPool:
             yield
 
     async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the pieces of a text; waits its turn when all workers are busy.
+        """Yield the pieces of a text; wait while all workers are busy.
 
-        A worker that dies or hangs is replaced, and the rest of the text is said by another, once.
-        Cancelling is safe: the text is dropped, and no piece of it reaches another.  Surround it
-        with ``contextlib.aclosing``, so that it is dropped at once and not when the garbage
-        collector finds it.
+        If a worker dies or hangs, it is replaced, and another one says the rest of the text, once.
+        Cancelling is safe and drops the text.  Use ``contextlib.aclosing`` so that it is dropped at
+        once, and not by the garbage collector.
 
         Raises:
             SpeechEngineError: The engine refuses this text.
-            SpeechWorkerError: Two workers were lost, or the pool was closed; what came before is
-                good, the rest is lost.
+            SpeechWorkerError: Two workers died, or the pool was closed; the pieces before are
+                valid, the rest is lost.
             SpeechNotOpenError: The pool is not open.
         """
         if not self._pool.is_open:
