@@ -16,10 +16,11 @@ ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,AS
 
 .PHONY: demo test oldest pythons proofs processors nightly talk lint bench docs eval models wheel clean
 
-# CALLER=piper lets another voice ring, which pauses in mid-sentence.
+# CALLER=piper lets another voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in
+# which the voice stalls, and another one goes on; with ALONE=1 there is no other.
 CALLER ?= espeak
 demo: $(VENV)/demo-installed
-	$(BIN)/python examples/cafe.py --caller $(CALLER)
+	$(BIN)/python $(if $(FAIL),examples/failing.py $(FAIL) $(if $(ALONE),--alone),examples/cafe.py --caller $(CALLER))
 
 talk: $(VENV)/demo-installed
 	$(BIN)/python -m bargein talk examples/cafe.py:app

@@ -112,6 +112,9 @@ def anchors(page: Path) -> set[str]:
 def check_make(words: list[str], page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = _TARGET.findall(makefile)
+    given = [word.partition("=")[0] for word in words if "=" in word]
+    assert all(f"$({name})" in makefile for name in given), f"the Makefile does not read {given}"
+    words = [word for word in words if "=" not in word]
     assert set(words) <= set(targets), f"the Makefile has {targets}"
     for word in words:
         for module in _MODULE.findall(_recipe(makefile, word)):

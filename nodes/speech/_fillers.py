@@ -46,8 +46,8 @@ class Fillers:
     default budgets the second one ends about eight seconds after the caller's turn."""
     apology: str = "Sorry, something is not working here. Could you say that again, please?"
     """Said when an answer has failed, as it does when a stage stalls after the last of them, and
-    when the ear is lost.  With the default budgets that is ten seconds after the caller's turn,
-    which is as long as people who wait keep their attention on it (Nielsen, "Response Times: The 3
+    when the ear is lost.  With the default budgets that is about ten seconds after the caller's
+    turn: as long as people who wait keep their attention on it (Nielsen, "Response Times: The 3
     Important Limits", 1993)."""
     in_background: str = "This takes a little longer. I will tell you as soon as it is done."
     """Said instead when it is a tool that takes so long; the answer goes on in the background."""

@@ -23,6 +23,7 @@ from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._playback_reference import HeardAgent
 from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
+from ._streaming_protocols import StreamingTTS
 from ._stt_whisper import WhisperTiny
 from ._tts_espeak import EspeakVoice
 from ._tts_node import Mouth
@@ -46,7 +47,7 @@ class LocalSpeech:
     def __init__(
         self,
         *,
-        voice: TextToSpeech | None = None,
+        voice: TextToSpeech | StreamingTTS | None = None,
         stt: SpeechToText | None = None,
         end_of_turn: EndOfTurn | None = None,
         vad: Callable[[], VoiceActivity] | None = None,
@@ -79,7 +80,7 @@ class LocalSpeech:
             SpeechExtraError: A package that a default engine needs is not installed.
         """
         self._needed: list[str] = []
-        self._voice = voice or self._default_voice()
+        self._voice: TextToSpeech | StreamingTTS = voice or self._default_voice()
         self._stt = stt or self._need("whisper-tiny.en", WhisperTiny(hint=hint))
         self._end_of_turn = end_of_turn or self._need("smart-turn", SmartTurn())
         if vad is None:
