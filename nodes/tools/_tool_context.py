@@ -188,8 +188,10 @@ class ToolContext:
             return Answer("interrupted")
         people = nullcontext() if body.run is None else body.run.waiting_for_people()
         with body.waits(), people:
+            # In a tool of an agent within a tool it is the agent of the turn that asks.
+            asks = body.source if body.run is None else body.run.source
             return await self._call.questions.ask(
-                self.id, self.name, question, choices, timeout_s, body.run, body.source,
+                self.id, self.name, question, choices, timeout_s, body.run, asks,
                 for_operator=self._is_operators,
             )  # fmt: skip
 

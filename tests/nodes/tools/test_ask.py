@@ -496,6 +496,40 @@ async def test_a_cancel_closes_the_questions_in_line(autojump_clock):
         assert caller.call.state == "idle"
 
 
+def with_sub_agent(answers, **options):
+    """An agent whose tool is an agent, whose tool asks."""
+
+    @tool
+    async def clerk() -> str:
+        """Ask a colleague."""
+        inner = ChatNode(
+            ScriptedModel(calls("balance"), "They have five."), tools=[balance(answers, **options)]
+        )
+        inner.add_event(UserTranscriptionReceived(content="How much have they?"))
+        return "".join([piece.content async for piece in inner.generate()])
+
+    return agent(clerk)
+
+
+@pytest.mark.parametrize("audio", [True, False])
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [("Savings, please.", "answered"), ("Never mind.", "withdrawn"), (None, "timed_out")],
+)
+async def test_a_tool_of_an_agent_within_a_tool_asks(autojump_clock, said, outcome, audio):
+    """The agent of the turn asks for it, and the answer begins no other turn."""
+    answers = []
+    async with open_call(with_sub_agent(answers, timeout_s=5.0), audio=audio) as caller:
+        question = await asked(caller)
+        assert (question.name, caller.call.state) == ("balance", "waiting_input")
+        if said is not None:
+            await caller.says(said)
+        await caller.at(20)
+        assert [answer.outcome for answer in answers] == [outcome] == outcomes(caller)
+        assert caller.heard == "Which account? Five euros."
+        assert ends(caller) == ["completed"]
+
+
 async def test_a_job_asks_nobody(autojump_clock):
     """A tool in the background learns at once that nobody is asked."""
     answers = []
