@@ -168,6 +168,8 @@ class ToolLoop:
             if self._turn is not None and self._last_asked.covers(self._turn, self._story.news):
                 return
             while await self._may_go_on():
+                if self.meter.refused is not None:
+                    raise self.meter.refused  # to a tool, which kept it to itself
                 self.meter.check("tokens", "cost")
                 self.meter.use("steps")
                 async with aclosing(self._ask()) as pieces:

@@ -193,7 +193,12 @@ class HasRouter(Protocol):
 
 
 class Meter:
-    """Counts what one turn uses, and refuses what would exceed a cap."""
+    """Counts what one turn uses, and refuses what would exceed a cap.
+
+    Attributes:
+        refused: The last refusal by it, or by one that counts it, of what it or a part of it asked
+            for; ``None`` if nothing was refused.
+    """
 
     def __init__(
         self,
@@ -224,6 +229,7 @@ class Meter:
         self._calls: Counter[str] = Counter()
         self._warned: set[Cap] = set()
         self._watch: trio.CancelScope | None = None
+        self.refused: CapReachedError | None = None
         if call is not None and caps.wall_s is not None:
             self._watch = trio.CancelScope()
             call.router.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
@@ -261,7 +267,7 @@ class Meter:
         """
         for meter in self._lineage:  # in place, as this comes with each token
             if getattr(meter.caps, which) is not None:
-                meter._refuse_over(which, meter.used(which) + amount)
+                self._refuse_over(meter, which, meter.used(which) + amount)
         for meter in self._lineage:
             meter._used[which] += amount
             if getattr(meter.caps, which) is not None:
@@ -284,7 +290,7 @@ class Meter:
         ]
         for meter, cap in limited:
             used = meter._calls[key] if cap == "repeats" else meter._used[cap] + 1
-            meter._refuse_over(cap, used)
+            self._refuse_over(meter, cap, used)
         for meter in self._lineage:
             meter._used["steps"] += 1
             meter._used["tool_calls"] += 1
@@ -314,7 +320,7 @@ class Meter:
             for meter in self._lineage:
                 limit = getattr(meter.caps, one)
                 if limit is not None and meter.used(one) >= limit - _CLOSE:
-                    raise meter._capped(one)
+                    raise self._refusal(meter, one)
 
     def answers_to(self, meter: Meter | None) -> bool:
         """Whether a meter is this one, or one whose work this one's is part of."""
@@ -390,10 +396,18 @@ class Meter:
         assert limit is not None
         return CapReachedError(which, self.used(which), limit, self)
 
-    def _refuse_over(self, which: Cap, wanted: float) -> None:
-        limit: float | None = getattr(self.caps, which)
+    def _refuse_over(self, meter: Meter, which: Cap, wanted: float) -> None:
+        limit: float | None = getattr(meter.caps, which)
         if limit is not None and wanted > limit:
-            raise self._capped(which)
+            raise self._refusal(meter, which)
+
+    def _refusal(self, meter: Meter, which: Cap) -> CapReachedError:
+        """Return a refusal, and record it: whoever has asked may keep it to themselves."""
+        refusal = meter._capped(which)
+        for one in self._lineage:
+            if one.answers_to(meter):
+                one.refused = refusal
+        return refusal
 
     def _warn_if_due(self, which: Cap) -> None:
         limit: float | None = getattr(self.caps, which)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
 import trio
 
 from bargein import Caps, ChatNode
@@ -149,3 +150,65 @@ async def test_an_answer_that_a_tool_has_caused_is_a_turn_of_its_own(autojump_cl
         assert caller.events(TurnEnded)[-1].outcome == "completed"
         assert caller.heard == "x"
     assert len(second.asked) == 1
+
+
+async def swallows(work) -> str:
+    try:
+        return await work()
+    except Exception as error:  # noqa: BLE001 - as many a tool does
+        return f"it failed: {type(error).__name__}"
+
+
+async def wraps(work) -> str:
+    try:
+        return await work()
+    except Exception as error:
+        raise LookupError("it failed") from error
+
+
+async def groups(work) -> str:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work)
+    return "done"
+
+
+@pytest.mark.parametrize("handle", [swallows, wraps, groups])
+@pytest.mark.parametrize("cap", [Caps(tool_calls=3), Caps(repeats=1), Caps(steps=6)])
+async def test_a_cap_that_a_tool_keeps_to_itself_ends_the_turn(autojump_clock, cap, handle):
+    """What a tool makes of the error of the agent inside it does not let the turn go on."""
+    inner = Script(*[[asks("nap", f"i{number}", seconds=1)] for number in range(9)])
+    research = sub_agent(inner)
+
+    @tool
+    async def delegate() -> str:
+        """Ask a sub-agent, come what may."""
+        return await handle(lambda: research("2+2"))
+
+    outer = Script([asks("delegate", "o")], ["It is four."])
+    node = ChatNode(outer, tools=[delegate], caps=cap)
+    async with open_call(answer_with(node), audio=False, expect_errors=True) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(30)
+        [end] = caller.events(TurnEnded)
+        assert end.outcome == "capped"
+        assert getattr(cap, end.capped) is not None
+        assert len(outer.asked) == 1
+
+
+async def test_a_cap_of_the_agent_inside_ends_that_alone(autojump_clock):
+    """A tool may go on without an agent that has used up caps of its own."""
+    inner = Script(*[[asks("nap", f"i{number}", seconds=1)] for number in range(9)])
+    research = sub_agent(inner, caps=Caps(tool_calls=2))
+
+    @tool
+    async def delegate() -> str:
+        """Ask a sub-agent, come what may."""
+        return await swallows(lambda: research("2+2"))
+
+    outer = Script([asks("delegate", "o")], ["It may be four."])
+    node = ChatNode(outer, tools=[delegate], caps=Caps(tool_calls=9))
+    async with open_call(answer_with(node), audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "It may be four."
+        assert results(caller)["o"].content == "it failed: CapReachedError"
