@@ -262,12 +262,19 @@ class Handle:
 
     def _run(self, fn: Callable[[], T], stale: Callable[[], T]) -> T:
         """Call a function in the call's event loop, wherever this is called from."""
-        if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is self._token:
+        in_loop = trio.lowlevel.in_trio_run()
+        if in_loop and trio.lowlevel.current_trio_token() is self._token:
             return fn()
         try:
-            return trio.from_thread.run_sync(fn, trio_token=self._token)
+            if not in_loop:
+                return trio.from_thread.run_sync(fn, trio_token=self._token)
+            self._token.run_sync_soon(lambda: None)  # raises if that loop has ended
         except trio.RunFinishedError:
             return stale()
+        raise RuntimeError(
+            "this call runs in another event loop, for which this one would have to wait; use its "
+            "handle in a thread: await trio.to_thread.run_sync(handle.cancel)"
+        )
 
     def __repr__(self) -> str:
         return f"<Handle of call {self._call.call_id!r}>"

@@ -255,10 +255,31 @@ def test_everything_is_harmless_after_the_event_loop():
 
     trio.run(main)
     (handle,) = kept
-    for verb in VERBS:
-        receipt = handle.redirect("x") if verb == "redirect" else getattr(handle, verb)()
-        assert (receipt.accepted, receipt.reason) == (False, "the call is over")
-    assert not handle.send_input("hello")
-    assert not handle.respond("1", allow=True)
-    assert handle.describe("cancel") == "Cancel: nothing would happen; the call is over."
-    assert handle.snapshot().state == "closed"
+
+    def use() -> None:
+        for verb in VERBS:
+            receipt = handle.redirect("x") if verb == "redirect" else getattr(handle, verb)()
+            assert (receipt.accepted, receipt.reason) == (False, "the call is over")
+        assert not handle.send_input("hello")
+        assert not handle.respond("1", allow=True)
+        assert handle.describe("cancel") == "Cancel: nothing would happen; the call is over."
+        assert handle.snapshot().state == "closed"
+
+    async def use_in_another_loop() -> None:
+        use()
+
+    use()
+    trio.run(use_in_another_loop)
+
+
+async def test_another_event_loop_is_told_to_use_a_thread(autojump_clock):
+    """The verbs of a call that goes on in another loop would block this one."""
+    async with open_agent(Counter()) as handle:
+
+        async def main() -> None:
+            with pytest.raises(RuntimeError, match="another event loop"):
+                handle.cancel()
+            assert await trio.to_thread.run_sync(handle.send_input, "count")
+
+        await trio.to_thread.run_sync(trio.run, main)
+        assert handle.snapshot().turn == 1
