@@ -13,7 +13,7 @@ M = TypeVar("M", bound=ServerMessage)
 
 
 class CallOverError(BargeinError):
-    """The call ended while something of it was awaited.
+    """The call ended while you were waiting for something in it.
 
     Attributes:
         reason: Why it ended.
@@ -26,7 +26,7 @@ class CallOverError(BargeinError):
 
 @dataclass(frozen=True, slots=True)
 class Received(Generic[M]):
-    """A message of the server and when it came."""
+    """A message of the server, and when it arrived."""
 
     at_s: float
     """In seconds of trio's clock."""
@@ -37,7 +37,7 @@ class Received(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A piece of the agent's audio as it came from the network."""
+    """A piece of the agent's audio, as received."""
 
     at_s: float
     """In seconds of trio's clock."""

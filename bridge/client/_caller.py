@@ -73,7 +73,7 @@ class Caller:
         hello: The server's first message.
         line: The sending side, which outlives its connections.
         received: All messages but audio, in order.
-        arrivals: All audio that came, in order, played or not.
+        arrivals: All audio received, in order, whether played or not.
         ended: Set once the call is over.
         reason: Why it is over; None before.
     """
@@ -87,7 +87,7 @@ class Caller:
         microphone: Frames | None,
         buffer_s: float,
     ) -> None:
-        """Set up a caller whose connection others run; use ``open_caller``."""
+        """Set up a caller without running its connection; use ``open_caller``."""
         self.hello = hello
         self.received: list[Received[Any]] = [Received(trio.current_time(), 0, hello)]
         self.arrivals: list[Arrival] = []
@@ -108,18 +108,18 @@ class Caller:
     # --- doing ----------------------------------------------------------------------------------
 
     async def speak(self, pcm: bytes) -> None:
-        """Say something through the microphone, in real time; returns when all of it is sent.
+        """Speak through the microphone in real time; return when everything is sent.
 
-        When cancelled, the caller falls silent at the next frame.
+        Cancelling silences the caller at the next frame.
 
         Args:
-            pcm: PCM16 little-endian mono 16 kHz, any length; the last frame is filled with
+            pcm: PCM16 little-endian mono, 16 kHz, any length; the last frame is padded with
                 silence.
 
         Raises:
             CallOverError: The call ended before all was said.
-            RuntimeError: The call has no microphone or one of its own, or somebody is speaking
-                already.
+            RuntimeError: The call has no microphone or one of its own, or a ``speak()`` is under
+                way.
         """
         if not self._can_speak:
             raise RuntimeError(
@@ -133,7 +133,7 @@ class Caller:
         """Send typed words.
 
         Raises:
-            TypeError: They are no string.
+            TypeError: They are not a string.
         """
         check_string("write", "text", text)
         self._send(TextInput(text=text))
@@ -148,14 +148,14 @@ class Caller:
         self._send(KeyPress(button=button))
 
     def send_custom(self, metadata: dict[str, Any]) -> None:
-        """Send data of the client's own; must be JSON."""
+        """Send custom data, which must be JSON."""
         self._send(CustomInput(metadata=metadata))
 
     def mute(self, on: bool = True) -> None:
         """Turn the microphone off or on.
 
         Raises:
-            TypeError: It is neither True nor False.
+            TypeError: The argument is not a bool.
         """
         check_flag("mute", "on", on)
         self._send(Mute(on=on))
@@ -172,7 +172,7 @@ class Caller:
             text: The instruction of ``redirect``, the note of ``resume``.
 
         Returns:
-            The ``request`` of the ``VerbReceipt``, or error, and the ``VerbSettled`` to come.
+            The ``request`` of the ``VerbReceipt`` (or error) and the ``VerbSettled`` that follow.
 
         Raises:
             ValueError: There is no such verb, or the instruction has no words.
@@ -192,13 +192,13 @@ class Caller:
         Args:
             permission: The id of the question.
             allow: Whether it may.
-            remember: Whether that holds for further calls of the tool in this conversation.
+            remember: Whether the answer also covers later calls of the tool in this conversation.
 
         Returns:
             The ``request`` of the error that comes if nobody waits for the answer any more.
 
         Raises:
-            TypeError: The id is no string, or an answer is neither True nor False.
+            TypeError: The id is not a string, or `allow` or `remember` is not a bool.
         """
         check_answer(permission, allow, remember)
         request = self._next_request()
@@ -216,7 +216,7 @@ class Caller:
             The ``request`` of the error that comes if nobody waits for the answer any more.
 
         Raises:
-            TypeError: One of them is no string.
+            TypeError: One of them is not a string.
             pydantic.ValidationError: The text has no word.
         """
         check_string("answer", "question", question)
@@ -240,13 +240,13 @@ class Caller:
         """Ask what the call is doing.
 
         Args:
-            follow: Whether to be told again whenever that changes.
+            follow: Whether to send it again whenever it changes.
 
         Returns:
             The ``request`` of the ``SnapshotMessage``.
 
         Raises:
-            TypeError: `follow` is neither True nor False.
+            TypeError: `follow` is not a bool.
         """
         check_flag("ask_snapshot", "follow", follow)
         request = self._next_request()
@@ -254,13 +254,13 @@ class Caller:
         return request
 
     def watch(self, on: bool = True) -> int:
-        """Ask to be told of everything that happens in the call, as ``Seen``, or of nothing more.
+        """Ask for everything that happens in the call, as ``Seen``, or for nothing more.
 
         Returns:
             The ``request`` of the ``Watching`` that answers.
 
         Raises:
-            TypeError: `on` is neither True nor False.
+            TypeError: `on` is not a bool.
         """
         check_flag("watch", "on", on)
         request = self._next_request()
@@ -276,7 +276,7 @@ class Caller:
         self._send(HangUp())
 
     def send_raw(self, data: str | bytes) -> None:
-        """Send anything, also what the protocol forbids."""
+        """Send anything, even what the protocol forbids."""
         self.line.send(data)
 
     # --- perceiving -----------------------------------------------------------------------------
@@ -288,27 +288,27 @@ class Caller:
 
     @property
     def heard(self) -> list[Heard]:
-        """What was heard until now: spans of samples and when they left the loudspeaker."""
+        """What was heard so far: spans of samples, with when they left the loudspeaker."""
         return self._speaker.heard(trio.current_time())
 
     @property
     def fades(self) -> list[Fade]:
-        """What the loudspeaker added to what was `heard`, so that a hold, a cut and a resumption do
-        not click: 4 ms each.  Whoever plays or writes what was heard adds them to it."""
+        """The fades of 4 ms that the loudspeaker adds to `heard`, so that holds, cuts and
+        resumptions do not click.  Add them when you play or record what was heard."""
         return self._speaker.fades(trio.current_time())
 
     @property
     def underruns(self) -> int:
-        """Times the loudspeaker ran out of audio inside an utterance."""
+        """How often the loudspeaker ran out of audio within an utterance."""
         return self._speaker.underruns
 
     @property
     def dropped_bytes(self) -> int:
-        """Audio that came and was never heard, because it was cut."""
+        """Bytes of audio received and never heard, because of a cut."""
         return self._speaker.dropped_bytes
 
     def played_ms(self, utterance: int) -> float:
-        """Return how much of an utterance was heard until now, in milliseconds."""
+        """Return how much of an utterance was heard so far, in milliseconds."""
         return self._speaker.played_ms(utterance, trio.current_time())
 
     async def wait_for(
@@ -318,17 +318,17 @@ class Caller:
         *,
         after: int = -1,
     ) -> Received[M]:
-        """Return the first message of a class that meets a condition, waiting for it if need be.
+        """Return the first message of a class that meets a condition; wait for it if necessary.
 
         Cancelling is safe: nothing is lost.
 
         Args:
             kind: Its class.
-            where: What it must meet.
-            after: Only messages behind this number count.
+            where: The condition.
+            after: Only messages after this number count.
 
         Raises:
-            CallOverError: The call ended and no such message came.
+            CallOverError: The call ended without such a message.
         """
         seen = after + 1
         while True:
@@ -345,20 +345,20 @@ class Caller:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the line is up; between two connections it is not."""
+        """Whether the connection is up; false between two connections."""
         return self.line.is_up and self.reason is None
 
     @property
     def resumes(self) -> int:
-        """How often the call went on over another connection."""
+        """How often the call continued over a new connection."""
         return self.line.resumes
 
     def drop_line(self) -> None:
-        """Tear the connection, as a network does; the call goes on over the next one."""
+        """Break the connection, as a network would; the call continues over the next one."""
         self._listening.cancel(reason="the line was dropped")
 
     async def listen(self, websocket: WebSocket) -> bool:
-        """Take messages until the connection closes; returns whether it was lost."""
+        """Process messages until the connection closes; return whether it was lost."""
         with trio.CancelScope() as self._listening:
             await self._listen(websocket)
         return self._ending is None
@@ -384,14 +384,14 @@ class Caller:
         self.line.lose(close_code)
 
     def asks(self) -> Resume:
-        """Return the message that goes on with the call over another connection."""
+        """Return the message that continues the call over a new connection."""
         return self.line.asks(self._stopped_at)
 
     def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
-        """Go on over another connection.
+        """Continue over a new connection.
 
         Args:
-            outbox: Of that connection.
+            outbox: The outbox of that connection.
             resumed: The server's first message on it.
         """
         self.line.go_on(outbox, resumed)
@@ -406,7 +406,7 @@ class Caller:
         self._over(reason)
 
     async def run_microphone(self) -> None:
-        """Send a frame of the microphone each 20 ms, on an exact grid."""
+        """Send a frame of the microphone every 20 ms, without drift."""
         at_s = trio.current_time()
         while not self.ended.is_set():
             self.line.send(encode(CallerAudio(self._next_frame())))
@@ -414,7 +414,7 @@ class Caller:
             await trio.sleep_until(at_s)
 
     async def run_reports(self) -> None:
-        """Tell the server what the loudspeaker plays."""
+        """Report playback to the server."""
         while not self.ended.is_set():
             now = trio.current_time()
             for report in self._speaker.reports(now):
@@ -424,7 +424,7 @@ class Caller:
                 await self._played.wait()
 
     async def run_pings(self) -> None:
-        """Show the server that somebody is there."""
+        """Send pings, so that the server knows the caller is there."""
         while not self.ended.is_set():
             await trio.sleep(PING_EVERY_S)
             self.ping()

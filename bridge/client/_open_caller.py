@@ -42,8 +42,8 @@ class CallRefusedError(BargeinError, ConnectionError):
     """The server refused the call.
 
     Attributes:
-        code: Its error code, such as ``server_full`` or ``conversation_in_use``; None if it gave
-            none.
+        code: The server's error code, such as ``server_full`` or ``conversation_in_use``; ``None``
+            without one.
     """
 
     def __init__(self, code: str | None, message: str) -> None:
@@ -67,29 +67,29 @@ async def open_caller(
 ) -> AsyncIterator[Caller]:
     """Call a server; leaving the block hangs up.
 
-    In audio mode the microphone is open all the time.  A line that drops ends nothing: the caller
-    dials again, and the call goes on where it was.
+    In audio mode the microphone is always open.  If the connection drops, the caller reconnects and
+    the call continues where it was.
 
     Args:
         url: The server's address, ``ws://host:port/ws`` or the ``http://host:port/`` of its page.
-        mode: ``text`` for a caller who reads and types.
-        token: The server's bearer token, if it asks for one.
+        mode: ``audio``, or ``text`` for a caller who reads and types.
+        token: The server's bearer token, if it requires one.
         origin: Origin header to send; None sends none, as programs do.
-        conversation: Names the conversation to go on with, where the app lets callers name one;
-            None begins a new one.
-        reconnect: False ends the call when its line drops.
-        microphone: Gives each frame that is sent.  None means one that sends what
-            ``Caller.speak`` is given, and silence where nothing is said.
+        conversation: The conversation to continue, if the app lets callers name one; ``None``
+            starts a new one.
+        reconnect: With false, a dropped connection ends the call.
+        microphone: Returns each frame to send.  ``None`` sends the audio given to
+            ``Caller.speak()``, and silence otherwise.
         buffer_s: Seconds between the first audio of an utterance and its first sound.
         ssl: Context for TLS; None takes the default for ``wss://`` and ``https://``.
-        stream: A connection to use instead of opening one; or a function that opens one, without
-            which a line that drops cannot be replaced.
+        stream: A connection to use instead of opening one, or a function that opens one, which
+            reconnecting requires.
 
     Raises:
-        ValueError: `url` is none of a call, or a microphone was given in text mode.
+        ValueError: `url` is not that of a call, or a microphone was given in text mode.
         OSError: The server cannot be reached.
         CallRefusedError: It refused the call; a ConnectionError, with the server's reason.
-        ConnectionError: What answers is no server of this protocol.
+        ConnectionError: The server does not speak this protocol.
     """
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")

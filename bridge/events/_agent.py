@@ -24,7 +24,7 @@ positions that the caller's player reported; the clock; or only that the text wa
 class AgentResponse(Event):
     """A piece of what the agent wants to say.
 
-    Pieces are joined as they are, so each brings its own spaces.
+    Pieces are joined without separators, so each includes its own spaces.
     """
 
     type: Literal["agent.response"] = "agent.response"
@@ -36,7 +36,7 @@ class AgentResponse(Event):
 @register
 @dataclass(frozen=True, slots=True)
 class AgentAudio:
-    """Synthesised speech for the caller: a piece of audio and the text that it says."""
+    """A piece of synthesised speech for the caller, with its text."""
 
     type: ClassVar[str] = "agent.audio"
     pcm: bytes
@@ -81,7 +81,7 @@ class AgentSpeechSent(Event):
 
 
 class AgentSpeechCut(Event):
-    """What of a cut utterance was heard, and what never will be; published once it is known."""
+    """What was heard of a cut utterance, and what never will be; published once known."""
 
     type: Literal["agent.speech_cut"] = "agent.speech_cut"
     utterance: int
@@ -94,7 +94,7 @@ class AgentSpeechCut(Event):
 
 
 class AgentTextComplete(Event):
-    """No more text of an utterance will come: what waits for the rest of a clause may be said."""
+    """No more text of an utterance will come, so an incomplete clause may be said."""
 
     type: Literal["agent.text_complete"] = "agent.text_complete"
     utterance: int
@@ -108,14 +108,14 @@ class AgentAudioComplete(Event):
 
 
 class AgentUtteranceQueued(Event):
-    """All audio of an utterance was handed to the transport; told again if some is given again."""
+    """All audio of an utterance was handed to the transport; published again after a resend."""
 
     type: Literal["agent.utterance_queued"] = "agent.utterance_queued"
     utterance: int
 
 
 class AgentGenerationComplete(Event):
-    """A generation ended; published exactly once for each, however it ended."""
+    """A generation ended, in whatever way; published exactly once for each."""
 
     type: Literal["agent.generation_complete"] = "agent.generation_complete"
     outcome: Outcome
@@ -135,7 +135,7 @@ class AgentHandoff(Event):
 
 
 class AgentError(Event):
-    """Something of ours failed; the call goes on."""
+    """Something failed on the agent's side; the call goes on."""
 
     type: Literal["agent.error"] = "agent.error"
     message: str

@@ -65,7 +65,7 @@ class DTMFOutput(Event):
 
 
 class CallStarted(Event):
-    """The call is open; nothing was said yet."""
+    """The call is open."""
 
     type: Literal["call.started"] = "call.started"
     call_id: str
@@ -90,7 +90,7 @@ class EndCall(Event):
 
 
 class TransferCall(Event):
-    """Asks the transport to pass the caller on to a telephone number.
+    """Asks the transport to transfer the caller to a telephone number.
 
     ``CallActionCompleted`` or ``CallActionFailed`` answers it.
     """
@@ -100,14 +100,14 @@ class TransferCall(Event):
 
 
 class CallActionCompleted(Event):
-    """The transport has done what ``TransferCall`` or ``DTMFOutput`` asked for."""
+    """The transport has carried out a ``TransferCall`` or ``DTMFOutput``."""
 
     type: Literal["call.action_completed"] = "call.action_completed"
     action: CallAction
 
 
 class CallActionFailed(Event):
-    """What ``TransferCall`` or ``DTMFOutput`` asked for was not done, as far as is known."""
+    """A ``TransferCall`` or ``DTMFOutput`` was not carried out, as far as is known."""
 
     type: Literal["call.action_failed"] = "call.action_failed"
     action: CallAction
@@ -141,8 +141,8 @@ class StateChanged(Event):
 class StageStalled(Event):
     """The caller has heard nothing for longer than a stage of the answer may take.
 
-    Published again each time that the silence after the last one, or after what was said
-    meanwhile, has lasted as long.
+    Published again whenever the silence since the last one, or since the last sound, has lasted as
+    long.
     """
 
     type: Literal["call.stage_stalled"] = "call.stage_stalled"
@@ -157,7 +157,7 @@ class StageStalled(Event):
 
 
 class LogMetric(Event):
-    """A number worth keeping, for the transport's or the operator's books."""
+    """A measurement, for transports and operators to keep."""
 
     type: Literal["call.metric"] = "call.metric"
     name: str

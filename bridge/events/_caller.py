@@ -22,9 +22,9 @@ class UserStartedSpeaking(Event):
 
 
 class UserStoppedSpeaking(Event):
-    """The caller's turn ended: end of turn was detected, and what was said is transcribed.
+    """The caller's turn ended, and its words are transcribed.
 
-    A sound of which no words are known is no turn; ``TranscriptionFailed`` tells of it.
+    A sound without recognised words is not a turn; it leads to ``TranscriptionFailed``.
     """
 
     type: Literal["user.stopped_speaking"] = "user.stopped_speaking"
@@ -53,7 +53,7 @@ class UserTranscriptionReceived(Event):
 @register
 @dataclass(frozen=True, slots=True)
 class UserAudio:
-    """One frame of what the caller's microphone hears."""
+    """A frame of audio from the caller's microphone."""
 
     type: ClassVar[str] = "user.audio"
     pcm: bytes

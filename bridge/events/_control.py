@@ -10,7 +10,7 @@ from .._verbs import TurnPhase, Verb
 
 
 class ControlRequested(Event):
-    """Somebody uses a verb on the work of the call; ``call.handle`` publishes it."""
+    """A verb is used on the work of the call; ``call.handle`` publishes it."""
 
     type: Literal["call.control"] = "call.control"
     verb: Verb
@@ -19,7 +19,7 @@ class ControlRequested(Event):
 
 
 class CapWarning(Event):
-    """A turn has used four fifths of one of its caps; once for each cap of a turn."""
+    """A turn has used four fifths of one of its caps; published once per cap and turn."""
 
     type: Literal["call.cap_warning"] = "call.cap_warning"
     turn: int
@@ -29,7 +29,7 @@ class CapWarning(Event):
 
 
 class InputReturned(Event):
-    """Input that waited behind a turn is given back, as that was cancelled; it is not answered."""
+    """Input that waited behind a cancelled turn is returned unanswered."""
 
     type: Literal["call.input_returned"] = "call.input_returned"
     content: str
@@ -37,7 +37,7 @@ class InputReturned(Event):
 
 
 class LongRunning(Event):
-    """A turn has been at work for a while; once for each turn."""
+    """A turn has been at work for a while; published once per turn."""
 
     type: Literal["call.long_running"] = "call.long_running"
     turn: int
@@ -46,7 +46,7 @@ class LongRunning(Event):
 
 
 class EmergencyStop(Event):
-    """Stops everything the agent says and does, past every condition."""
+    """Stops everything the agent says and does, whatever conditions its rules have."""
 
     type: Literal["call.emergency_stop"] = "call.emergency_stop"
     reason: str = ""

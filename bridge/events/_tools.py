@@ -45,7 +45,7 @@ class ToolResult(Event):
 
 
 class ToolProgress(Event):
-    """A tool tells how far it is."""
+    """A tool reports its progress."""
 
     type: Literal["agent.tool_progress"] = "agent.tool_progress"
     id: str
@@ -96,7 +96,8 @@ class PermissionAnswered(Event):
 
 
 class QuestionAsked(Event):
-    """A tool asks the caller something; their next turn answers, or ``handle.answer()``."""
+    """A tool asks the caller a question; the caller's next turn or ``handle.answer()`` answers
+    it."""
 
     type: Literal["agent.question_asked"] = "agent.question_asked"
     id: str
@@ -134,7 +135,8 @@ class JobFinished(Event):
 
 
 class JobAnnounced(Event):
-    """A result is to be told anew, as the answer that told it was cut before a word was heard."""
+    """A result must be reported again, as the answer that did so was cut before a word was
+    heard."""
 
     type: Literal["agent.job_announced"] = "agent.job_announced"
     id: str

@@ -20,13 +20,13 @@ DecisionValue = str | int | float | bool
 
 
 class VoiceStarted(Event):
-    """Sound that is speech began: a turn, a word of assent, a cough, an echo; nobody knows yet."""
+    """A voice began: a turn, a backchannel, a cough or an echo; it is not known yet which."""
 
     type: Literal["voice.started"] = "voice.started"
 
 
 class VoiceStopped(Event):
-    """The sound that began is over, or holds its breath; it may start again at once."""
+    """The voice stopped or paused; it may start again at once."""
 
     type: Literal["voice.stopped"] = "voice.stopped"
     voiced_s: float = Field(default=0.0, ge=0)
@@ -34,7 +34,7 @@ class VoiceStopped(Event):
 
 
 class VoiceHint(Event):
-    """What the sound of a voice that goes on seems to be, before a word of it is known."""
+    """What a voice seems to be by its sound, before any word of it is known."""
 
     type: Literal["voice.hint"] = "voice.hint"
     kind: Literal["speech", "acknowledgement", "noise", "echo"]
@@ -71,7 +71,7 @@ class VoiceWords(Event):
 
 
 class VoiceSettled(Event):
-    """What was heard so far is decided: the next sound begins anew."""
+    """The decision about the sound so far is made; the next sound is judged on its own."""
 
     type: Literal["voice.settled"] = "voice.settled"
 
@@ -94,13 +94,13 @@ class TurnLikelyOver(Event):
 
 
 class TurnWentOn(Event):
-    """The caller was not done: what was begun since ``TurnLikelyOver`` is worth nothing."""
+    """The caller was not done: discard what was prepared since ``TurnLikelyOver``."""
 
     type: Literal["turn.went_on"] = "turn.went_on"
 
 
 class TranscriptionFailed(Event):
-    """The caller was heard, and no words of it are known: there is no turn to answer.
+    """The caller was heard but no words were recognised, so there is no turn to answer.
 
     A ``UserStartedSpeaking`` is followed by a ``UserStoppedSpeaking`` or by one of these.  Words
     that come later are a turn of their own.
@@ -116,10 +116,10 @@ class TranscriptionFailed(Event):
 
 
 class ListeningFailed(Event):
-    """An ear fails on the caller's audio: what is said from now on is not heard.
+    """An ear fails: from now on the agent does not hear the caller.
 
-    Ears publish it once, and ``ListeningResumed`` when they hear again; the snapshot shows it
-    meanwhile.
+    Ears publish it once, and ``ListeningResumed`` when they hear again; snapshots show it until
+    then.
     """
 
     type: Literal["voice.listening_failed"] = "voice.listening_failed"
@@ -156,7 +156,7 @@ class AgentSpeechHeld(Event):
 
 
 class AgentSpeechReleased(Event):
-    """The agent's voice goes on, or what was held is gone."""
+    """The agent's voice continues, or what was held was cut."""
 
     type: Literal["agent.speech_released"] = "agent.speech_released"
     reason: str
@@ -175,7 +175,7 @@ class UserAway(Event):
 
 
 class AgentIdle(Event):
-    """The agent has been at work for long without a sound."""
+    """The agent has worked for a long time without a sound."""
 
     type: Literal["turn.agent_idle"] = "turn.agent_idle"
     idle_s: float

@@ -101,7 +101,7 @@ class Hello(Greeting):
 
 
 class Resumed(Greeting):
-    """The call goes on over this connection; what the client has missed follows."""
+    """The call continues over this connection; what the client missed follows."""
 
     type: Literal["resumed"] = "resumed"
     received: Count

@@ -156,7 +156,7 @@ class AgentFrame:
 
 
 class Clear(Wire):
-    """Drop all audio of utterances up to and including this one, now."""
+    """Drop all audio up to and including this utterance, now."""
 
     type: Literal["clear"] = "clear"
     utterance: Utterance
@@ -165,7 +165,7 @@ class Clear(Wire):
 
 
 class Hold(Wire):
-    """Hold the player at the sample that is next, now, or go on with it."""
+    """Hold the player at its next sample, or let it go on from there."""
 
     type: Literal["hold"] = "hold"
     on: bool
@@ -218,7 +218,7 @@ class State(Wire):
 
 
 class OtherEvent(Wire):
-    """Any other event that reaches the caller, by its alias."""
+    """Any other event that reaches the caller, under its alias."""
 
     type: Literal["event"] = "event"
     name: str

@@ -83,23 +83,23 @@ async def accept(
 ) -> tuple[HttpRequest, Connection] | None:
     """Read a request from a new stream, and answer it or open a WebSocket.
 
-    When it is cancelled, the stream is closed.
+    Cancelling this closes the stream.
 
     Args:
-        stream: A stream that nothing was read from.
+        stream: A new stream, not read from yet.
         answer: Answers the request, or lets it open a WebSocket; must not raise.
-        finish: Adds to every response, also to that of a handshake.
-        handshake_s: Seconds for the request to come and its answer to go.
+        finish: Completes every response, including that of a handshake.
+        handshake_s: Seconds for the request to arrive and its answer to be sent.
         max_size: Largest message that is read, in bytes; a larger one ends the connection with
             code 1009.  None: no limit.
         stall_s: See ``Connection``.
         ping_s: See ``Connection``.
-        close_s: See ``Connection``; also how long a peer that got an answer may take to close.
+        close_s: See ``Connection``; also how long a peer may take to close after an HTTP answer.
         logger: Where the protocol logs; None: ``websockets.server``.
 
     Returns:
-        The request and the open connection, which is not run yet; ``None`` if the request was
-        answered otherwise, or never came: the stream is closed then.
+        The request and the open connection, which is not running yet; ``None``, with the stream
+        closed, if the request got another answer or never arrived.
     """
     async with torn_on_error(stream):
         try:

@@ -53,11 +53,11 @@ TOO_BIG = 1009
 
 
 class Source(Protocol):
-    """Where the writer of a connection takes messages from.
+    """The messages that a connection's writer sends.
 
     Attributes:
-        on_news: Set by the connection; to be called whenever there is something to take.
-        is_closed: Whether nothing more will come: the connection is closed once all is taken.
+        on_news: Set by the connection; call it whenever a message is added.
+        is_closed: Whether no more will be added; the connection closes once all are sent.
     """
 
     on_news: Callable[[], None]
@@ -76,8 +76,8 @@ class Connection:
     Attributes:
         stream: What carries it; closed when ``run`` has returned.
         close_s: Seconds that the closing handshake may take.
-        lost_by: Why it was cut from this side (``stalled``, ``silent``, or what ``cut`` was given);
-            None if it was not.
+        lost_by: Why this side cut it (``stalled``, ``silent``, or the reason given to ``cut()``);
+            ``None`` if it did not.
     """
 
     __slots__ = (
@@ -96,14 +96,15 @@ class Connection:
         ping_s: float | None = 10.0,
         close_s: float = 2.0,
     ) -> None:
-        """Keep the stream; nothing is read or written before ``run``.
+        """Wrap a stream; nothing is read or written before ``run()``.
 
         Args:
             stream: An open stream.
-            protocol: Open, with its limit of size, and all that came behind the handshake fed in.
-            stall_s: Seconds that the peer may take nothing of what is written; None: no limit.
-            ping_s: After how many seconds of silence the peer is pinged, and how long its answer
-                may take; None: it is never pinged.
+            protocol: An open protocol with its size limit, fed with everything received after the
+                handshake.
+            stall_s: Seconds that the peer may leave written data unread; ``None`` for no limit.
+            ping_s: Seconds of silence after which the peer is pinged, and that its answer may take;
+                ``None`` never pings.
             close_s: Seconds that the closing handshake may take.
         """
         self.stream = stream
@@ -131,12 +132,12 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether messages can be sent: no close frame went either way, and the line is there."""
+        """Whether messages can be sent: neither side has sent a close frame, and the line is up."""
         return self._protocol.state is State.OPEN and self.lost_by is None
 
     @property
     def close_code(self) -> int:
-        """The code of the peer's close frame: 1005 if that had none, 1006 without such a frame."""
+        """The code of the peer's close frame; 1005 if it had none, 1006 without a frame."""
         received = self._protocol.close_rcvd
         return ABNORMAL_CLOSE if received is None else int(received.code)
 
@@ -160,21 +161,21 @@ class Connection:
     # --- doing ----------------------------------------------------------------------------------
 
     def end_with(self, code: int, reason: str = "") -> None:
-        """Say what the close frame will say that is sent once the source is closed and empty."""
+        """Set the code and reason of the close frame, sent once the source is closed and empty."""
         self._close = (code, reason)
 
     def cut(self, why: str = "cut") -> None:
-        """Tear the connection now; ``run`` returns at its next step.
+        """Break the connection now; ``run()`` returns at its next step.
 
         Args:
-            why: Kept as ``lost_by``, if nothing was before.
+            why: The value for ``lost_by``, unless it is set already.
         """
         if self.lost_by is None:
             self.lost_by = why
         self._scope.cancel(reason=why)
 
     def check(self, now_s: float) -> None:
-        """End the connection if its peer is gone, or ping it; to be called about once a second.
+        """End the connection if its peer is gone, or ping it; call this about once a second.
 
         Args:
             now_s: trio's clock.
@@ -191,12 +192,12 @@ class Connection:
                 self.cut("silent")
 
     async def first(self) -> Data | None:
-        """Return the first message; to be called before ``run``, which goes on behind it.
+        """Return the first message; call this before ``run()``, which continues after it.
 
-        Cancelling it is safe where the connection is given up then.
+        Cancelling this is safe if you then abandon the connection.
 
         Returns:
-            The message; ``None`` if the peer is gone, or sends too much that is none.
+            The message; ``None`` if the peer is gone, or sends too many frames without one.
         """
         got: list[Data] = []
         self._take_frames(got.append)
@@ -221,12 +222,12 @@ class Connection:
     ) -> None:
         """Carry messages until the connection is over; its stream is closed then.
 
-        Cancelling it tears the connection.
+        Cancelling this breaks the connection.
 
         Args:
-            source: Gives what is sent.
-            take: Gets each message that comes; it must neither wait nor raise.
-            may_read: Awaited before each block that is read; None: there always is room for it.
+            source: The messages to send.
+            take: Called with each received message; must neither wait nor raise.
+            may_read: Awaited before each read; ``None`` reads without waiting.
         """
         source.on_news = self._wake_writer
         try:

@@ -27,11 +27,11 @@ CHECK_S = 1.0
 
 
 class ConnectionClosedError(BargeinError, ConnectionError):
-    """The WebSocket is closed, by whichever side.
+    """The WebSocket is closed, by either side.
 
     Attributes:
-        code: Of the peer's close frame; 1006 if the line was lost without one (RFC 6455, 7.1.5).
-        reason: Of the peer's close frame, or why this side cut the line; may be empty.
+        code: The code of the peer's close frame; 1006 without one (RFC 6455, 7.1.5).
+        reason: The reason in the peer's close frame, or why this side cut the line; may be empty.
     """
 
     def __init__(self, code: int, reason: str) -> None:
@@ -72,7 +72,7 @@ class WebSocket:
     """An open WebSocket, made by ``open_websocket`` or ``using``."""
 
     def __init__(self, connection: Connection, source: Source, max_waiting_bytes: int) -> None:
-        """Keep the connection, which others run."""
+        """Wrap a connection that is run elsewhere."""
         self.connection = connection
         self._source = source
         self._max_bytes = max_waiting_bytes
@@ -84,7 +84,7 @@ class WebSocket:
         self._is_over = False
 
     async def send(self, data: Data) -> None:
-        """Queue a message behind all that wait.
+        """Queue a message behind all waiting ones.
 
         Cancelling it is safe: the message is sent whole or not at all.
 
@@ -92,7 +92,7 @@ class WebSocket:
             data: Text, or bytes for a binary message.
 
         Raises:
-            ConnectionClosedError: Nothing can be sent any more.
+            ConnectionClosedError: The connection is closing or closed.
         """
         source = self._source
         assert isinstance(source, Outgoing)  # whoever gave another puts messages there
@@ -105,12 +105,12 @@ class WebSocket:
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def receive(self) -> Data:
-        """Return the next message, waiting for it if need be.
+        """Return the next message; wait for it if necessary.
 
         Cancelling it is safe: nothing is lost.
 
         Raises:
-            ConnectionClosedError: The connection is closed, and all that came was taken.
+            ConnectionClosedError: The connection is closed, and every message was returned.
         """
         await trio.lowlevel.checkpoint()
         while not self._inbox:
@@ -124,12 +124,12 @@ class WebSocket:
         return data
 
     def close(self, code: int = NORMAL_CLOSE, reason: str = "") -> None:
-        """Have the connection closed once all that waits is sent; ``receive`` goes on until then.
+        """Close the connection once everything queued is sent; ``receive()`` works until then.
 
         The first call counts.
 
         Args:
-            code: Of the close frame, as RFC 6455, section 7.4, allows it.
+            code: The code of the close frame, as RFC 6455, section 7.4, allows.
             reason: At most 123 bytes of UTF-8.
         """
         if self._is_closing:
@@ -225,10 +225,10 @@ class Checked(Protocol):
 
 
 async def check_all(connections: Callable[[], Iterable[Checked]]) -> NoReturn:
-    """Look at connections about once a second, for ever; see ``Connection.check``.
+    """Check connections about once a second until cancelled; see ``Connection.check()``.
 
     Args:
-        connections: Gives those that are there now.
+        connections: Returns the current connections.
     """
     while True:
         await trio.sleep(CHECK_S)
