@@ -151,8 +151,31 @@ def test_pictures_show_the_goals_and_the_replays_that_missed(tmp_path: Path) -> 
         for picture in pictures
     ]
     assert "100 % (≤ 3)" in texts[0]
-    assert {"ann <1>", "It & so", "interruption min_words"} <= set(texts[1])
+    assert {"ann <1>", "It & so", "interruption: min_words", "4 s"} <= set(texts[1])
     assert texts[2][0] == "orders-noise: 1 replays that missed"
+
+
+def test_labels_of_pictures_do_not_meet(tmp_path: Path) -> None:
+    """Decisions that follow each other closely take lines of their own, inside of the picture."""
+    about: tuple[object, ...] = ("barge_in", "interruption", "acknowledgement_lasts_s", {})
+    decisions = [(at_s, *about) for at_s in (0.1, 0.2, 0.3, 3.9, 4.4)]
+    *_, picture = draw([], [replayed(cut_s=0.4, decisions=decisions)], tmp_path)
+    svg = "{http://www.w3.org/2000/svg}"
+    root = ElementTree.parse(picture).getroot()
+    labels = [text for text in root.iter(f"{svg}text") if "lasts_s" in (text.text or "")]
+    places = [(float(label.get("x", 0)), float(label.get("y", 0))) for label in labels]
+    width = 5 * len("interruption: acknowledgement_lasts_s")  # of letters 9 high
+    assert len(labels) == 5
+    assert all(x + width <= float(root.get("width", 0)) for x, _ in places)
+    assert all(y != y2 or abs(x - x2) > width
+               for n, (x, y) in enumerate(places) for x2, y2 in places[:n])  # fmt: skip
+
+
+def test_the_summary_names_rows_whole(tmp_path: Path) -> None:
+    """The end of a long name tells what was counted, so it is never cut off."""
+    row = Row("barge-in", "14 readers, telephone: talks on over them", "", 7.1, "%", 2)
+    (summary,) = draw([row], [], tmp_path)
+    assert "barge-in: 14 readers, telephone: talks on over them" in summary.read_text()
 
 
 def test_sounds_lie_at_all_places_of_the_detectors_windows() -> None:

@@ -9,16 +9,22 @@ from typing import Any
 
 from ._table import Row, number
 
-WIDTH = 1000
+WIDTH = 1200
 MOST_LANES = 12
 """How many replays a picture shows."""
 
-_LANE, _BAR, _LEFT = 64, 24, 300
+_LANE, _BAR, _LEFT = 84, 24, 300
+_NAMES = 470
+"""How wide the names of the rows are in the summary."""
+
+_LETTER = 5.5
+"""How wide a letter of a label is at most, on average."""
+
+_LABEL_LINES = 4
 _SECONDS = 5.0
 _BEFORE_S = 0.5
-_LABEL_S = 1.0
 _QUIETEST_DB = -70.0
-_STATES = {"plays": "#4c78a8", "held": "#f2b134", "empty": "#dddddd"}
+_STATES = {"plays": "#4c78a8", "held": "#f2b134", "empty": "#cccccc"}
 """What the loudspeaker does, and its colour."""
 
 _GOOD, _BAD = "#3a923a", "#c44e52"
@@ -57,7 +63,8 @@ def _is_miss(facts: Mapping[str, Any]) -> bool:
 def _summary(rows: Sequence[Row]) -> str:
     """Draw a bar for each goal; the line is the goal."""
     parts = []
-    room, goal_x = WIDTH - _LEFT - 120, _LEFT + (WIDTH - _LEFT - 120) / 2
+    room = WIDTH - _NAMES - 130
+    goal_x = _NAMES + room / 2
     for place, row in enumerate(rows):
         y = 30 + place * _BAR
         assert row.bound is not None
@@ -68,9 +75,9 @@ def _summary(rows: Sequence[Row]) -> str:
         color = _GOOD if row.passed else _BAD
         told = "not measured" if row.figure is None else f"{number(row.figure)} {row.unit}"
         name = f"{row.case}: {row.what}"
-        parts.append(_text(_LEFT - 8, y + 15, name[:46], anchor="end"))
-        parts.append(_bar(_LEFT, y + 4, max(length, 1), _BAR - 8, color))
-        parts.append(_text(WIDTH - 112, y + 15, f"{told} (≤ {number(row.bound)})"))
+        parts.append(_text(_NAMES - 8, y + 15, name, anchor="end"))
+        parts.append(_bar(_NAMES, y + 4, max(length, 1), _BAR - 8, color))
+        parts.append(_text(WIDTH - 122, y + 15, f"{told} (≤ {number(row.bound)})"))
     height = 40 + len(rows) * _BAR
     parts.append(f'<path d="M{goal_x} 24V{height - 8}" stroke="#333" stroke-dasharray="4"/>')
     parts.append(_text(goal_x, 18, "goal", anchor="middle"))
@@ -80,13 +87,17 @@ def _summary(rows: Sequence[Row]) -> str:
 def _lanes(title: str, replays: Sequence[Mapping[str, Any]]) -> str:
     """Draw replays: the microphone, the loudspeaker, and what was decided by which rule."""
     parts = [_text(8, 18, title)]
-    parts += [
-        _text(360 + 110 * n, 18, name, fill=color)
-        for n, (name, color) in enumerate(_STATES.items())
-    ]
+    for n, (name, color) in enumerate(_STATES.items()):
+        left = _LEFT + 90 * n
+        parts += [_bar(left, 9, 14, 8, color), _text(left + 19, 18, name)]
+    below = 34 + len(replays) * _LANE
+    for second in range(int(_SECONDS)):
+        x = _x(second)
+        parts.append(f'<path d="M{x:.0f} 28V{below}" stroke="#e4e4e4"/>')
+        parts.append(_text(x, below + 14, f"{second} s", anchor="middle", size=10))
     for place, facts in enumerate(replays):
         parts += _lane(facts, 34 + place * _LANE)
-    return _svg(44 + len(replays) * _LANE, parts)
+    return _svg(below + 22, parts)
 
 
 def _lane(facts: Mapping[str, Any], y: float) -> list[str]:
@@ -101,13 +112,15 @@ def _lane(facts: Mapping[str, Any], y: float) -> list[str]:
         left, right = max(from_s, -_BEFORE_S), min(to_s, _SECONDS - _BEFORE_S)
         if left < right:
             parts.append(_bar(_x(left), y + 26, _x(right) - _x(left), 8, _STATES[state]))
-    lower, told_s = 0, -1.0
+    ends = [0.0] * _LABEL_LINES
     for at_s, _, decision, rule, _ in facts["decisions"]:
         if _is_shown(at_s):
-            lower = 0 if at_s - told_s > _LABEL_S else 10 - lower  # labels that meet take two lines
-            told_s = at_s
-            parts.append(f'<path d="M{_x(at_s):.0f} {y:.0f}v36" stroke="#333"/>')
-            parts.append(_text(_x(at_s) + 2, y + 44 + lower, f"{decision} {rule}", size=9))
+            label, x = f"{decision}: {rule}", _x(at_s)
+            parts.append(f'<path d="M{x:.0f} {y:.0f}v36" stroke="#333"/>')
+            x = min(x + 2, WIDTH - 4 - _LETTER * len(label))
+            line = next((n for n, end in enumerate(ends) if end <= x), _LABEL_LINES - 1)
+            ends[line] = x + _LETTER * len(label)
+            parts.append(_text(x, y + 45 + 10 * line, label, size=9))
     return parts
 
 
