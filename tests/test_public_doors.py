@@ -30,7 +30,7 @@ ends in a slash.  All other tests come in by a door; so do their helpers.
 """
 
 OTHERS = {
-    "training/assent.py": "no test: it trains the detector by the features that it computes",
+    "training/": "no tests: they train detectors by the features that those compute",
 }
 """What else knows a private name."""
 

@@ -44,6 +44,7 @@ from ._streaming_protocols import WentOn as WentOn
 from ._streaming_protocols import WordsHeard as WordsHeard
 from ._streaming_speech import StreamingSpeech as StreamingSpeech
 from ._stt_whisper import WhisperTiny as WhisperTiny
+from ._throat_sounds import ThroatSoundDetector as ThroatSoundDetector
 from ._tts_espeak import EspeakVoice as EspeakVoice
 from ._tts_node import ChangeVoice as ChangeVoice
 from ._tts_node import Mouth as Mouth
@@ -91,6 +92,7 @@ __all__ = [
     "StreamingTTS",
     "TextSaid",
     "TextToSpeech",
+    "ThroatSoundDetector",
     "Transcript",
     "TurnOver",
     "VoiceActivity",

@@ -11,14 +11,13 @@ docs/speech.md tells how well they do.
 from __future__ import annotations
 
 import math
-from base64 import b85decode
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from . import _backchannel_weights
 from ._errors import need
 from ._log_mel import samples_of
-from ._packed_weights import Packed
+from ._packed_weights import unpacked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +58,7 @@ class BackchannelDetector:
         """
         need("BackchannelDetector", "numpy", "local")
         self.after_s = AFTER_S[look]
-        self._weights = _weights(getattr(_backchannel_weights, look.upper()))
+        self._weights = unpacked(getattr(_backchannel_weights, look.upper()), HIDDEN)
 
     def probability(self, pcm: bytes) -> float:
         """Return how likely it is that a voice that has just begun is a backchannel.
@@ -106,7 +105,7 @@ def levels(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     frames = np.lib.stride_tricks.sliding_window_view(recent, _WINDOW, axis=-1)[:, ::_HOP]
     spectrum = np.fft.rfft(frames * np.hanning(_WINDOW).astype(np.float32), axis=-1)
     power = spectrum.real**2 + spectrum.imag**2
-    return np.asarray(np.log10(np.maximum(power @ _filters(), 1e-12)), np.float32)
+    return np.asarray(np.log10(np.maximum(power @ filters(), 1e-12)), np.float32)
 
 
 def summary(level: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -120,7 +119,7 @@ def summary(level: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @cache
-def _filters() -> NDArray[np.float32]:
+def filters() -> NDArray[np.float32]:
     """Return twice as many mel bands as are looked at: shape (257, 24), each of area 1."""
     import numpy as np
 
@@ -131,16 +130,3 @@ def _filters() -> NDArray[np.float32]:
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
     triangles = np.maximum(0, np.minimum(rising, falling))
     return np.asarray(triangles / np.maximum(triangles.sum(0), 1e-9), np.float32)
-
-
-def _weights(
-    packed: Packed,
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], float]:
-    """Return a network: inner weights and offsets, outer weights and offset."""
-    import numpy as np
-
-    eighths = np.frombuffer(b85decode("".join(packed.values.split())), np.int8)
-    values = eighths.astype(np.float32)
-    inner = values[: -2 * HIDDEN].reshape(-1, HIDDEN) * packed.inner_step
-    offsets, outer = values[-2 * HIDDEN :].reshape(2, HIDDEN)
-    return inner, offsets * packed.offset_step, outer * packed.outer_step, packed.offset

@@ -39,7 +39,7 @@ class Looks:
         Args:
             sounds: The detectors.
             window_s: Length of a window.
-            recent: Returns the last 0.35 s of the microphone.
+            recent: Returns the last 0.48 s of the microphone.
         """
         found = [(max(1, round(sound.after_s / window_s)), sound) for sound in sounds]
         self._due = sorted(found, key=lambda each: each[0])
@@ -147,8 +147,7 @@ class Looks:
         """Return whether the last look, which found nothing, tells that it is speech."""
         if self._found or self._began_as_noise:
             return False  # it may be one: a cough is no assent, and no speech either
-        is_last = sound is self._due[-1][1]
-        return is_last and sound.kind == "acknowledgement" and probability < SURELY_NOT
+        return sound.kind == "acknowledgement" and probability < SURELY_NOT
 
 
 class _Run:

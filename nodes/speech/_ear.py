@@ -105,6 +105,9 @@ CLOSURE_S = 0.128
 
 FALLEN = 3.0
 
+SHOWN_S = 0.48
+"""How much of the sound those detectors get that tell what it is."""
+
 FLOOR_OVER_S = 1.0
 """How long the quietest window counts for what is always there: people pause more often."""
 
@@ -195,7 +198,8 @@ class Ear:
         self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
         self._syllable_windows = self._windows(SYLLABLE_S)
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
-        self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._recent))
+        self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
+        self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._shown))
         self._recording: _Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
         self._over_agent = False  # the voice began while the agent spoke, and did not interrupt yet
@@ -256,6 +260,7 @@ class Ear:
         probability = self._vad.probability(window)
         echo = self._echo.probability(window) if self._echo is not None else 0.0
         self._recent.append(window)
+        self._shown.append(window)
         if self._recording is not None:
             self._recording.add(window)
         peak = _peak(window)

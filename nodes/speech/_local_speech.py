@@ -25,6 +25,7 @@ from ._playback_reference import HeardAgent
 from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
 from ._streaming_protocols import StreamingTTS
 from ._stt_whisper import WhisperTiny
+from ._throat_sounds import ThroatSoundDetector
 from ._tts_espeak import EspeakVoice
 from ._tts_node import Mouth
 from ._tts_piper import PiperVoice
@@ -66,8 +67,9 @@ class LocalSpeech:
             end_of_turn: Predicts from the audio whether a turn is complete; ``None`` means Smart
                 Turn.
             vad: Makes the voice detector of each call; ``None`` means Silero VAD.
-            sounds: Classifiers of a voice that has just begun, by its sound; ``None`` means one for
-                backchannels such as "mhm", an empty sequence none at all.
+            sounds: Classifiers of a voice that has just begun, by its sound; ``None`` means those
+                for backchannels such as "mhm" and for coughs, sneezes and laughs, an empty sequence
+                none at all.
             turns: Decides what interrupts and when a turn ends; ``None`` means ``TurnTaking()``.
             hint: Words that callers are likely to use, in a sentence: "A large latte, a cappuccino,
                 a muffin."  Only for the default Whisper.
@@ -86,8 +88,9 @@ class LocalSpeech:
         if vad is None:
             self._needed.append("silero-vad")
         self._new_vad = vad
-        both = (BackchannelDetector("early"), BackchannelDetector("late"))
-        self._sounds = both if sounds is None else tuple(sounds)
+        # The throat's is asked before the late one for assent: what it finds is not surely speech.
+        ours = (ThroatSoundDetector(), BackchannelDetector("early"), BackchannelDetector("late"))
+        self._sounds = ours if sounds is None else tuple(sounds)
         self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
         self._fillers = None if fillers is None else SpokenFillers(fillers, self._voice)

@@ -88,7 +88,7 @@ class SoundOfVoice(Protocol):
         """Return how likely it is that the voice is of this kind.
 
         Args:
-            pcm: The last 0.35 s, around the voice's beginning, PCM16 little-endian mono, 16 kHz.
+            pcm: The last 0.48 s, around the voice's beginning, PCM16 little-endian mono, 16 kHz.
 
         Returns:
             0 to 1, within two milliseconds; from 0.5 on, the voice counts as this kind.

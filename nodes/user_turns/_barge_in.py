@@ -215,9 +215,10 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     if least_s is None:
         return None
     hint, text = sound.hint, sound.text
-    is_sure = hint is not None and hint.probability >= settings.hint_above
-    if hint is not None and hint.kind in ("noise", "echo") and is_sure and not text:
+    if sound.seems("echo", settings.hint_above) and not text:
         return None
+    if sound.seems("noise", settings.hint_above) and not _has_words(sound, settings):
+        return None  # what is said for so long comes as words
     if text and settings.phrases.is_noise(text):
         return None  # people laugh for seconds; what they say behind it comes as words
     assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
@@ -225,6 +226,12 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     if assent and settings.acknowledgement_lasts_s > least_s:
         return "acknowledgement_lasts_s", settings.acknowledgement_lasts_s
     return "min_duration_s", least_s
+
+
+def _has_words(sound: Sound, settings: TurnSettings) -> bool:
+    """Whether there are words of it that could be said in earnest."""
+    is_assent = settings.phrases.is_acknowledgement(sound.text)
+    return bool(sound.text) and not is_assent and unsure_words(sound, settings) is None
 
 
 def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:

@@ -26,6 +26,13 @@ SURE_OF_ONE_WORD = 0.65
 """The confidence that a single word needs, if it is no number, no word of the hint, and no other
 that callers say alone: of throats that are cleared Whisper makes "You" and "M" with up to 0.61."""
 
+SOUNDS_LIKE_NOISE = 0.5
+"""From this probability on a hint at a noise is more likely right than wrong."""
+
+SURE_DESPITE_NOISE = 0.8
+"""The confidence that few words of such a sound need: of sneezes Whisper makes "Catch!" with 0.7,
+and of people's words that it gets right one in two has 0.8."""
+
 
 def written_as_noise(sound: Sound, settings: TurnSettings) -> Verdict | None:
     """``noises``: recognisers write a laugh, a cough or a sneeze as "ha ha", "C-", or "But...".
@@ -86,6 +93,8 @@ def unsure_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
         least = max(least, SAYS_FAST)
     if least and sound.unhinted_confidence is None and _is_one_word(sound, settings):
         least = max(least, SURE_OF_ONE_WORD)
+    if least and _is_likely_noise(sound, settings):
+        least = max(least, SURE_DESPITE_NOISE)
     if not sound.text or confidence is None or confidence >= least:
         return None
     if sound.lasts(settings.acknowledgement_lasts_s):
@@ -93,6 +102,15 @@ def unsure_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     values = {"confidence": round(confidence, 3), "min_confidence": least}
     words = len(words_of(sound.text))
     return Verdict("noise", "min_confidence", {**values, "words": words}, final=sound.is_over)
+
+
+def _is_likely_noise(sound: Sound, settings: TurnSettings) -> bool:
+    """Whether a sound that seems a noise has few words, and none of those that are said alone."""
+    surely = sound.seems("noise", settings.hint_above)
+    most = settings.misheard_words if surely else min(1, settings.misheard_words)
+    is_answer = settings.phrases.is_short_answer(sound.text)
+    likely = sound.seems("noise", SOUNDS_LIKE_NOISE)
+    return likely and len(words_of(sound.text)) <= most and not is_answer
 
 
 def no_words(sound: Sound, settings: TurnSettings) -> Verdict | None:

@@ -459,7 +459,7 @@ async def test_silence_only_takes_every_pause_for_the_end(autojump_clock):
 
 
 async def test_the_sound_of_a_voice_is_looked_at(autojump_clock):
-    """0.2 s after the onset the detector that is sure gives the hint, from the last 0.35 s."""
+    """0.2 s after the onset the detector that is sure gives the hint, from the last 0.48 s."""
     unsure, sure = Says("acknowledgement", 0.4), Says("noise", 0.8)
     async with listening(Engines(), sounds=(unsure, sure)) as caller:
         await send(caller, SILENCE, 0.32)
@@ -469,7 +469,7 @@ async def test_the_sound_of_a_voice_is_looked_at(autojump_clock):
         (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
         assert hinted - started == pytest.approx(0.192)
     assert unsure.heard == sure.heard
-    assert len(sure.heard[0]) / 32_000 == pytest.approx(0.352)
+    assert len(sure.heard[0]) / 32_000 == pytest.approx(0.48)
 
 
 async def test_a_closure_in_a_word_does_not_put_off_the_look(autojump_clock):
@@ -731,7 +731,7 @@ async def test_a_voice_that_passed_for_an_echo_gets_its_hint_in_time(
         await send(caller, VOICE, 0.48)
         (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
         assert hinted - started == pytest.approx(hinted_after_s)
-    assert len(sound.heard[0]) / 32_000 == pytest.approx(0.352)
+    assert len(sound.heard[0]) / 32_000 == pytest.approx(0.48)
 
 
 class DiesSometimes(LoudIsSpeech):

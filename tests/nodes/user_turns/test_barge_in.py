@@ -158,6 +158,40 @@ def test_words_are_no_noise():
     assert last.rule == "min_duration_s"
 
 
+@pytest.mark.parametrize(
+    ("text", "confidence", "decision", "rule"),
+    [
+        ("", None, "noise", "hint"),
+        ("Mm-hmm.", 0.9, "acknowledgement", "acknowledgements"),
+        ("Catch!", 0.79, "noise", "min_confidence"),
+        ("Catch!", 0.8, "interruption", "min_words"),
+        ("Two.", 0.55, "interruption", "min_words"),
+        ("Stop!", 0.5, "interruption", "interruption_phrases"),
+        ("I want another one", 0.6, "interruption", "min_words"),
+    ],
+)
+@pytest.mark.parametrize("probability", [0.5, 0.7])
+def test_few_words_of_what_sounds_like_a_cough_have_to_be_sure(
+    text, confidence, decision, rule, probability
+):
+    """The sound decides how long it has to last; words that are sure win, and so does "stop"."""
+    hint = Hint("noise", probability)
+    known = {"hint": hint, "text": text, "confidence": confidence}
+    if text or probability >= 0.7:
+        verdict = judged(TurnSettings(), voiced_s=0.5, **known)
+        assert (verdict.decision, verdict.rule) == (decision, rule)
+    lasting = judged(TurnSettings(), voiced_s=0.8, **known)
+    assert (lasting.rule == "min_duration_s") is (probability < 0.7 and decision == "noise")
+
+
+@pytest.mark.parametrize(("probability", "decision"), [(0.69, "interruption"), (0.7, "noise")])
+def test_several_words_have_to_be_sure_only_if_the_sound_is_surely_none(probability, decision):
+    """Of a sound that only seems a cough, "but it's" is enough words."""
+    hint = Hint("noise", probability)
+    verdict = judged(TurnSettings(), hint=hint, text="But it's", confidence=0.79, voiced_s=0.5)
+    assert verdict.decision == decision
+
+
 def test_too_few_words():
     """Fewer than min_words neither interrupt nor are nothing."""
     settings = TurnSettings(min_words=3)

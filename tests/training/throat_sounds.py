@@ -1,0 +1,259 @@
+"""Trains the ear for coughs, sneezes and laughs, on people, and tells how well it does.
+
+    python -m tests.training.throat_sounds sounds CHECKOUTS FOLDER   # needs soundfile, 1.2 or newer
+    python -m tests.training.throat_sounds train FOLDER              # writes the weights
+
+CHECKOUTS has checkouts of the repositories of `SOURCES`, whose licences allow weights that ship to
+be learnt from them: tests/training/README.md names the licences, and whom to name.  Five networks
+that each know four fifths of the speakers tell how well one does on the others, and set the
+thresholds; the one that ships knows all.  What ``bargein eval`` plays is not among the recordings.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import zlib
+from base64 import b85encode
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bargein.nodes.speech._throat_sounds import AFTER_S, HIDDEN, LOOKED_AT, features
+from bargein.speech import SileroModel, resample
+
+from .assent import RATE_HZ, WINDOW, over_telephone, slopes
+
+TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_throat_sound_weights.py"
+
+SOURCES = {
+    "cough": ("dataset", "raw/*.mp3"),
+    "sneeze": ("ESC-10", "006*/*.ogg"),
+    "laugh": ("EmoGator", "data/mp3/*-02-*.mp3"),
+    "reader": ("Resemblyzer", "audio_data/librispeech_train-clean-100/*.flac"),
+    "word": ("wake-word-benchmark", "audio/*/*"),
+}
+"""For each kind, the repository and its files."""
+
+TIMES = {"cough": 2, "sneeze": 20, "laugh": 2, "reader": 6, "word": 1}
+"""How often each recording is heard, each time in another way."""
+
+MOST = {"cough": 3, "sneeze": 3, "laugh": 3, "reader": 8, "word": 1}
+"""How many beginnings of each time count."""
+
+SPEECH = ("reader", "word")
+BREAK_S = 0.5
+"""After so much silence a sound is another one."""
+
+FOLDS = 5
+
+FALSE_ALARMS = {0.5: 0.02, 0.7: 0.01}
+"""Which share of the beginnings of speech is taken for no speech, from which probability on."""
+
+
+def speaker_of(kind: str, path: Path) -> str:
+    """Return whose recording it is, as far as its name tells."""
+    name = path.stem
+    parts = {"laugh": name[:6], "reader": name.split("-")[0], "sneeze": name.split("-")[1:2]}
+    return f"{kind}:{parts.get(kind, f'{path.parent.name}{name}')}"
+
+
+# --- sounds -----------------------------------------------------------------------------------
+
+
+def make_sounds(checkouts: Path, folder: Path) -> None:
+    """Keep what is heard around the onsets of all recordings."""
+    import soundfile  # type: ignore[import-not-found, unused-ignore]
+
+    folder.mkdir(parents=True, exist_ok=True)
+    model = SileroModel()
+    for kind, (repository, pattern) in SOURCES.items():
+        kept: dict[str, list[Any]] = {"kinds": [], "who": [], "sounds": [], "voiced": []}
+        for path in sorted((checkouts / repository).glob(pattern)):
+            try:
+                samples, rate = soundfile.read(str(path), dtype="int16", always_2d=True)
+            except soundfile.LibsndfileError as error:
+                print(path, error)
+                continue
+            rng = random.Random(zlib.crc32(f"{kind}{path.name}".encode()))
+            sound = at_our_rate(samples.mean(1), rate)
+            for _ in range(TIMES[kind]):
+                for piece, voiced_s in beginnings(as_heard(sound, rng), model, MOST[kind]):
+                    kept["kinds"].append(kind)
+                    kept["who"].append(speaker_of(kind, path))
+                    kept["sounds"].append(piece)
+                    kept["voiced"].append(voiced_s)
+        np.savez(folder / f"{kind}.npz", **{name: np.array(part) for name, part in kept.items()})
+        print(kind, len(kept["kinds"]), flush=True)
+
+
+def at_our_rate(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Return a recording at 16 kHz."""
+    pcm = np.clip(samples, -32768, 32767).astype("<i2").tobytes()
+    return np.frombuffer(resample(pcm, rate, RATE_HZ), "<i2").astype(float)
+
+
+def as_heard(sound: np.ndarray, rng: random.Random) -> np.ndarray:
+    """Return the first 16 s of a recording as some microphone gives it, behind noise.
+
+    Level, colour, noise and line are random, so that nothing is learnt of a corpus' microphones.
+    """
+    noise = np.random.default_rng(rng.randrange(1 << 30))
+    sound = sound[rng.choice([0, rng.randint(0, 320)]) : 16 * RATE_HZ]
+    sound = sound + rng.uniform(-0.6, 0.6) * np.concatenate([[0], sound[:-1]])
+    if rng.random() < 0.15:
+        low_pass = np.sinc(np.arange(-24, 25) * rng.uniform(0.5, 0.9)) * np.hanning(49)
+        sound = np.convolve(sound, low_pass, "same")
+    level = 32768 * 10 ** (rng.uniform(-36, -12) / 20)
+    loud = sound[abs(sound) > 0.1 * abs(sound).max(initial=1.0)]
+    sound = sound * level / max(1.0, np.sqrt(np.mean(loud**2)) if len(loud) else 1.0)
+    heard = np.concatenate([np.zeros(rng.randint(6400, 8000)), sound, np.zeros(RATE_HZ)])
+    hiss = noise.standard_normal(len(heard))
+    if rng.random() < 0.5:
+        hiss = np.convolve(hiss, 0.9 ** np.arange(30), "same")
+    hiss *= max(2.0, level * 10 ** (-rng.choice([60, 60, 60, 40, 30, 20, 15]) / 20)) / hiss.std()
+    heard = np.clip(heard + hiss, -32768, 32767)
+    return over_telephone(heard) if rng.random() < 0.25 else heard.astype("<i2")
+
+
+def beginnings(heard: np.ndarray, model: SileroModel, most: int) -> Iterator[tuple[Any, float]]:
+    """Yield what the detector gets of each onset, and for how long the voice goes on."""
+    after = round(AFTER_S * RATE_HZ)
+    for onset, end in stretches(heard, model)[:most]:
+        piece = np.zeros(LOOKED_AT, "<i2")
+        found = heard[max(0, onset + after - LOOKED_AT) : onset + after]
+        piece[LOOKED_AT - len(found) :] = found
+        yield piece, (end - onset) / RATE_HZ
+
+
+def stretches(heard: np.ndarray, model: SileroModel) -> list[tuple[int, int]]:
+    """Return the samples between which a voice goes on; those soon after another one are left out.
+
+    An onset is told at the end of its second voiced window, as by the ear.
+    """
+    vad = model.new_call()
+    starts = range(0, len(heard) - WINDOW + 1, WINDOW)
+    voiced = [vad.probability(heard[at : at + WINDOW].tobytes()) >= 0.5 for at in starts]
+    edges = [False, *(a and b for a, b in pairwise(voiced)), False]
+    found: list[tuple[int, int]] = []
+    silent_since = -round(BREAK_S * RATE_HZ)
+    began = 0
+    for number, (before, now) in enumerate(pairwise(edges)):
+        at = (number + 2) * WINDOW
+        if now and not before:
+            began = at if at - silent_since > BREAK_S * RATE_HZ or not found else 0
+        elif before and not now:
+            silent_since = at
+            if began:
+                found.append((began, at))
+    return found
+
+
+# --- training ---------------------------------------------------------------------------------
+
+
+def train(folder: Path) -> None:
+    """Fit the network, print how well it does, and write its weights."""
+    files = [np.load(path) for path in sorted(folder.glob("*.npz"))]
+    kinds, who, sounds, voiced = (
+        np.concatenate([file[name] for file in files])
+        for name in ("kinds", "who", "sounds", "voiced")
+    )
+    asked = voiced >= AFTER_S - 0.05  # nobody asks about a sound that is over
+    kinds, who, sounds = kinds[asked], who[asked], sounds[asked]
+    seen = np.concatenate(
+        [features(part.astype(np.float32) / 32768) for part in np.array_split(sounds, 50)]
+    )
+    fold = np.array([zlib.crc32(str(name).encode()) % FOLDS for name in who])
+    heard = np.zeros(len(seen))
+    for number in range(FOLDS):
+        inner, offsets, outer, offset = fit(seen, kinds, np.nonzero(fold != number)[0])
+        unheard = fold == number
+        heard[unheard] = np.tanh(seen[unheard] @ inner + offsets) @ outer + offset
+    # The line through both thresholds, so that the probabilities mean what they say.
+    speech = heard[np.isin(kinds, SPEECH)]
+    at = {p: float(np.quantile(speech, 1 - share)) for p, share in FALSE_ALARMS.items()}
+    scale = float(np.log(0.7 / 0.3)) / (at[0.7] - at[0.5])
+    report((heard - at[0.5]) * scale, kinds, who)
+    inner, offsets, outer, offset = fit(seen, kinds, np.arange(len(seen)))
+    layers = (inner, offsets, outer * scale)
+    steps = [float(abs(values).max() / 127) for values in layers]
+    whole = [np.round(v / step).astype(np.int8) for v, step in zip(layers, steps, strict=True)]
+    write(
+        np.concatenate([part.ravel() for part in whole]),
+        steps,
+        (float(offset[0]) - at[0.5]) * scale,
+    )
+
+
+def fit(seen: np.ndarray, kinds: np.ndarray, learned: np.ndarray) -> list[np.ndarray]:
+    """Return a network of one hidden layer, fitted with Adam (Kingma and Ba, 2015).
+
+    A batch has as much speech as other sounds, and as much of each kind as of the others.
+    """
+    rng, rounds, size = np.random.default_rng(0), 1500, 256
+    mean, spread = seen[learned].mean(0), seen[learned].std(0) + 1e-6
+    inputs = ((seen - mean) / spread).astype(np.float32)
+    wanted = (~np.isin(kinds, SPEECH)).astype(np.float32)
+    of_kind = {kind: learned[kinds[learned] == kind] for kind in SOURCES}
+    share = {kind: size // 2 // (2 if kind in SPEECH else 3) for kind in SOURCES}
+    shapes = ((seen.shape[1], HIDDEN), (HIDDEN,), (HIDDEN,), (1,))
+    parts = [rng.standard_normal(shape).astype(np.float32) / shape[0] ** 0.5 for shape in shapes]
+    parts[1][:], parts[3][:] = 0, 0
+    moments = [[np.zeros_like(part), np.zeros_like(part)] for part in parts]
+    for step in range(1, rounds + 1):
+        batch = np.concatenate([rng.choice(of_kind[kind], share[kind]) for kind in SOURCES])
+        noisy = inputs[batch] + 0.25 * rng.standard_normal((len(batch), inputs.shape[1]))
+        gradients = slopes(parts, noisy.astype(np.float32), wanted[batch])
+        rate = 4e-3 * (1 - step / rounds) + 1e-5
+        for part, slope, moment in zip(parts, gradients, moments, strict=True):
+            moment[0] += 0.1 * (slope - moment[0])
+            moment[1] += 0.001 * (slope**2 - moment[1])
+            scale = np.sqrt(moment[1] / (1 - 0.999**step)) + 1e-8
+            part -= rate * moment[0] / (1 - 0.9**step) / scale
+    inner, offsets, outer, offset = parts
+    inner = inner / spread[:, None]
+    return [inner, offsets - mean @ inner, outer, offset]
+
+
+def report(score: np.ndarray, kinds: np.ndarray, who: np.ndarray) -> None:
+    """Print which share of each kind is taken for no speech, of speakers that were not heard."""
+    for kind in SOURCES:
+        found, people = score[kinds == kind], len(set(who[kinds == kind]))
+        shares = [f"{np.mean(found > np.log(p / (1 - p))):.3f} at {p}" for p in (0.5, 0.7, 0.9)]
+        print(f"{kind}: {len(found)} sounds of {people}: {', '.join(shares)}")
+
+
+HEAD = '''"""Weights of `ThroatSoundDetector`, written by ``tests/training/throat_sounds.py``.
+
+They were learnt from recordings by K. J. Piczak (ESC-10, CC BY 3.0, clips of Freesound),
+F. W. Buhl (EmoGator), V. Panayotov and others (LibriSpeech, CC BY 4.0), Picovoice, and people who
+gave theirs to the public domain; tests/training/README.md names all.
+"""
+
+from __future__ import annotations
+
+from ._packed_weights import Packed
+
+'''
+
+
+def write(values: np.ndarray, steps: list[float], offset: float) -> None:
+    """Write the weights as a module."""
+    data = b85encode(values.astype(np.int8).tobytes()).decode()
+    lines = "\n".join(data[start : start + 96] for start in range(0, len(data), 96))
+    numbers = zip(("inner", "offset", "outer"), steps, strict=True)
+    text = f'{HEAD}WEIGHTS = Packed(\n    values=r"""\n{lines}\n""",\n'
+    text += "".join(f"    {name}_step={step:.6g},\n" for name, step in numbers)
+    TARGET.write_text(f"{text}    offset={offset:.6g},\n)\n")
+
+
+if __name__ == "__main__":
+    command, *folders = sys.argv[1:]
+    if command == "sounds":
+        make_sounds(Path(folders[0]), Path(folders[1]))
+    else:
+        train(Path(folders[0]))
