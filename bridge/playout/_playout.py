@@ -284,6 +284,7 @@ class Playout:
         self._line_up(now_s)
         self._drift_s += self._plays_until_s - foreseen_s
         self.advance(now_s)
+        self._forget_heard(utterance, now_s, reported=True)
         if not goes_on or abs(self._drift_s) > DRIFT_S:
             self.wake()
 
@@ -364,9 +365,14 @@ class Playout:
             self._goes_on = False
             self._listener.utterance_started(utterance)
         if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
-            self._given.forget_heard(utterance, now_s)
+            self._forget_heard(utterance, now_s, reported=False)
         if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
+
+    def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
+        """Forget audio once it is known to be heard: by a report, if the player gives any."""
+        if not utterance.finished and utterance.is_reported == reported:
+            self._given.forget_heard(utterance, now_s)
 
     def _finish(self, utterance: Utterance, now_s: float) -> None:
         utterance.finish()

@@ -10,7 +10,7 @@ from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
 from bargein.bridge.playout._resend import LONGEST_WORD_S
 from bargein.bridge.playout._utterance_timing import VOICE_S
 
-from .conftest import FakeRun, HoldingDeck, add, playout_of, say
+from .conftest import RATE, FakeRun, HoldingDeck, add, playout_of, say
 
 
 async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nursery):
@@ -170,6 +170,20 @@ async def test_the_last_report_is_all_that_a_lost_player_has_played(autojump_clo
     await trio.sleep(5)
     assert "".join(t for _, _, _, t in deck.told("heard")) == "one two three four five"
     assert utterance.settled
+
+
+async def test_a_late_report_lets_go_of_what_was_heard(autojump_clock, nursery):
+    """Words that the clock has told keep their audio until the player says that it played them."""
+    playout = playout_of(HoldingDeck(), nursery)
+    utterance = add(playout, 1, "one two three four five", 2300)
+    await trio.sleep(0.1)
+    playout.report(1, "position", 100)
+    await trio.sleep(1)
+    assert utterance.heard == "one two"
+    assert utterance.kept.starts_at == 0
+    playout.report(1, "position", 1100)
+    two_begins = 2 * RATE * 400 // 1000
+    assert two_begins - 2 * RATE * CHUNK_S <= utterance.kept.starts_at <= two_begins
 
 
 async def test_what_is_kept_bounds_what_is_sent_again(autojump_clock, deck, playout):
