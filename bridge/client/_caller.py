@@ -462,6 +462,7 @@ class Caller:
                 queued_ms=report.queued_ms,
                 underruns=self._speaker.underruns,
                 request=request,
+                received=self.line.received if report.kind == "position" else None,
             )
         )
 

@@ -15,9 +15,12 @@ from typing import Literal, final
 from ..playout._fades import Fade, fades_of
 from ..playout._fence import Fence
 
-POSITION_EVERY_S = 0.1
-"""Time between two reports of the position, in which a clock drifts by nothing: what happens to the
-player in between (a start, an end, a gap, a hold, a cut) it tells at once."""
+POSITION_EVERY_S = 0.25
+"""Time between two reports of the position: the server takes the last one for the truth as long.
+The player reports at once what nobody can foresee: a start, an end, a gap, a hold, a release, a
+cut.  A longer time would save little, and cost: a line that stalls is noticed after a second
+without reports, one that breaks repeats what was heard since the last, and the server keeps the
+audio since then."""
 
 _CLOSE_S = 1e-9
 """What differences of times are off by; nothing that is heard."""
@@ -150,6 +153,7 @@ class Loudspeaker:
             self._behind_s = now_s - own_s
             self._holds.append((own_s, self._behind_s))
             self._held_at_s = None
+            self._next_position_s = own_s  # the server does not know when it heard of its release
             return None
         heard = next(
             (span for span in self._heard if span.at_s <= own_s < self._end_of(span)), None

@@ -13,6 +13,7 @@ import {
   SUSPENDED,
   WAITING,
 } from "./problems.js";
+import { Positions } from "./positions.js";
 import { Line } from "./reconnect.js";
 import { callUrl, whyRefused } from "./socket.js";
 import { eventWords } from "./control-texts.js";
@@ -37,6 +38,7 @@ export class Call {
   #greeted = false; // the server has said hello
   #newest = -1; // the highest number of an utterance of which audio came
   #audible = new Set(); // utterances that are being played
+  #positions = new Positions(); // those of the player that the server is told
   #wasHot = false;
   #isHeard = true; // the agent's ears work
 
@@ -294,7 +296,9 @@ export class Call {
     if (report.kind === "late" || report.kind === "overflow") return; // ours alone
     const fields = ON_THE_WIRE.filter((name) => report[name] !== undefined);
     const message = Object.fromEntries(fields.map((name) => [name, rounded(report[name])]));
-    this.#send(`playback.${report.kind}`, message);
+    const type = `playback.${report.kind}`;
+    if (this.#positions.isNews(report, performance.now())) this.#send(type, message);
+    else this.#socket?.noteReport(type, message);
   }
 
   #send(type, fields = {}) {

@@ -181,7 +181,7 @@ export class Playout {
     if (!head?.running) return;
     this.#mix(this.#ramp().fill(this.#level));
     this.#stopRun(this.#frame);
-    this.#tellWhenHeard("position", head.number, this.#frame, { played_ms: head.playedMs });
+    this.#tellWhenHeard("position", head.number, this.#frame, { played_ms: head.playedMs, stands: true });
   }
 
   #goOn() {

@@ -84,10 +84,17 @@ export class Line {
 
   /** Sends a message, or keeps it until the line is back. */
   send(type, fields = {}) {
-    if (type.startsWith("playback.")) this.#noteReport(type, fields);
-    const text = JSON.stringify({ type, ...fields });
+    if (type.startsWith("playback.")) this.noteReport(type, fields);
+    const counts = isPassing(type) && { received: this.#received };
+    const text = JSON.stringify({ type, ...fields, ...counts });
     if (this.isOpen) this.#write(text, type);
     else if (!isPassing(type)) this.#keep(null, text);
+  }
+
+  /** Notes where the player is, told or not: the call goes on from there over another connection. */
+  noteReport(type, { utterance, played_ms }) {
+    const goesOn = type === "playback.start" || type === "playback.position";
+    this.#playing = goesOn ? { playing: utterance, played_ms } : {};
   }
 
   /** Sends a microphone frame; there is no sense in late ones. */
@@ -128,7 +135,7 @@ export class Line {
       return;
     }
     this.#quiet = true;
-    this.send("ping", { t: performance.now(), received: this.#received });
+    this.send("ping", { t: performance.now() });
   }
 
   #write(text, type) {
@@ -140,11 +147,6 @@ export class Line {
   #keep(number, text) {
     this.#kept.push({ number, text });
     if (this.#kept.length > MAX_KEPT) this.#kept.shift();
-  }
-
-  #noteReport(type, { utterance, played_ms }) {
-    const goesOn = type === "playback.start" || type === "playback.position";
-    this.#playing = goesOn ? { playing: utterance, played_ms } : {};
   }
 
   #audio(utterance, message) {
@@ -276,7 +278,7 @@ export class Line {
   }
 }
 
-/** What is worth nothing when it is late. */
+/** What is worth nothing when it is late; each tells how many messages have come. */
 function isPassing(type) {
   return type === "ping" || type === "playback.position";
 }

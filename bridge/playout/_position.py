@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 REPORT_TRUSTED_S = 0.25
 """For how long a player's last report counts as the truth about what was heard; then the clock
-carries it on.  Players report every 100 ms."""
+carries it on.  Players report every 0.25 s, and at once what the clock cannot foresee."""
 
 
 @dataclass(slots=True, eq=False)

@@ -71,6 +71,8 @@ class PlaybackReport(Wire):
     queued_ms: Milliseconds | None = None
     request: Request | None = None
     underruns: Annotated[int, Field(ge=0)] | None = None
+    received: Annotated[int, Field(ge=0)] | None = None
+    """As in ``Ping``."""
 
     @property
     def kind(self) -> Literal["start", "position", "done", "underrun", "flushed"]:

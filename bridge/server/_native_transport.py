@@ -351,6 +351,8 @@ class NativeTransport:
                 report.request,
             )
         self.has_reported = True
+        if report.received is not None:
+            self._on_received(report.received)
         self._on_played(report.utterance, report.played_ms)
         call.report_playback(report.utterance, report.played_ms, report.kind)
 

@@ -39,7 +39,7 @@ UNWIND_S = 1.0
 """How long the tasks of an ended call may take before the client is told that it is over."""
 
 STALLED_S = 1.0
-"""How long a client that tells what it plays, 10 times a second, may be silent while the agent
+"""How long a client that tells what it plays, four times a second, may be silent while the agent
 speaks: then its line has stalled, and what is said would be lost."""
 
 CONNECTION = "connection"
@@ -305,6 +305,8 @@ class Session:
         self._set_waiting(False)
         self._metrics.reconnects += 1
         self._line = line
+        if asked.playing is not None:
+            call.report_playback(asked.playing, asked.played_ms, "position")
         token = self._tokens.renew()
         greeting = resumed(
             self._app,
@@ -315,8 +317,6 @@ class Session:
             verbs_of(self._request.identity),
         )
         self._backlog.resume(line.outbox, asked, encode(greeting))
-        if asked.playing is not None:
-            call.report_playback(asked.playing, asked.played_ms, "position")
         log.info("line_resumed", lines=self._lines + 1)
         if asked.utterance is None and call.audio:
             self._backlog.drop_audio(MAX_UTTERANCE)  # its player has nothing: all is given anew

@@ -27,7 +27,7 @@ SETTLE_S = 6.0
 OPENING_S = 0.01
 BOUND = 1.2
 MEMORY_BOUND_KB = 150.0
-POSITION_EVERY_S = 0.1
+POSITION_EVERY_S = 0.25
 """How often the page and ``bargein.client`` tell how far they have played."""
 
 PING_EVERY_S = 3.0
@@ -43,8 +43,12 @@ _HANDSHAKE = (
 
 def _text(fields: dict[str, object]) -> bytes:
     payload = json.dumps(fields).encode()
-    assert len(payload) < 126
-    return bytes([0x81, 0x80 | len(payload)]) + bytes(4) + payload
+    length = (
+        bytes([0x80 | len(payload)])
+        if len(payload) < 126
+        else b"\xfe" + struct.pack("!H", len(payload))
+    )
+    return b"\x81" + length + bytes(4) + payload
 
 
 @dataclass
@@ -89,14 +93,16 @@ class _Client:
         reported_s = pinged_s = at_s
         while True:
             data = _MICROPHONE
+            received = self.heard[number].received - 1  # the greeting does not count
             if at_s >= reported_s + POSITION_EVERY_S and self.heard[number].audio_bytes:
                 reported_s = at_s
                 played_ms = min(1000 * (at_s - began_s), self.heard[number].audio_bytes / 48)
-                report = {"type": "playback.position", "utterance": 1, "played_ms": played_ms}
-                data += _text(report)
+                data += _text(
+                    {"type": "playback.position", "utterance": 1, "played_ms": played_ms,
+                     "queued_ms": 330.123, "underruns": 0, "received": received}
+                )  # fmt: skip
             if at_s >= pinged_s + PING_EVERY_S:
                 pinged_s = at_s
-                received = self.heard[number].received - 1  # the greeting does not count
                 data += _text({"type": "ping", "t": at_s, "received": received})
             await stream.send_all(data)
             at_s += 0.02

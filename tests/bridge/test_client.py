@@ -115,25 +115,28 @@ async def test_what_is_heard_is_known_to_the_sample(autojump_clock):
 
 
 async def test_playback_is_reported_as_it_goes(autojump_clock):
-    """Start, a position each 100 ms, done: each at its time."""
+    """Start, a position each 0.25 s, done: each at its time."""
     script = Script()
     async with ringing(script) as caller:
-        await script.out.send(AgentFrame(3, tone(60)))
-        await script.out.send(AgentFrame(3, tone(60)))
+        await script.out.send(AgentFrame(3, tone(600)))
+        await script.out.send(AgentFrame(3, tone(600)))
         await script.out.send(UtteranceEnd(utterance=3))
-        await trio.sleep(1)
+        await trio.sleep(2)
         assert script.reports() == [
             ("start", 3, 0),
-            ("position", 3, 100),
-            ("done", 3, 120),
+            ("position", 3, 250),
+            ("position", 3, 500),
+            ("position", 3, 750),
+            ("position", 3, 1000),
+            ("done", 3, 1200),
         ]
         times = [at for at, m in script.got if isinstance(m, PlaybackReport)]
-        assert [round(at - times[0], 3) for at in times] == [0, 0.1, 0.12]
+        assert [round(at - times[0], 3) for at in times] == [0, 0.25, 0.5, 0.75, 1, 1.2]
         assert caller.underruns == 0
 
 
 async def test_a_hold_stops_the_sound_until_it_is_released(autojump_clock):
-    """The loudspeaker stops at the sample, says where, and goes on there."""
+    """The loudspeaker stops at the sample, says where, goes on there, and says that it does."""
     script = Script()
     async with ringing(script) as caller:
         began_s = trio.current_time()
@@ -146,7 +149,7 @@ async def test_a_hold_stops_the_sound_until_it_is_released(autojump_clock):
         assert script.reports() == [("start", 1, 0), ("position", 1, 70)]
         await script.out.send(Hold(on=False))
         await trio.sleep(1)
-        assert script.reports()[2:] == [("position", 1, 100), ("done", 1, 200)]
+        assert script.reports()[2:] == [("position", 1, 70), ("done", 1, 200)]
         first, second = caller.heard
         assert (first.at_s, len(first.pcm)) == (pytest.approx(began_s + 0.06), 70 * 48)
         assert (second.at_s, len(second.pcm)) == (pytest.approx(began_s + 10.13), 130 * 48)

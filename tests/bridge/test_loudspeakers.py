@@ -58,14 +58,17 @@ def test_utterances_follow_each_other():
 
 
 def test_reports_tell_start_positions_and_end():
-    """A start, a position each 100 ms, and done at the last sample."""
+    """A start, a position each 0.25 s, and done at the last sample."""
     loud = speaker()
-    loud.feed(1, tone(120), 0.0)
+    loud.feed(1, tone(1020), 0.0)
     loud.end(1)
     assert run(loud, 5) == [
         (0.06, "start", 1, 0),
-        (0.16, "position", 1, 100),
-        (0.18, "done", 1, 120),
+        (0.31, "position", 1, 250),
+        (0.56, "position", 1, 500),
+        (0.81, "position", 1, 750),
+        (1.06, "position", 1, 1000),
+        (1.08, "done", 1, 1020),
     ]
     assert loud.next_report_s(5) == math.inf
 
@@ -160,6 +163,7 @@ def test_a_hold_stops_at_the_sample_and_the_release_goes_on_with_the_next():
     ]  # fmt: skip
     assert bytes(loud.heard(2)[1].pcm) == bytes(range(80, 200))
     assert run(loud, 2) == [
+        (1.1, "position", 1, 40),
         (1.16, "done", 1, 100), (1.16, "start", 2, 0), (1.21, "done", 2, 50),
     ]  # fmt: skip
     assert loud.underruns == 0

@@ -148,7 +148,9 @@ def test_positions_follow_the_sound(visit: Open) -> None:
     gaps = [1000 * (b["at"] - a["at"]) for a, b in itertools.pairwise(positions)]
     assert 95 <= sorted(gaps)[len(gaps) // 2] <= 120
     sent = messages(call, "playback.position")
-    assert set(sent[0]) == {"type", "utterance", "played_ms", "queued_ms", "underruns"}
+    assert set(sent[0]) == {
+        "type", "utterance", "played_ms", "queued_ms", "underruns", "received",
+    }  # fmt: skip
 
 
 def test_fence(visit: Open) -> None:

@@ -34,7 +34,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.protocol import Resume, TextInput, decode_server, encode
+from bargein.protocol import PlaybackReport, Resume, TextInput, decode_server, encode
 from bargein.server import Limits
 from bargein.websocket import ConnectionClosedError, open_websocket
 
@@ -381,6 +381,31 @@ async def test_a_page_that_goes_away_may_come_back(serving, autojump_clock):
         await trio.sleep(21)
         assert place.server.calls == 0
         assert place.server.metrics.calls["disconnected"] == 1
+
+
+@pytest.mark.parametrize(("told", "answer"), [(False, "resumed"), (True, "error")])
+async def test_a_report_tells_what_the_client_has_got(serving, autojump_clock, told, answer):
+    """What a client counts in a report is kept no longer, and cannot be asked for again."""
+    async with serving(storyteller, voice=True) as place:
+        async with dialed(place, "?mode=audio") as connection:
+            hello = decode_server(await connection.receive())
+            await connection.send(encode(TextInput(text="tell")))
+            count = 0
+            while not isinstance(message := decode_server(await connection.receive()), AgentFrame):
+                count += 1
+            report = PlaybackReport(
+                type="playback.position",
+                utterance=message.utterance,
+                played_ms=0,
+                received=count if told else None,
+            )
+            assert count > 0
+            await connection.send(encode(report))
+            await trio.testing.wait_all_tasks_blocked()
+            connection.close(1001, "the page is loaded anew")
+        async with dialed(place, "?mode=audio&resume=1") as connection:
+            await connection.send(encode(Resume(token=hello.resume, received=0)))
+            assert decode_server(await connection.receive()).type == answer
 
 
 @asynccontextmanager
