@@ -1,10 +1,10 @@
 /**
  * The page people talk to.  Its address decides how:
  * - `?mode=text`: no sound, no microphone;
- * - `?conversation=NAME`: goes on with the conversation of that name, where the agent allows it;
+ * - `?conversation=NAME`: continues the conversation of that name, where the agent allows it;
  * - `#token=…`: the bearer token, kept in the fragment so that no log of requests holds it;
  * - `?raw=1`: the microphone without echo cancelling, for tests and for headsets;
- * - `?tap=1`: also notes when the loudspeaker is loud and silent, for tests.
+ * - `?tap=1`: also logs when the loudspeaker becomes loud and silent, for tests.
  */
 
 import { Call } from "./call.js";
@@ -91,7 +91,7 @@ const drawer = new Drawer(document.getElementById("drawer"), document.getElement
 });
 journal.observe((entry) => drawer.take(entry));
 
-// A key does what is offered on the page, and nothing else.
+// A shortcut works only while the page offers its action.
 const pressKey = (id) => () => {
   const key = document.getElementById(id);
   if (key.checkVisibility()) key.click();
@@ -122,7 +122,7 @@ addEventListener("pageshow", ({ persisted }) => {
 if (textOnly || !canPlay()) ui.setMode("text");
 if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_WORKLET : INSECURE);
 
-/** Says before the call who answers, and what cannot be said to it. */
+/** Shows, before the call, who answers and whether it hears and speaks. */
 async function meetAgent() {
   const { name, audio = true, hears = true } = await readAgent();
   agentHears = hears;

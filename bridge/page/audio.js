@@ -66,8 +66,8 @@ export class CallAudio {
   /**
    * Opens a microphone in place of the one before; rejects as getUserMedia does.
    *
-   * `deviceId` is a wish: if there is no such device any more, the browser takes another.  Returns
-   * the id of the one that is open.
+   * `deviceId` is a preference: if the device is gone, the browser picks another.  Returns the id
+   * of the one that is open.
    */
   async openMicrophone(deviceId = "") {
     const [stream] = await Promise.all([
@@ -85,7 +85,7 @@ export class CallAudio {
     return track.getSettings().deviceId ?? "";
   }
 
-  /** Plays by another loudspeaker; empty or "default" is the system's.  Rejects if it is gone. */
+  /** Plays on another loudspeaker; empty or "default" is the system's.  Rejects if it is gone. */
   async setSpeaker(deviceId) {
     const id = deviceId === "default" ? "" : deviceId;
     if (canChooseSpeaker() && id !== this.context.sinkId) await this.context.setSinkId(id);
@@ -106,7 +106,7 @@ export class CallAudio {
     };
     const ask = (audio) => navigator.mediaDevices.getUserMedia({ audio });
     if (!deviceId) return ask(wish);
-    // "ideal" would be kinder, but Chromium then takes the default one all the same.
+    // Not "ideal": Chromium would then open the default microphone anyway.
     return ask({ ...wish, deviceId: { exact: deviceId } }).catch((error) => {
       if (error.name === "NotAllowedError") throw error;
       return ask(wish); // it was unplugged, or its name has changed
@@ -123,7 +123,7 @@ export class CallAudio {
     this.#capture?.port.postMessage({ muted });
   }
 
-  /** Queues a binary message of the server (utterance number, then PCM16); gives the buffer away. */
+  /** Queues a binary message of the server (utterance number, then PCM16); transfers the buffer. */
   play(utterance, message) {
     this.#player.port.postMessage({ type: "audio", utterance, message }, [message]);
   }
@@ -137,7 +137,7 @@ export class CallAudio {
     this.#player.port.postMessage({ type: "flush", fence, request });
   }
 
-  /** Silence now, at the very sample that is next; `on` false goes on with it. */
+  /** Silences at the next sample; with `on` false, continues from it. */
   hold(on) {
     this.#player.port.postMessage({ type: "hold", on });
   }

@@ -13,7 +13,7 @@ export function keepCall(keepsake) {
   try {
     sessionStorage.setItem(KEPT_UNDER, JSON.stringify(keepsake));
   } catch {
-    // No room, or a browser that keeps nothing: then the call ends with its page.
+    // Storage is full or disabled: the call ends with its page.
   }
 }
 

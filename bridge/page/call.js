@@ -76,7 +76,7 @@ export class Call {
     return this.#socket?.framesDropped ?? 0;
   }
 
-  /** The server has taken the call, and it is not over. */
+  /** Whether the server has accepted the call and it is not over. */
   get isLive() {
     return this.#greeted && !this.#over;
   }
@@ -91,7 +91,7 @@ export class Call {
     return this.#journal.observe(fn);
   }
 
-  /** Opens sound and microphone as far as there are any, then the line.  Call it in a click. */
+  /** Opens sound and microphone, if there are any, then the connection.  Call it in a click. */
   async start() {
     this.#ui.hideNotice();
     const { token, conversation, kept = null } = this.#options;
@@ -115,7 +115,7 @@ export class Call {
     this.#socket = new Line(this.#url, on, kept?.line);
   }
 
-  /** What is needed to go on with the call in this tab, as JSON; null if it cannot be. */
+  /** What this tab needs to continue the call, as JSON; null if it cannot continue. */
   keepsake() {
     const { kept } = this.#options;
     if (kept && !this.#greeted && !this.#over) return kept; // it has not come back yet
@@ -129,7 +129,7 @@ export class Call {
     this.#finish(callEnded("You hung up."));
   }
 
-  /** Sends typed words; false if there is no line to send them on. */
+  /** Sends typed words; returns false without a connection. */
   say(text) {
     if (!this.#socket?.isOpen) return false;
     if (!this.#questions.take(text)) this.#send("text", { text });
@@ -163,12 +163,12 @@ export class Call {
     this.#audio?.resume();
   }
 
-  /** Asks to be told of everything that happens in the call, or of nothing more. */
+  /** Asks the server for everything that happens in the call, or for nothing more. */
   watch(on) {
     this.#send("watch", { on });
   }
 
-  /** Opens a microphone, by default the one that was chosen last. */
+  /** Opens a microphone; by default the last one chosen. */
   async openMicrophone(deviceId = this.#settings.microphone) {
     if (!this.#audio) return;
     this.#ui.hideNotice();
@@ -183,7 +183,7 @@ export class Call {
     }
   }
 
-  /** Plays the agent by a loudspeaker, by default the one that was chosen last. */
+  /** Plays the agent on a loudspeaker; by default the last one chosen. */
   async setSpeaker(deviceId = this.#settings.speaker) {
     try {
       await this.#audio?.setSpeaker(deviceId);
@@ -227,7 +227,7 @@ export class Call {
     this.#contextState(this.#audio.context.state);
   }
 
-  /** Waits for a tap where the browser wants one: what the agent says before would not be heard. */
+  /** Waits for a tap if the browser requires one; without it the agent would not be heard. */
   async #soundRuns({ at, resumeMs }) {
     const { context } = this.#audio;
     const patience = new Promise((over) => setTimeout(over, at + resumeMs - Date.now(), "over"));
@@ -252,7 +252,7 @@ export class Call {
     if (!this.#over) this.#ui.showNotice(MICROPHONE_ENDED);
   }
 
-  /** The agent's ears work, or have failed: told at each change, so that a notice can be closed. */
+  /** Called when the agent's ears fail or recover, to show or hide the notice. */
   #hears(isHeard) {
     if (isHeard === this.#isHeard || this.#over) return;
     this.#isHeard = isHeard;
@@ -274,7 +274,7 @@ export class Call {
     this.#audio?.play(utterance, message);
   }
 
-  /** Silent here at once; the server is told by the verb that follows. */
+  /** Silences the loudspeaker at once; the verb that follows tells the server. */
   #silence() {
     this.#journal.note("silenced", { at: this.context?.currentTime });
     if (this.#newest >= 0) this.#flush(this.#newest);
@@ -344,7 +344,7 @@ export class Call {
   #receive(message) {
     if (this.#over) return;
     const { type } = message;
-    // Of a watched call there are thousands, which the drawer keeps.
+    // A watched call has thousands of these; the drawer keeps them.
     if (type === "seen") this.#journal.pass("message", { type, message });
     else this.#journal.note("message", { type, message });
     if (Object.hasOwn(this.#messages, type)) this.#messages[type](message);
@@ -357,7 +357,7 @@ export class Call {
     this.#setState("idle", 0);
   }
 
-  /** The call is there, as it begins or in a page that was loaded anew. */
+  /** The call is open: it has just begun, or continues after a reload. */
   #enter(agent, handle) {
     this.#ui.setAgent(agent || "Voice agent");
     this.#greeted = true;
@@ -365,7 +365,7 @@ export class Call {
     this.#handle.begin(handle);
   }
 
-  /** The agent has no voice: nobody would hear the microphone either. */
+  /** The agent has no ears and no voice, so the microphone is not needed. */
   #goWithoutSound() {
     this.#audio?.close();
     this.#audio = null;
@@ -405,7 +405,7 @@ export class Call {
 
   // --- the line drops, and the end ---
 
-  /** Silent at the sample that is being heard; what is typed stays in its box. */
+  /** Silences at the sample being heard; typed text stays in its box. */
   #lost() {
     this.#journal.note("line_lost", { at: this.context?.currentTime });
     this.#audio?.hold(true);
@@ -413,7 +413,7 @@ export class Call {
     this.#ui.setReconnecting(true);
   }
 
-  /** The line is back: the server says when the voice goes on. */
+  /** The connection is back; the server says when the voice continues. */
   #goOn({ state, number, agent, handle }) {
     if (!this.#greeted) this.#enter(agent, handle);
     this.#journal.note("line_back", { at: this.context?.currentTime });

@@ -4,14 +4,14 @@ import { h } from "./dom.js";
 
 const SAID_MS = 1500; // how long the key says what came of it
 
-/** A key of the drawer that copies what `text()` gives. */
+/** A button of the drawer that copies the result of `text()`. */
 export function copyButton(words, text) {
   const button = h("button", { type: "button", class: "tool" }, words);
   copyOnClick(button, text);
   return button;
 }
 
-/** Has a key copy what `text()` gives at that moment. */
+/** Makes a button copy the result of `text()` at that moment. */
 export function copyOnClick(button, text) {
   const words = button.textContent;
   button.addEventListener("click", async () => {
@@ -21,7 +21,7 @@ export function copyOnClick(button, text) {
   });
 }
 
-/** Copies a text; also at an insecure address, where there is no clipboard for pages. */
+/** Copies a text, even on an insecure address, where pages have no clipboard. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

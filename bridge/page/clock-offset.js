@@ -1,9 +1,8 @@
 /**
  * Converts times of another clock to ours.
  *
- * A message is never early: the one that was least delayed tells best how far the two clocks are
- * apart.  Only the newest count, because clocks drift, and that of a starved audio context falls
- * behind.
+ * No message is early, so the least delayed one shows best how far the two clocks are apart.  Only
+ * recent messages count, because clocks drift, and that of a starved audio context falls behind.
  */
 
 export class Offset {
@@ -15,7 +14,7 @@ export class Offset {
 
   /**
    * `window`: the least delay is that of the last one to two windows, in s.  A clock that stood
-   * still, as that of a suspended audio context does, begins anew with a message that seems to be
+   * still, as that of a suspended audio context does, starts again at a message that seems to be
    * `jump` s late or more.
    */
   constructor(window, jump = Infinity) {

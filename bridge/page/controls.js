@@ -47,7 +47,7 @@ export class Ui {
     });
   }
 
-  /** Puts back what was typed and will not be answered, behind what stands there. */
+  /** Appends returned input, which will not be answered, to the text box. */
   giveBack(text) {
     byId("text").value = [byId("text").value, text].filter(Boolean).join(" ");
   }
@@ -67,7 +67,7 @@ export class Ui {
     const start = document.body.dataset.mode ? START : "Talk";
     byId("talk-word").textContent = phase === "connecting" ? "Connecting…" : start;
     if (phase !== "live") return;
-    // A keyboard is not thrown open on a phone: only text calls put the cursor in the box.
+    // Only text calls focus the box: on a phone, focus opens the keyboard.
     if (document.body.dataset.audio === "off") byId("text").focus();
     else if (!holdsFocus(document.activeElement)) this.transcriptList.focus();
   }
@@ -109,7 +109,7 @@ export class Ui {
     if (byId("state-word").textContent !== words) byId("state-word").textContent = words;
   }
 
-  /** The line is gone, or back: what is typed stays in its box, and waits there. */
+  /** The connection is lost or back; typed text waits in its box. */
   setReconnecting(on) {
     clearTimeout(this.#gap);
     byId("text").readOnly = on;
@@ -148,7 +148,7 @@ export class Ui {
     byId("notice-action").hidden = !notice.action;
     byId("notice-action").textContent = notice.action?.label ?? "";
     byId("notice").hidden = false;
-    // Whoever stood on a key that is gone goes on from here.
+    // If the focused button is gone, the focus moves here.
     if (notice.action && !holdsFocus(document.activeElement)) byId("notice-action").focus();
   }
 
@@ -158,7 +158,7 @@ export class Ui {
   }
 }
 
-/** Whether it really has the focus: what is hidden gives it away a moment later. */
+/** Whether it really has the focus; hidden elements lose it a moment later. */
 function holdsFocus(element) {
   return Boolean(element) && element !== document.body && element.checkVisibility();
 }

@@ -87,7 +87,7 @@ export class Settings {
     try {
       localStorage.setItem(KEPT_UNDER, JSON.stringify(this.#kept));
     } catch {
-      // A browser that keeps nothing: then it holds for this visit.
+      // Storage is disabled: the setting lasts for this visit.
     }
   }
 }

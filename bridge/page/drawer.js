@@ -1,9 +1,9 @@
 /**
  * The drawer: what happens in the call, as a picture, as a list and in numbers.
  *
- * It only reads the journal, and asks the server to be told of everything: at once where words are
- * shown (on the machine of who builds the agent), else when it is first opened.  It opens by its
- * button and by D; Esc closes it when there is nothing to stop.
+ * It only reads the journal, and asks the server for all events: at once where words are shown (on
+ * the developer's machine), else when it is first opened.  Its button and D open it; Esc closes it
+ * when there is nothing to stop.
  */
 
 import { h, icon } from "./dom.js";
@@ -185,7 +185,7 @@ export class Drawer {
         },
         tab.name,
       );
-      // Who uses the keyboard scrolls a panel that has nothing else to stand on.
+      // A panel without focusable parts takes the focus, so that the keyboard can scroll it.
       const tabindex = tab.view === this.#metrics ? "0" : null;
       tab.panel = h("div", { role: "tabpanel", id, tabindex, "aria-labelledby": `${id}-tab` }, tab.view.element);
       list.append(tab.button);

@@ -1,8 +1,8 @@
 /**
  * The drawer's second tab: everything that happened, newest last, with a filter and a copy button.
  *
- * Some thousands of records are kept and the newest few hundred of those that the filter lets pass
- * are rows; older ones come on demand.  Rows are made at most ten times a second.
+ * It keeps some thousands of records and shows the newest few hundred that pass the filter as rows;
+ * older ones appear on demand.  Rows are added at most ten times a second.
  */
 
 import { copyButton } from "./clipboard.js";
@@ -15,7 +15,7 @@ const NEAR_END_PX = 60;
 const FIELDS = 8; // that a row shows; it opens to all of them
 const VALUE = 120; // characters of one
 
-/** Which records a category shows, by the beginnings of their names. */
+/** Which records a category shows, by name prefixes. */
 const CATEGORIES = [
   ["Turns", ["user.", "voice.", "turn."]],
   ["Speech", ["agent.response", "agent.speech", "agent.started", "agent.stopped", "agent.text", "agent.audio", "agent.utterance", "agent.generation", "agent.handoff"]],
@@ -81,7 +81,7 @@ export class EventLog {
     if (this.#shown && !this.#paused) this.#timer ??= setTimeout(() => this.#append(), EVERY_MS);
   }
 
-  /** The records that the filter lets pass, oldest first. */
+  /** The records that pass the filter, oldest first. */
   get filtered() {
     return this.#records.filter((record) => this.#passes(record));
   }
@@ -121,7 +121,7 @@ export class EventLog {
     this.#scroller.scrollTop += this.#scroller.scrollHeight - height; // what was seen stays in view
   }
 
-  /** While the newest are followed, the table stays short. */
+  /** Keeps the table short while it follows the newest rows. */
   #trim() {
     while (this.#body.children.length > 3 * ROWS) this.#body.firstChild.remove();
   }
@@ -225,14 +225,14 @@ export class EventLog {
 
   #table() {
     const head = ["Time", "Event and source", "Fields"].map((name) => h("th", { role: "columnheader", scope: "col" }, name));
-    // The roles are said, because on a phone the rows are laid out as no table is.
+    // Explicit roles, because the layout on a phone is no table's.
     return h("table", { role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...head)), this.#body);
   }
 }
 
 const categories = new Map();
 
-/** The category of a record's name: that of the longest beginning that fits. */
+/** The category of a record's name: that of the longest matching prefix. */
 export function categoryOf(name) {
   let category = categories.get(name);
   if (category === undefined) {

@@ -1,9 +1,9 @@
 /**
  * What happens in a call, as records {t, name, source, data, turn, id, hidden, lost}, on one clock.
  *
- * It reads the journal.  Once the server tells of everything ("watching"), its events come from
- * there; until then, and where it does not, from the messages that the page gets anyway.  What
- * happens in the page itself is named "page.…".  `t` is in seconds since the call was opened.
+ * It reads the journal.  Once the server sends all events ("watching"), records come from these;
+ * otherwise from the messages that the page gets anyway.  Names of what happens in the page itself
+ * begin with "page.".  `t` is in seconds since the call was opened.
  */
 
 import { Offset } from "./clock-offset.js";
@@ -12,7 +12,7 @@ const SERVER_S = 60; // in which two machines' clocks drift by a few ms
 const AUDIO_S = 2; // in which a machine that is too slow loses some audio
 const STOOD_STILL_S = 1; // a delay between two threads of one machine never is so long
 const ROLES = { user: "user.transcription", agent: "agent.response" };
-/** Messages of the server by what they say, for a page that is not told of everything. */
+/** The event of each server message, for a page that does not get all events. */
 const TRANSLATE = {
   state: ({ state, number }) => ["call.state_changed", { state, number }],
   transcript: ({ role, text, final }) => [ROLES[role], { content: text, final }],
@@ -27,7 +27,7 @@ const ALWAYS = {
   receipt: ({ type, ...fields }) => ["handle.receipt", fields],
   settled: ({ type, ...fields }) => ["handle.settled", fields],
 };
-/** What the page sends because a person does something. */
+/** The messages that the page sends when a person does something. */
 const DONE = new Set(["control", "stop", "text", "dtmf", "mute", "permission", "answer", "hangup"]);
 const TOO_MUCH = new Set(["player_position", "mic_hot", "mic_silent", "out_hot", "out_silent", "message"]);
 

@@ -48,7 +48,7 @@ export class HandleView {
     byId("background").addEventListener("click", () => on.use("background"));
     byId("cancel").addEventListener("click", () => on.use(this.#view.cancels));
     byId("steps-toggle").addEventListener("click", () => this.#toggleSteps());
-    // What floats above the dock covers no words: the transcript ends above it.
+    // The transcript ends above what floats over the dock, so that no words are covered.
     new ResizeObserver(() => this.#makeRoom()).observe(byId("float"));
   }
 
@@ -152,14 +152,14 @@ export class HandleView {
 
   // --- the document ---
 
-  /** Draws a list anew, only if it shows something else: a screen reader loses its place. */
+  /** Redraws a list only if it changed, as a screen reader loses its place otherwise. */
   #redraw(id, shape, rows) {
     if (this.#drawn.get(id) === shape) return;
     this.#drawn.set(id, shape);
     byId(id).replaceChildren(...rows());
   }
 
-  /** Shows or hides; whoever stands on what goes away is taken to what is near. */
+  /** Shows or hides; if a hidden part had the focus, it moves to a neighbour. */
   #reveal(part, shown) {
     const held = !shown && part.contains(document.activeElement);
     part.hidden = !shown;

@@ -2,12 +2,12 @@
  * What is known of the agent's work, and the verbs that hold it.
  *
  * Rules it lives by:
- * 1. The page acts at once: sound flushes or stands, the key says "Pausing…".  What is so is told by
- *    the server alone: a verb that did nothing is taken back.
+ * 1. The page acts at once: sound flushes or holds, the button says "Pausing…".  The truth is the
+ *    server's: a verb that did nothing is reverted.
  * 2. What could not be stopped is listed, with its deadline, until it is over.
- * 3. While the agent merely thinks or speaks there is one key, Stop.  The other verbs come with a
- *    tool, a question, a pause, a step that takes long, or an app that asks for them.
- * 4. It knows neither the document nor the line, so it can be tested alone.
+ * 3. While the agent only thinks or speaks there is one button, Stop.  The other verbs appear with
+ *    a tool, a question, a pause, a long step, or an app that asks for them.
+ * 4. It uses neither the document nor the connection, so it can be tested alone.
  */
 
 import { countsOf, receiptWords, stepsOf, titleOf } from "./control-texts.js";
@@ -73,7 +73,7 @@ export class Handle {
     this.#on.send("snapshot", { request: FOLLOW, follow: true });
   }
 
-  /** The line is gone, or the call over: nothing is known any more. */
+  /** The connection is lost or the call over: forget everything. */
   close() {
     this.#over = true;
     this.#pending.clear();
@@ -81,9 +81,9 @@ export class Handle {
     this.#show();
   }
 
-  // --- wishes of the person ---
+  // --- what the person does ---
 
-  /** Uses a verb; what can be done here is done before it is sent. */
+  /** Uses a verb; its effects on the page come first, then it is sent. */
   use(verb, text = "") {
     if (this.#over) return;
     if (SILENCES.has(verb)) this.#on.silence();
@@ -99,7 +99,7 @@ export class Handle {
     this.use(this.#isHeld() ? "resume" : "pause");
   }
 
-  /** Esc: the first stops what is being said, the second the work, as its key says. */
+  /** Esc: the first press stops speech, the second the work, as the button says. */
   escape() {
     if (!this.#isShown()) return;
     const now = this.#on.now();
@@ -185,19 +185,19 @@ export class Handle {
     return this.#state === "paused" || this.#state === "pausing";
   }
 
-  /** Whether Stop is offered; where it stands `alone` it also stops a thought. */
+  /** Whether Stop is offered; `alone`, it also stops an agent that is thinking. */
   #mayHush(alone = false) {
     return (this.#isAudible || alone) && this.#now?.verbs.barge_in?.possible !== false;
   }
 
-  /** From when on, in ms, all verbs are offered; until then Stop alone is. */
+  /** When all verbs are offered, in ms; until then only Stop is. */
   #fullAt() {
     const { verbs = {} } = this.#now ?? {};
     const thinks = this.#state === "thinking" && !this.#isAudible;
     const isFull =
       this.#offersAll ||
       HOLDABLE.has(this.#state) ||
-      // Between two tools the keys stay where they are.
+      // Keep the buttons in place between two tools.
       this.#steps.some(({ tool, state }) => tool && (thinks || state === "running")) ||
       this.#stillRunning().length > 0 ||
       (verbs.barge_in?.possible === false && verbs.cancel?.possible === true);
@@ -205,7 +205,7 @@ export class Handle {
     return thinks ? this.#stateAt + LONG_MS : Infinity;
   }
 
-  /** Whoever cancels again while it takes effect means it: past every grace. */
+  /** A second cancel, while the first takes effect, skips every grace period. */
   #cancels() {
     const hasGrace = this.#stillRunning().some(({ until }) => until !== null);
     return this.#state === "stopping" || hasGrace ? "emergency_stop" : "cancel";

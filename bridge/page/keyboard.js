@@ -1,8 +1,8 @@
 /**
  * The keys of the page: Esc, P, R, B, M and space.
  *
- * Letters mean something only where nobody types, without a modifier, and as long as they are not
- * switched off in the settings (who dictates commands to a computer needs that).
+ * Letters work outside of text fields, without a modifier, and unless the settings switch them off,
+ * as people who control a computer by speech need.
  */
 
 export class Keyboard {

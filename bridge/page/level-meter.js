@@ -18,7 +18,7 @@ export class Meter {
     this.#length = Math.round(STEP_S * rate);
   }
 
-  /** Takes the next samples; `frame` is the number of the first one, as it is heard. */
+  /** Measures the next samples; `frame` is the number of the first one. */
   push(samples, frame) {
     for (let i = 0; i < samples.length; i++) {
       this.#sum += samples[i] * samples[i];

@@ -20,13 +20,13 @@ export class Levels {
     return (this.#newest + 1) * STEP_S;
   }
 
-  /** Notes the level of the step that ends at `t`, in s; steps that were left out are silent. */
+  /** Records the level of the step that ends at `t`, in s; skipped steps are silent. */
   put(t, rms) {
     const step = Math.round(t / STEP_S) - 1;
     if (step < 0 || step <= this.#newest - KEPT_STEPS) return;
     for (let n = Math.max(this.#newest + 1, step - KEPT_STEPS + 1); n < step; n++) this.#bytes[n % KEPT_STEPS] = 0;
     const at = step % KEPT_STEPS;
-    // Two that fall into one step, as clocks drift, are as loud as the louder one.
+    // As clocks drift, two may fall into one step; the louder one counts.
     this.#bytes[at] = step > this.#newest ? toByte(rms) : Math.max(this.#bytes[at], toByte(rms));
     this.#newest = Math.max(this.#newest, step);
   }

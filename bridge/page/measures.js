@@ -99,7 +99,7 @@ export function silentAfter({ mic, agent }, t) {
   const silent = agent.lastLoud(t + WAY_S, AGENT_LOUD, t - LOOK_BACK_S);
   if (silent === null) return null;
   const voice = mic.startOfLoud(silent, CALLER_LOUD, BREATH_S, silent - LOOK_BACK_S);
-  // A microphone that was loud all along hears the room, or the agent.
+  // A microphone that was loud before picks up the room or the agent, not the caller.
   if (voice === null || voice <= silent - LOOK_BACK_S + BREATH_S) return null;
   return Math.max(0, silent - voice);
 }

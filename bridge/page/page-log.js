@@ -6,7 +6,7 @@ export class Journal {
   entries = [];
   #observers = new Set();
 
-  /** Notes an event with its fields; `at` is seconds on the audio clock where there is one. */
+  /** Logs an event with its fields; `at` is in seconds of the audio clock if there is one. */
   note(ev, fields = {}) {
     const entry = { ev, wall_ms: performance.now(), ...fields };
     this.entries.push(entry);
@@ -14,7 +14,7 @@ export class Journal {
     this.#tell(entry);
   }
 
-  /** Tells the observers of what comes too often to be kept: audio and its level. */
+  /** Passes observers what is too frequent to keep: audio and its level. */
   pass(ev, fields = {}) {
     if (this.#observers.size) this.#tell({ ev, wall_ms: performance.now(), ...fields });
   }

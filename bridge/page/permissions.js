@@ -28,7 +28,7 @@ export class Permissions {
     this.#show();
   }
 
-  /** A question is closed, by whomever. */
+  /** A question was closed, here or elsewhere. */
   answered({ id, name, verdict, remembered }) {
     this.#answering.delete(id);
     this.#open.delete(id);
@@ -36,7 +36,7 @@ export class Permissions {
     this.#show();
   }
 
-  /** Only these questions are open; what was missed meanwhile is mended. */
+  /** Synchronizes with the open questions after a reconnect. */
   sync(questions) {
     const ids = new Set(questions.map(({ id }) => id));
     for (const id of this.#open.keys()) if (!ids.has(id)) this.#open.delete(id);

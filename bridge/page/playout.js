@@ -4,8 +4,8 @@
  * Rules it lives by:
  * 1. A fence is final: no audio at or below it is heard again, however late it arrives.
  * 2. Silence first: `flush` drops everything at once and leaves a 4 ms ramp, so nothing clicks.
- * 3. Held, it renders silence and uses up nothing; it goes on with the sample at which it was held.
- *    What is mixed in at a hold, so that it does not click, is taken away again at the release.
+ * 3. While held, it renders silence and consumes nothing, and then continues at the same sample.
+ *    The ramp that a hold mixes in to avoid a click is removed again at the release.
  * 4. Reports tell what was heard: "start", "position", "underrun" and "done" are told when the
  *    sound leaves the loudspeaker, which is the output latency after it was rendered.  "flushed"
  *    counts all that was rendered, because what the device holds already can't be taken back.
@@ -46,7 +46,7 @@ export class Playout {
     this.#report = report;
   }
 
-  /** Tells how long a rendered sample takes to the loudspeaker. */
+  /** Sets how long a rendered sample takes to the loudspeaker. */
   setLatency(seconds) {
     this.#latency = Math.round(seconds * this.#rate);
   }
@@ -80,7 +80,7 @@ export class Playout {
     this.#tell("flushed", fence, { dropped_ms, ...(request !== undefined && { request }) });
   }
 
-  /** Holds everything at the sample that is next, or goes on with it. */
+  /** Holds everything at the next sample, or continues from it. */
   hold(on) {
     if (on === this.#held) return;
     this.#held = on;

@@ -1,8 +1,8 @@
 /**
  * A card with a question.
  *
- * The focus goes to the card, not to a key of it, so that nobody answers by a key that was meant for
- * another thing; it stays where it is for who types, and goes back where it was.
+ * The focus moves to the card, not to one of its buttons, so that a key meant for something else
+ * answers nothing.  It stays put while a person types, and returns where it was afterwards.
  */
 export class Card {
   #box;

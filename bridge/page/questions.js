@@ -1,8 +1,8 @@
 /**
  * What a tool asks the person while it runs.
  *
- * One question is open at a time.  It is answered by a key of its choices, by what is typed, or by
- * voice; the server alone says that it is closed.
+ * One question is open at a time.  Buttons of its choices, typed text or the voice answer it; only
+ * the server closes it.
  */
 
 import { Card } from "./question-card.js";
@@ -27,13 +27,13 @@ export class Questions {
     this.sync(question);
   }
 
-  /** A question is closed, by whatever. */
+  /** A question was closed, in whatever way. */
   closed({ id, outcome }) {
     if (OUTCOMES[outcome]) this.#on.note(OUTCOMES[outcome]);
     if (this.#open?.id === id) this.sync(null);
   }
 
-  /** Only this question is open, or none; what was missed meanwhile is mended. */
+  /** Synchronizes with the open question, or none, after a reconnect. */
   sync(question) {
     if (question?.id === this.#open?.id) return;
     this.#open = question;

@@ -2,8 +2,8 @@
  * Keeps a call connected: opens a WebSocket, and a new one when it drops.
  *
  * Both sides count the JSON messages that they get, over all connections of the call (hello, resume
- * and resumed do not count).  Each tells its count when the line is back, and the other sends again
- * what was lost; of audio the server sends what is behind the last sample that came.
+ * and resumed do not count).  On reconnecting each side sends its count, and the other resends what
+ * was lost; audio continues after the last sample that arrived.
  */
 
 import { Socket } from "./socket.js";
@@ -50,7 +50,7 @@ export class Line {
     else this.#socket = this.#connect(url, { open: () => this.#open() });
   }
 
-  /** What another page needs to go on with this call, as JSON; null if the server lets nobody. */
+  /** What another page needs to continue this call, as JSON; null if the server allows none. */
   keepsake() {
     if (!this.#token || this.#over) return null;
     return {
@@ -82,7 +82,7 @@ export class Line {
     return this.#socket.framesDropped;
   }
 
-  /** Sends a message, or keeps it until the line is back. */
+  /** Sends a message, or keeps it until the connection is back. */
   send(type, fields = {}) {
     if (type.startsWith("playback.")) this.noteReport(type, fields);
     const counts = isPassing(type) && { received: this.#received };
@@ -91,13 +91,13 @@ export class Line {
     else if (!isPassing(type)) this.#keep(null, text);
   }
 
-  /** Notes where the player is, told or not: the call goes on from there over another connection. */
+  /** Records where the player is, reported or not: the call continues from there on reconnect. */
   noteReport(type, { utterance, played_ms }) {
     const goesOn = type === "playback.start" || type === "playback.position";
     this.#playing = goesOn ? { playing: utterance, played_ms } : {};
   }
 
-  /** Sends a microphone frame; there is no sense in late ones. */
+  /** Sends a microphone frame; late ones are dropped. */
   sendFrame(pcm) {
     if (this.isOpen) this.#socket.sendFrame(pcm);
   }
@@ -182,7 +182,7 @@ export class Line {
     return undefined;
   };
 
-  /** Tries to get the line back, which was lost at that time. */
+  /** Reconnects after a loss at the given time. */
   #seek(lostAt) {
     this.#lostAt = lostAt;
     this.#pause = 0;
@@ -194,7 +194,7 @@ export class Line {
   #tryLater() {
     clearTimeout(this.#timers.patience);
     if (performance.now() - this.#lostAt > this.#resumeMs) return this.#finish({ code: 1006 });
-    // With some luck in it: all the pages of a server lose their lines in the same moment.
+    // With jitter, because all pages of a server lose their connections at the same moment.
     const pause = this.#pause * (0.5 + Math.random() / 2);
     this.#timers.again = setTimeout(() => this.#again({}), pause);
     return undefined;
@@ -278,7 +278,7 @@ export class Line {
   }
 }
 
-/** What is worth nothing when it is late; each tells how many messages have come. */
+/** Messages that are useless when late; each carries how many messages have arrived. */
 function isPassing(type) {
   return type === "ping" || type === "playback.position";
 }

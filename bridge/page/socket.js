@@ -65,12 +65,12 @@ export class Socket {
     else this.#socket.send(pcm);
   }
 
-  /** Closes once everything sent so far has left: the person has left. */
+  /** Closes once everything sent so far has left, as the person hung up. */
   close() {
     this.#socket.close(1000);
   }
 
-  /** Gives a dead connection up; nothing is heard of it any more. */
+  /** Abandons a dead connection; its events no longer arrive. */
   abandon() {
     this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
     this.#socket.close(GIVEN_UP);

@@ -2,8 +2,8 @@
  * Push to talk: pressed, the key opens the microphone; released, it closes it.
  *
  * It works by pointer, by keyboard (space, or Enter on the key itself) and by a screen reader, whose
- * click opens and whose next click closes.  A key that loses the window, the pointer or the focus is
- * released: a microphone that stays open unseen is worse than a word that is cut off.
+ * clicks toggle it.  Losing the window, the pointer or the focus releases the key: a microphone left
+ * open unnoticed is worse than a word cut off.
  */
 
 const byId = (id) => document.getElementById(id);
@@ -30,7 +30,7 @@ export class TalkKey {
     this.#hold("space");
   }
 
-  /** Whatever holds it lets go. */
+  /** Releases the key. */
   release(by = this.#by) {
     if (this.#by === null || this.#by !== by) return;
     this.#by = null;

@@ -6,7 +6,7 @@
 const LATE_S = 4; // how long after it a decision still belongs to an overlap: words come late
 const KEPT = 2000;
 
-/** What a decision of the turn taker means to people; everything else is not decided yet. */
+/** What each decision of turn taking means to people; others are not final. */
 const MEANING = {
   interruption: "interruption",
   acknowledgement: "backchannel",
@@ -114,7 +114,7 @@ export class Story {
   }
 
   #cut({ utterance, at_ms: atMs }, told) {
-    // What was heard is told only when the player has answered; the cut itself was before.
+    // This arrives only when the player has reported what was heard, after the cut itself.
     const isKnown = this.#stopped?.utterance === utterance && told - this.#stopped.t <= LATE_S;
     const t = isKnown ? this.#stopped.t : told;
     push(this.cuts, { t, atMs, utterance });

@@ -131,7 +131,7 @@ export class Drawing {
     }
   }
 
-  /** What each overlap was, in words, as far as they do not run into one another. */
+  /** Labels each overlap where there is room. */
   #kinds(overlaps, { from, to, x }) {
     const rows = [0];
     for (const { from: t, kind } of overlaps) {
@@ -149,7 +149,7 @@ export class Drawing {
     }
   }
 
-  /** Cuts, named as far as there is room; the list says all of them in words. */
+  /** Cuts, labelled where there is room; the list names all of them. */
   #cuts({ cuts }, { from, to, x }) {
     const seen = cuts.filter(({ t }) => t >= from - 10 && t <= to);
     for (const { t } of seen) this.#upright(x(t), RULER + STATES, HEIGHT, this.#colours.stop, [4, 3]);
@@ -161,7 +161,7 @@ export class Drawing {
     }
   }
 
-  /** A tag in the lowest row that is free there, or nowhere; `rows` says up to where each is taken. */
+  /** Draws a tag in the lowest free row, if any; `rows` has how far each row is taken. */
   #tagInRow(rows, words, wanted, middle, ink) {
     const width = this.#tagWidth(words);
     const left = Math.min(wanted, this.width - width - 2);
@@ -189,7 +189,7 @@ export class Drawing {
     c.setLineDash([]);
   }
 
-  /** A word on a patch of ground, so that it can be read on anything. */
+  /** A word on a patch of background, so that it is legible on anything. */
   #tag(words, left, middle, ink, ground) {
     const c = this.#context;
     c.textAlign = "left";

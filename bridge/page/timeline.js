@@ -61,7 +61,7 @@ export class Timeline {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#fit());
   }
 
-  /** Draws only while it is seen, and moves only while the call goes on. */
+  /** Draws only while visible, and moves only during the call. */
   setShown(shown) {
     this.#shown = shown;
     if (shown) this.#fit();
@@ -77,7 +77,7 @@ export class Timeline {
     this.#ask();
   }
 
-  /** The overlaps have changed: says them anew, in words. */
+  /** Updates the description of the overlaps, in words. */
   tell() {
     if (!this.#shown) return;
     const overlaps = this.#model.story.overlaps.slice(-LISTED);
@@ -196,7 +196,7 @@ export class Timeline {
   #zoomBy(by) {
     const before = SPANS[this.#zoom];
     this.#zoom = Math.max(0, Math.min(SPANS.length - 1, this.#zoom + by));
-    // What is in the middle stays there.
+    // Zoom around the middle.
     if (!this.#following) this.#moveTo(this.#to + (SPANS[this.#zoom] - before) / 2);
     this.touch();
   }

@@ -1,11 +1,11 @@
 /**
  * The transcript.
  *
- * What the agent says stands in three styles: heard, queued (generated, not yet
- * heard) and never heard (cut by a barge-in: struck through, with a tag that says when).
+ * The agent's words have three styles: heard, queued (generated, not yet heard) and never heard
+ * (cut by a barge-in: struck through, with a tag that says when).
  *
- * Text without an utterance number joins the answer that is being written, and the next number
- * that is spoken or cut is its number: words are heard in the order in which they were written.
+ * Text without an utterance number joins the answer under way, whose number is the next one spoken
+ * or cut, as words are heard in the order in which they were written.
  */
 
 const NEAR_PX = 48;
@@ -40,7 +40,7 @@ export class Transcript {
     this.#textOnly = textOnly;
   }
 
-  /** All of it as JSON, for a page that goes on with the call. */
+  /** All of it as JSON, for a page that continues the call. */
   save() {
     const place = (entry) => this.#entries.indexOf(entry);
     return {
@@ -53,7 +53,7 @@ export class Transcript {
     };
   }
 
-  /** Shows what another page has saved, and goes on with it. */
+  /** Shows what another page saved, and continues from there. */
   restore({ textOnly, entries, utterances, unnumbered, answer, interim }) {
     this.clear({ textOnly });
     this.#keepInView(() => {
@@ -94,11 +94,11 @@ export class Transcript {
   cut(number, { heard, rest, at_ms }) {
     const entry = this.#spokenEntry(number);
     this.#keepInView(() => entry.cut(number, heard, rest, at_ms));
-    // The next answer may have begun before it was known what was heard of this one.
+    // The next answer may begin before it is known what was heard of this one.
     if (entry === this.#answer) this.endOfAnswer();
   }
 
-  /** The sound is held: what is queued waits, and is not lost. */
+  /** The voice is held: queued words wait and are not lost. */
   hold(on) {
     for (const entry of this.#agents()) entry.hold(on);
   }
@@ -282,7 +282,7 @@ class AgentEntry {
     this.settle();
   }
 
-  /** Says of what is queued that it waits. */
+  /** Marks queued words as waiting. */
   hold(on) {
     this.#waits?.remove();
     this.#waits = null;
@@ -304,7 +304,7 @@ class AgentEntry {
     const words = never.textContent.trim();
     this.#never = words ? `[${tag}; never heard: ${words}]` : `[${tag}]`;
     this.#queued.remove();
-    // Struck-through text reads like any other to a screen reader, so the words say it too.
+    // Screen readers do not announce struck-through text, so a text says it as well.
     if (never.textContent) this.#heard.after(element("span", "sr-only", " Never heard: "), never);
     this.element.querySelector(".words").append(" ", element("span", "tag", tag));
     this.settle();
