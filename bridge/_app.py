@@ -367,7 +367,7 @@ async def run_answer(answer: Answer, call: Call) -> None:
     answering = answer(call)
     if not inspect.isawaitable(answering):
         raise RouteDefinitionError(
-            f"{_qualified(answer)}() gave {type(answering).__name__}; write async def, "
+            f"{_qualified(answer)}() returned {type(answering).__name__}; write async def, "
             "so that it can be awaited"
         )
     await answering

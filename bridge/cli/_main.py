@@ -350,4 +350,4 @@ def _origin(text: str) -> str | re.Pattern[str]:
     try:
         return re.compile(text[1:])
     except re.error as error:
-        raise ValueError(f"--origin {text!r} is no regular expression: {error}") from error
+        raise ValueError(f"--origin {text!r} is not a regular expression: {error}") from error

@@ -145,7 +145,7 @@ class RemoteHandle:
         if sum(map(len, self._unsettled.values())) >= MAX_UNSETTLED:
             raise ProtocolViolationError(
                 "rate_limited",
-                f"control: {MAX_UNSETTLED} verbs have not settled yet; only stop is taken now",
+                f"control: {MAX_UNSETTLED} verbs have not settled yet; only stop is accepted now",
                 message.request,
             )
         receipt = call.control.use(message.verb, message.text, source="caller")

@@ -95,7 +95,7 @@ def _pattern(expected: object) -> re.Pattern[str] | None:
                 return re.compile(expected)
             except re.error as error:
                 raise ValueError(
-                    f"expect_errors={expected!r} is no regular expression: {error}"
+                    f"expect_errors={expected!r} is not a regular expression: {error}"
                 ) from error
     classes = expected if isinstance(expected, tuple) else (expected,)
     if not all(isinstance(cls, type) and issubclass(cls, Exception) for cls in classes):

@@ -86,7 +86,7 @@ class AnthropicChat(HttpChat):
             raise ValueError('no model named: pass AnthropicChat("name") or set ANTHROPIC_MODEL')
         if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
             raise ValueError(
-                f"{_DEFAULT_BASE_URL!r} wants a key: pass api_key= or set ANTHROPIC_API_KEY"
+                f"{_DEFAULT_BASE_URL!r} requires a key: pass api_key= or set ANTHROPIC_API_KEY"
             )
         if max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens!r}; it must be 1 or more")

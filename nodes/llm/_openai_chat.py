@@ -77,7 +77,7 @@ class OpenAIChat(HttpChat):
             raise ValueError('no model named: pass OpenAIChat("name") or set OPENAI_MODEL')
         if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
             raise ValueError(
-                f"{_DEFAULT_BASE_URL!r} wants a key: pass api_key= or set OPENAI_API_KEY, "
+                f"{_DEFAULT_BASE_URL!r} requires a key: pass api_key= or set OPENAI_API_KEY, "
                 "or name a server of your own with base_url= or OPENAI_BASE_URL"
             )
         super().__init__(

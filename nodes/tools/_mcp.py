@@ -280,7 +280,7 @@ def _check_source(
         raise ToolDefinitionError("McpServer(url=) starts no program: env= and cwd= mean nothing")
     if command is not None and url_only:
         raise ToolDefinitionError(
-            "McpServer() with a command sends no HTTP: headers= means nothing"
+            "McpServer() with a command sends no HTTP: headers= has no effect"
         )
 
 

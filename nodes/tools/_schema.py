@@ -114,7 +114,7 @@ def _check_parameter(
 ) -> None:
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise ToolDefinitionError(
-            f"{what}() takes {str(parameter)!r}; a tool's parameters have names of their own"
+            f"{what}() takes {str(parameter)!r}; each parameter of a tool needs a name"
         )
     if name not in hints:
         raise ToolDefinitionError(

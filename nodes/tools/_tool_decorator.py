@@ -93,7 +93,7 @@ def _check_function(function: object, where: object) -> None:
     what = function.__qualname__
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ToolDefinitionError(
-            f"{what}() is a generator; a tool returns one result and tells how far it is by "
+            f"{what}() is a generator; a tool returns one result and reports its progress with "
             "ToolContext.progress()"
         )
     if where not in get_args(Where):

@@ -29,7 +29,7 @@ class Credential:
         """
         secret = (os.environ.get(variable, "") if given is None else given).strip()
         if not secret:
-            raise ValueError(f"{vendor} wants a key: pass api_key= or set {variable}")
+            raise ValueError(f"{vendor} requires a key: pass api_key= or set {variable}")
         if not secret.isascii() or not secret.isprintable():
             raise ValueError(
                 f"the key for {vendor} has characters that no header may have: "

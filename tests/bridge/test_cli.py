@@ -240,7 +240,7 @@ def test_the_token_may_come_from_the_environment(folder):
         (("serve", "agent", "--silence", "nan"), "'nan' is not above 0"),
         (("serve", "agent", "--watch", "all"), "invalid choice"),
         (("serve", "agent", "--origin", "example.com"), "write https://example.com"),
-        (("serve", "agent", "--origin", "~("), "is no regular expression"),
+        (("serve", "agent", "--origin", "~("), "is not a regular expression"),
         (("serve", "agent", "--log-pii", "--no-pii"), "not allowed with"),
     ],
 )

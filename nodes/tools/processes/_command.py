@@ -197,7 +197,7 @@ def _from_template(
     unknown = sorted(types.keys() - set(names))
     if unknown:
         raise ToolDefinitionError(
-            f"parameters= names {unknown[0]!r}, the template {template!r} not"
+            f"parameters= names {unknown[0]!r}, which the template {template!r} does not have"
         )
 
     chosen = {name for name in names if not _is_authors(types.get(name, str))}
@@ -264,7 +264,7 @@ def _names(part: str) -> list[str]:
         names = [name for _, name, _, _ in string.Formatter().parse(part) if name is not None]
     except ValueError as error:
         raise ToolDefinitionError(
-            f"{part!r} is no template: {error}; write {{{{ for a brace"
+            f"{part!r} is not a template: {error}; write {{{{ for a brace"
         ) from None
     for name in names:
         if not name.isidentifier():

@@ -165,7 +165,7 @@ class PythonWorker:
             if not call.is_begun:
                 raise WorkerStartError(f"the worker process does not start: {error}") from error
             raise WorkerDiedError(
-                f"{error} in the middle of a call; what the call has done is not known, and the "
+                f"{error} in the middle of a call; the effect of the call is unknown, and the "
                 "variables of the worker are lost"
             ) from error
         finally:

@@ -231,4 +231,4 @@ def test_an_answer_that_is_not_async_is_told(run_chat, folder):
         "from bargein import App\ndef answer(call):\n    pass\napp = App(answer)\n"
     )
     result = run_chat("hello\n", target="plain:app", code=1)
-    assert "answer() gave NoneType; write async def" in result.stderr
+    assert "answer() returned NoneType; write async def" in result.stderr

@@ -478,7 +478,7 @@ async def test_an_unknown_tool_is_named() -> None:
         ({"command": []}, "takes a command as a list"),
         ({"url": "localhost:80"}, "begins with http"),
         ({"url": "http://b", "env": {"A": "1"}}, "env= and cwd="),
-        ({"command": ["a"], "headers": {}}, "headers= means nothing"),
+        ({"command": ["a"], "headers": {}}, "headers= has no effect"),
         ({"command": ["a"], "start_s": 0}, "start_s="),
     ],
 )

@@ -202,9 +202,9 @@ def wrongly_documented(cups: int):
     ("fn", "message"),
     [
         (bare, "annotate 'cups' of bare"),
-        (many, "parameters have names of their own"),
-        (anything, "parameters have names of their own"),
-        (position, "parameters have names of their own"),
+        (many, "each parameter of a tool needs a name"),
+        (anything, "each parameter of a tool needs a name"),
+        (position, "each parameter of a tool needs a name"),
         (unknown, "name 'Cups', which its module does not know"),
         (field, "write 'cups' of field"),
         (opaque, "takes what JSON cannot hold"),
