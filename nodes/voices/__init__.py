@@ -1,16 +1,22 @@
 """Voices of vendors, and what a new one is made of: a codec and an address."""
 
 from ._cartesia import CartesiaVoice as CartesiaVoice
+from ._deepgram import DeepgramVoice as DeepgramVoice
 from ._elevenlabs import ElevenLabsVoice as ElevenLabsVoice
 from ._openai import OpenAIVoice as OpenAIVoice
 from ._vendor_voice import VendorVoice as VendorVoice
 from ._vendor_voice import VendorVoiceContext as VendorVoiceContext
 from ._vendor_voice import VoiceCodec as VoiceCodec
+from ._voice_connection import SocketVoice as SocketVoice
+from ._voice_connection import SpeakCodec as SpeakCodec
 
 __all__ = [
     "CartesiaVoice",
+    "DeepgramVoice",
     "ElevenLabsVoice",
     "OpenAIVoice",
+    "SocketVoice",
+    "SpeakCodec",
     "VendorVoice",
     "VendorVoiceContext",
     "VoiceCodec",

@@ -1,0 +1,151 @@
+"""Deepgram's voices: Flux TTS (``/v2/speak``) and Aura (``/v1/speak``).
+
+By the vendor's SDK 7.17 and its public documentation.  Audio bears no name, so that each utterance
+has a socket.  A flush is answered when its audio has come: in ``/v1`` by ``Flushed``, in ``/v2`` by
+``SpeechMetadata`` (there ``Flushed`` is only an echo).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+import trio
+
+from bargein.nodes.speech import VoiceStyle
+from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
+
+from ._voice_connection import SocketVoice
+
+log = structlog.get_logger()
+
+VENDOR = "Deepgram"
+URL = "wss://api.deepgram.com"
+VARIABLE = "DEEPGRAM_API_KEY"
+
+SAMPLE_RATE_HZ = 24_000
+
+FLUSH = '{"type": "Flush"}'
+
+
+class DeepgramVoice(SocketVoice):
+    """Says text with Deepgram; each clause is a turn of the vendor's.
+
+    The name of a voice tells the family: ``flux-...`` speaks by ``/v2/speak``, all others by
+    ``/v1/speak``, which takes 20 flushes a minute over a socket.
+    """
+
+    def __init__(
+        self,
+        voice: str = "flux-haley-en",
+        *,
+        api_key: str | None = None,
+        speed: float | None = None,
+        url: str = URL,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle whom to ask; connects nowhere.
+
+        Args:
+            voice: The vendor's name of a model, which is a voice in a language; a style may name
+                another one of the same family.
+            api_key: The key; None takes it from DEEPGRAM_API_KEY.
+            speed: 1 is the usual speed; not every voice can change it.
+            url: The vendor's address, without a path.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+
+        Raises:
+            ValueError: There is no key, or `url` is none.
+        """
+        key = Credential(VENDOR, api_key, VARIABLE)
+
+        def address_of(style: VoiceStyle) -> VendorAddress:
+            model = style.voice or voice
+            asked = query(
+                model=model,
+                encoding="linear16",
+                sample_rate=SAMPLE_RATE_HZ,
+                speed=speed if style.speed is None else style.speed,
+            )
+            path = "/v2/speak" if _is_flux(model) else "/v1/speak"
+            return VendorAddress(
+                vendor=VENDOR,
+                url=f"{url}{path}?{asked}",
+                headers={"Authorization": f"Token {key.reveal()}"},
+                farewell='{"type": "Close"}',
+            )
+
+        address_of(VoiceStyle())  # so that a wrong address is told here
+        super().__init__(
+            address_of,
+            lambda style: FluxTTSCodec() if _is_flux(style.voice or voice) else AuraCodec(),
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            limits=limits,
+            dial=dial,
+        )
+
+
+def _is_flux(model: str) -> bool:
+    return model.startswith("flux-")
+
+
+class AuraCodec:
+    """The messages of ``/v1/speak``."""
+
+    most_flushes = 2  # the vendor takes 20 a minute
+
+    def text(self, text: str) -> Sequence[str]:
+        """Return the text."""
+        return (json.dumps({"type": "Speak", "text": text}),)
+
+    def flush(self) -> Sequence[str]:
+        """Return a flush."""
+        return (FLUSH,)
+
+    def cancel(self) -> Sequence[str]:
+        """Return a clear."""
+        return ('{"type": "Clear"}',)
+
+    def answers_flush(self, message: Mapping[str, Any]) -> bool:
+        """Return whether a flush is answered; see `SpeakCodec.answers_flush`."""
+        kind = message["type"]
+        if kind in ("Warning", "Error"):
+            _refuse(message, is_fatal=kind == "Error" or "flush" in _detail(message).lower())
+        return bool(kind == "Flushed")
+
+
+class FluxTTSCodec(AuraCodec):
+    """The messages of ``/v2/speak``."""
+
+    most_flushes = 1024  # turns of the vendor's queue up without a limit
+
+    def cancel(self) -> Sequence[str]:
+        """Return an interrupt."""
+        return ('{"type": "Interrupt"}',)
+
+    def answers_flush(self, message: Mapping[str, Any]) -> bool:
+        """Return whether a flush is answered; see `SpeakCodec.answers_flush`."""
+        kind = message["type"]
+        if kind in ("Warning", "Error"):
+            _refuse(message, is_fatal=kind == "Error")
+        return bool(kind == "SpeechMetadata")
+
+
+def _detail(message: Mapping[str, Any]) -> str:
+    return str(message.get("description") or message.get("message") or "")
+
+
+def _refuse(message: Mapping[str, Any], *, is_fatal: bool) -> None:
+    """Raise what ends an utterance; log any other warning.
+
+    Raises:
+        VendorError: The utterance is given up.
+    """
+    code = str(message.get("code") or "")
+    if is_fatal:
+        raise VendorError(VENDOR, "it refused the text", code=code, detail=_detail(message))
+    log.warning("vendor_warning", vendor=VENDOR, code=code)

@@ -1,0 +1,390 @@
+"""Voices of vendors whose audio has no name: one utterance at a time over a socket.
+
+Rule 1. Each utterance has a socket of its own while it is said; one that was said to its end leaves
+its socket to the next.
+Rule 2. A cut closes the socket, behind the vendor's own message that stops it: no late audio can be
+taken for another utterance's.  A spare socket is open by then, so that the next utterance need not
+wait for one.
+Rule 3. After a line was lost, an utterance of which nothing has come begins anew on the next line;
+one of which something has come fails, as nobody knows what is missing.
+Rule 4. At most `most_flushes` flushes wait for an answer: text is sent at once, and the next flush
+goes for all of it.  A vendor may limit how often it is flushed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Literal, Protocol, final
+
+import structlog
+import trio
+
+from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
+from bargein.nodes.vendors import (
+    Reopened,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    VendorSession,
+    open_session,
+)
+
+from ._vendor_voice import MOST_WAITING_S
+
+log = structlog.get_logger()
+
+CLOSE_S = 1.0
+"""How long telling a vendor to stop may take; it is only put in line."""
+
+SPARES = 1
+"""How many sockets are open for the next utterance."""
+
+
+class SpeakCodec(Protocol):
+    """The messages of one vendor, for one utterance."""
+
+    @property
+    def most_flushes(self) -> int:
+        """How many flushes may wait for an answer."""
+        ...
+
+    def text(self, text: str) -> Sequence[str]:
+        """Return the messages that add text."""
+        ...
+
+    def flush(self) -> Sequence[str]:
+        """Return the messages that have all text said at once."""
+        ...
+
+    def cancel(self) -> Sequence[str]:
+        """Return the messages that stop the audio."""
+        ...
+
+    def answers_flush(self, message: Mapping[str, Any]) -> bool:
+        """Return whether a message tells that all audio up to a flush has come.
+
+        Args:
+            message: A JSON object; nothing of it is certain.
+
+        Raises:
+            VendorError: The vendor gives the utterance up.
+            Exception: `message` is none of its messages: KeyError, TypeError.
+        """
+        ...
+
+
+class SocketVoice:
+    """A `StreamingTTS` over several sockets of a vendor's; open it before use."""
+
+    times: Literal["words", "none"] = "none"
+
+    def __init__(
+        self,
+        address_of: Callable[[VoiceStyle], VendorAddress],
+        codec: Callable[[VoiceStyle], SpeakCodec],
+        *,
+        sample_rate_hz: int,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Settle whom to ask; connects nowhere.
+
+        Args:
+            address_of: Returns where a style is said, and with which key.
+            codec: Makes the codec of an utterance.
+            sample_rate_hz: Of the pieces.
+            limits: What a session may take; None for the defaults.
+            dial: Opens the stream that carries a line; None dials the address.
+        """
+        self._address_of = address_of
+        self._codec = codec
+        self._sample_rate_hz = sample_rate_hz
+        self._limits = limits
+        self._dial = dial
+        self._nursery: trio.Nursery | None = None
+        self._idle: list[_Socket] = []
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the pieces."""
+        return self._sample_rate_hz
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Hold the sockets while the block runs; it does not wait for a line."""
+        raised: Exception | None = None
+        async with trio.open_nursery() as self._nursery:
+            self._add_spare(VoiceStyle())
+            try:
+                yield
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                nursery, self._nursery = self._nursery, None
+                self._idle.clear()
+                nursery.cancel_scope.cancel(reason="the voice is closed")
+        if raised is not None:
+            raise raised
+
+    def _new_socket(self, style: VoiceStyle) -> _Socket:
+        assert self._nursery is not None  # the voice is open
+        socket = _Socket(self._address_of(style), self._limits, self._dial)
+        self._nursery.start_soon(socket.run)
+        return socket
+
+    def _add_spare(self, style: VoiceStyle) -> None:
+        """Have a socket open for the next utterance, for as long as the voice is open."""
+        self._idle = [socket for socket in self._idle if not socket.is_lost]
+        if self._nursery is not None and len(self._idle) < SPARES:
+            self._idle.append(self._new_socket(style))
+
+    def _socket_for(self, style: VoiceStyle) -> _Socket:
+        url = self._address_of(style).url
+        for socket in self._idle:
+            if socket.url == url and not socket.is_lost:
+                self._idle.remove(socket)
+                return socket
+        return self._new_socket(style)
+
+    @asynccontextmanager
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[SocketVoiceContext]:
+        """Say one utterance while the block runs; see `StreamingTTS.open_context`.
+
+        Raises:
+            SpeechNotOpenError: The voice is not open.
+        """
+        if self._nursery is None:
+            raise SpeechNotOpenError(type(self).__name__)
+        socket = self._socket_for(style)
+        self._add_spare(style)
+        most_bytes = round(MOST_WAITING_S * 2 * self._sample_rate_hz)
+        context = SocketVoiceContext(socket, self._codec(style), most_bytes)
+        socket.follow(context)
+        try:
+            yield context
+        finally:
+            socket.follow(None)
+            if context.is_all_said and len(self._idle) <= SPARES and not socket.is_lost:
+                self._idle.append(socket)
+            else:
+                with trio.move_on_after(CLOSE_S, shield=True):
+                    await context.cancel()
+                socket.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self._address_of(VoiceStyle()).url.partition('?')[0]}>"
+
+
+@final
+class _Socket:
+    """One socket, and the utterance that is said over it."""
+
+    def __init__(
+        self,
+        address: VendorAddress,
+        limits: SessionLimits | None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None,
+    ) -> None:
+        self.address = address
+        self.url = address.url
+        self._limits = limits
+        self._dial = dial
+        self._scope = trio.CancelScope()
+        self._context: SocketVoiceContext | None = None
+        self._session: VendorSession | None = None
+        self._opened = trio.Event()
+        self._error: VendorError | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its session was given up, or it is closed."""
+        return self._error is not None or self._scope.cancel_called
+
+    def follow(self, context: SocketVoiceContext | None) -> None:
+        """Give what comes to an utterance; None: to nobody."""
+        self._context = context
+
+    def close(self) -> None:
+        """Close it, now."""
+        self._scope.cancel(reason="the utterance was cut")
+
+    async def send(self, message: str) -> None:
+        """Send a message.
+
+        Raises:
+            VendorError: The session was given up.
+        """
+        await self._opened.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._session is not None  # it is open
+        await self._session.send(message)
+
+    async def run(self) -> None:
+        """Hold the session until it is given up or closed."""
+        with self._scope:
+            async with open_session(self.address, self._limits, dial=self._dial) as session:
+                self._session = session
+                self._opened.set()
+                try:
+                    while True:
+                        await self._hear(await session.receive())
+                except VendorError as error:
+                    self._error = error
+                    if self._context is not None:
+                        self._context.fail(error)
+
+    async def _hear(self, data: str | bytes | Reopened) -> None:
+        context = self._context
+        if context is None:
+            return
+        if isinstance(data, Reopened):
+            await context.begin_again()
+        elif isinstance(data, bytes):
+            context.hear(data)
+        else:
+            try:
+                message = json.loads(data)
+                if not isinstance(message, dict):
+                    raise TypeError("no object")
+                context.read(message)
+            except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+                kind = type(error).__name__
+                log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
+            await context.send_flush()
+
+
+@final
+class SocketVoiceContext:
+    """One utterance on its way through a socket; see `VoiceContext`."""
+
+    def __init__(self, socket: _Socket, codec: SpeakCodec, most_waiting_bytes: int) -> None:
+        """Begin with no text."""
+        self._socket = socket
+        self._codec = codec
+        self._most_bytes = most_waiting_bytes
+        self._texts: list[str] = []
+        self._asked_flushes = self._sent_flushes = 0  # ours, and how many of them were sent for
+        self._sent: deque[int] = deque()  # for how many of ours each flush that waits goes
+        self._pieces: deque[SpeechPiece | TextSaid] = deque()
+        self._waiting_bytes = 0
+        self._half = b""
+        self._has_begun = self._is_ended = False
+        self._error: VendorError | None = None
+        self._news = trio.Event()
+
+    @property
+    def is_all_said(self) -> bool:
+        """Whether all text has its audio, and no more will come."""
+        waits = self._sent or self._sent_flushes < self._asked_flushes
+        return self._is_ended and not waits and self._error is None
+
+    # --- for who speaks -------------------------------------------------------------------------
+
+    async def send(self, text: str) -> None:
+        """Add text; see `VoiceContext.send`."""
+        self._check()
+        self._texts.append(text)
+        for message in self._codec.text(text):
+            await self._socket.send(message)
+
+    async def flush(self) -> None:
+        """Have all that was sent said; see `VoiceContext.flush`."""
+        self._check()
+        self._asked_flushes += 1
+        await self.send_flush()
+
+    async def end(self) -> None:
+        """Tell that no more text will come; see `VoiceContext.end`."""
+        self._check()
+        self._is_ended = True
+        self._news.set()
+        await trio.lowlevel.checkpoint()
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece; see `VoiceContext.receive`."""
+        await trio.lowlevel.checkpoint()
+        while not self._pieces:
+            self._check()
+            if self.is_all_said:
+                return None
+            self._news = trio.Event()
+            await self._news.wait()
+        piece = self._pieces.popleft()
+        if isinstance(piece, SpeechPiece):
+            self._waiting_bytes -= len(piece.pcm)
+        return piece
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    # --- for the socket -------------------------------------------------------------------------
+
+    async def send_flush(self) -> None:
+        """Flush for all text so far, if something is to be flushed and the vendor may be asked."""
+        owed = self._asked_flushes - self._sent_flushes
+        if not owed or len(self._sent) >= self._codec.most_flushes:
+            return
+        self._sent.append(owed)
+        self._sent_flushes += owed
+        with suppress(VendorError):  # whoever receives raises it
+            for message in self._codec.flush():
+                await self._socket.send(message)
+
+    def hear(self, data: bytes) -> None:
+        """Take in audio, of which a sample may come in two parts."""
+        self._has_begun = True
+        whole = self._half + data
+        self._half = whole[len(whole) & ~1 :]
+        pcm = whole[: len(whole) & ~1]
+        self._pieces.append(SpeechPiece(pcm))
+        self._waiting_bytes += len(pcm)
+        if self._waiting_bytes > self._most_bytes:
+            self.fail(VendorError(self._vendor, f"{MOST_WAITING_S:g} s of its audio wait"))
+        self._news.set()
+
+    def read(self, message: Mapping[str, Any]) -> None:
+        """Take in a message of the vendor's."""
+        try:
+            is_answer = self._codec.answers_flush(message)
+        except VendorError as error:
+            self.fail(error)
+            return
+        if is_answer and self._sent:
+            self._has_begun = True
+            self._half = b""
+            self._pieces += [TextSaid()] * self._sent.popleft()
+            self._news.set()
+
+    async def begin_again(self) -> None:
+        """Ask for all of it on another line, if nothing has come yet."""
+        if self._has_begun:
+            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
+            return
+        self._sent.clear()
+        self._sent_flushes = 0
+        with suppress(VendorError):  # whoever receives raises it
+            for text in (*self._texts,):
+                for message in self._codec.text(text):
+                    await self._socket.send(message)
+        await self.send_flush()
+
+    def fail(self, error: VendorError) -> None:
+        """Let who waits for audio know that no more will come."""
+        self._error = self._error or error
+        self._news.set()
+
+    async def cancel(self) -> None:
+        """Stop it at the vendor's, if it was begun."""
+        if self._texts and self._error is None:
+            with suppress(VendorError):
+                for message in self._codec.cancel():
+                    await self._socket.send(message)
+
+    @property
+    def _vendor(self) -> str:
+        return self._socket.address.vendor
