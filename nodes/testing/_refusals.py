@@ -59,7 +59,7 @@ def chat_problems(messages: Sequence[Message]) -> list[str]:
         if calls and role != "assistant":
             problems.append(f"{number}: {role} with calls of tools")
         problems += [f"{number}: {problem}" for problem in _call_problems(calls, seen)]
-        waiting += [call["id"] for call in calls]
+        waiting += [str(call.get("id")) for call in calls]
         if not calls and not _is_said(message.get("content")):
             problems.append(f"{number}: {role} without content")
     return [*problems, *(f"end: {id!r} has no result" for id in waiting)]
@@ -103,13 +103,15 @@ def _tool_problems(tools: Sequence[Message]) -> list[str]:
 def _call_problems(calls: Sequence[Message], seen: set[str]) -> list[str]:
     problems: list[str] = []
     for call in calls:
-        if call["id"] in seen or not _OPENAI_ID.fullmatch(call["id"]):
-            problems.append(f"the id {call['id']!r} is used, empty or too long")
-        seen.add(call["id"])
-        if not _NAME.fullmatch(call["function"]["name"]):
-            problems.append(f"the name {call['function']['name']!r}")
-        if not _is_json_object(call["function"]["arguments"]):
-            problems.append(f"the arguments {call['function']['arguments']!r}")
+        id, function = call.get("id"), call.get("function") or {}
+        name, arguments = function.get("name"), function.get("arguments")
+        if not isinstance(id, str) or id in seen or not _OPENAI_ID.fullmatch(id):
+            problems.append(f"the id {id!r} is used, empty or too long")
+        seen.add(str(id))
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            problems.append(f"the name {name!r}")
+        if not isinstance(arguments, str) or not _is_json_object(arguments):
+            problems.append(f"the arguments {arguments!r}")
     return problems
 
 
