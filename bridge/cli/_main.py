@@ -26,6 +26,7 @@ from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
 from ..error_text import where_in_app
 from ..server import Limits, Server, UnguardedError, run
+from ..server._access import EmptyTokenError
 from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions
 from ..server._signed_token import BadSecretError
@@ -253,7 +254,7 @@ def _run(
         _say("Loading ears and voice ...")
     try:
         run(app, on_ready=on_ready, **served)
-    except (UnguardedError, BadSecretError) as error:
+    except (UnguardedError, EmptyTokenError, BadSecretError) as error:
         return _fail(str(error), code=2)
     except OSError as error:
         return _fail(_why_no_address(error, host, options.port))

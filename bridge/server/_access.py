@@ -29,12 +29,22 @@ class UnguardedError(BargeinError, ValueError):
         )
 
 
+class EmptyTokenError(BargeinError, ValueError):
+    """A token of a server that everybody would bring, as it is empty."""
+
+    def __init__(self, which: str) -> None:
+        super().__init__(
+            f"{which} is empty, so that whoever brings no token would be let in: is the variable "
+            "that it comes from set?  Leave it out to ask for none"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Access:
     """What requests are judged by before the app is asked.
 
     Raises:
-        ValueError: The secret is too short.
+        ValueError: The secret is too short, or a token is empty.
     """
 
     public: bool
@@ -53,7 +63,10 @@ class Access:
     """What readers of the metrics may bring instead."""
 
     def __post_init__(self) -> None:
-        """Check the secret, before the first token comes."""
+        """Check the secret and the tokens, before the first caller comes."""
+        for which, token in (("token", self.token), ("metrics_token", self.metrics_token)):
+            if token is not None and not token.strip():
+                raise EmptyTokenError(which)
         if self.token_secret is not None:
             check_secret(self.token_secret)
 

@@ -356,7 +356,7 @@ async def open_server(
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
         UnguardedError: It is public, and nothing keeps strangers out.
-        ValueError: The secret is too short, or a proxy is not an address.
+        ValueError: The secret is too short, a token is empty, or a proxy is not an address.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
     limits = limits or Limits()

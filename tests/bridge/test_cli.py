@@ -374,6 +374,14 @@ def test_a_public_server_without_a_guard_is_refused(told):
     assert "--insecure" in complaint
 
 
+@pytest.mark.parametrize("option", ["--token", "--metrics-token"])
+def test_an_empty_token_is_refused(told, option):
+    """`--token "$TOKEN"` without that variable does not let everybody in."""
+    code, complaint = told("serve", "agent", "--host", "0.0.0.0", "--port", "0", option, "")
+    assert code == 2
+    assert "is empty" in complaint
+
+
 def test_token_prints_a_token(monkeypatch, capsys):
     """The secret comes from the environment; the token holds for its time."""
     secret = "0123456789abcdef" * 2

@@ -24,6 +24,15 @@ async def test_a_public_server_does_not_start_unguarded():
             pass
 
 
+@pytest.mark.parametrize("name", ["token", "metrics_token"])
+@pytest.mark.parametrize("empty", ["", " "])
+async def test_an_empty_token_keeps_nobody_out(name: str, empty: str):
+    """A variable that is not set must not open a server to everybody."""
+    with pytest.raises(ValueError, match=f"^{name} is empty"):
+        async with open_server(App(silent), host="0.0.0.0", port=0, **{name: empty}):
+            pass
+
+
 @pytest.mark.parametrize(
     "options", [{"token": "t"}, {"token_secret": SECRET}, {"insecure": True}, {"app": True}]
 )
