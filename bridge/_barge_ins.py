@@ -43,15 +43,16 @@ class BargeIns:
     chain that its own event cuts was interrupted by nobody.
     """
 
-    __slots__ = ("_context", "_cut", "_decided", "_turns")
+    __slots__ = ("_began", "_context", "_cut", "_decided", "_follows_turns", "_turns")
 
     def __init__(self, context: CallContext, turns: Turns) -> None:
         self._context = context
         self._turns = turns
         self._cut: dict[object, _BargeIn] = {}
         self._decided: tuple[str, str] | None = None
+        self._follows_turns = False
+        self._began: tuple[int, tuple[str, str] | None] = (0, None)
         context.router.observe(TurnDecided, self._turn_decided)
-        context.router.observe(UserStartedSpeaking, self._turn_began)
 
     def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
         """Record that a turn was cut; ``tell()`` writes it to the log.
@@ -80,17 +81,23 @@ class BargeIns:
             self._context.router.call_after(self._write)
 
     def _turn_decided(self, message: Message) -> None:
+        if not self._follows_turns:  # where only text travels nobody ever decides
+            self._follows_turns = True
+            self._context.router.observe(UserStartedSpeaking, self._turn_began)
         if message.event.decision in _BEGINS_A_TURN:
             self._decided = message.source, message.event.rule
 
-    def _turn_began(self, _: Message) -> None:
-        self._decided = None  # rules are applied before observers are called: it has cut by now
+    def _turn_began(self, message: Message) -> None:
+        # It has cut by now, as rules are applied before observers are called; but what it has cut
+        # may be recorded later.
+        self._began, self._decided = (message.id, self._decided), None
 
     def _turn_rule(self, cause: Message | None) -> str | None:
         """Return the rule of turn taking by which the caller's turn began, if one did."""
-        if cause is None or self._decided is None or type(cause.event) is not UserStartedSpeaking:
+        if cause is None or type(cause.event) is not UserStartedSpeaking:
             return None
-        source, rule = self._decided
+        began_by, decided = self._began
+        source, rule = (decided if began_by == cause.id else self._decided) or ("", None)
         return rule if source == cause.source else None
 
     def _write(self) -> None:

@@ -128,7 +128,7 @@ class Call:
         self.work = context.work
         self.on_touch = context.on_touch
         # The first sink: what follows from an event is told after it.
-        router.add_sink(self._send, unless=_NEVER_SENT)
+        router.add_sink(self._send, unless=_NEVER_SENT, may_wait=True)
         self.delivery = Delivery(context)
         self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
         self.steps = StepKeeper(context, self.speaking.turn_of)
@@ -151,7 +151,6 @@ class Call:
         self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
         self._watchers: list[Subscription] = []
-        router.add_sink(self._watch, unless=_NEVER_SENT)
         ErrorListeners(router, self.on_error)
         router.listen(
             run_started=self._run_started,
@@ -381,6 +380,7 @@ class Call:
         if self._is_ending:
             return
         self._is_ending = True
+        self.router.catch_up()
         self.end_reason = reason
         outcome: Outcome = "shutdown" if reason == "shutdown" else "disconnected"
         try:
@@ -414,6 +414,7 @@ class Call:
     @property
     def state(self) -> CallState:
         """What the call is doing, as the last ``StateChanged`` said."""
+        self.router.catch_up()
         return self._state.state
 
     @property
@@ -423,6 +424,7 @@ class Call:
 
     def why_not(self, verb: Verb) -> str:
         """Return why a verb would do nothing now; empty if it would do something."""
+        self.router.catch_up()
         return refusal(self._state, verb)
 
     def settle_state(self) -> None:
@@ -431,6 +433,7 @@ class Call:
 
     def snapshot(self) -> Snapshot:
         """Return what the call is doing, with everything a watcher shows."""
+        self.router.catch_up()
         return self._snapshot_at(trio.current_time())
 
     def last_snapshot(self) -> Snapshot:
@@ -485,13 +488,9 @@ class Call:
         self.speaking.run_cut(run)
         self.control.run_cut(run)
 
-    def _watch(self, message: Message) -> None:
-        if not self._watchers:
-            return
-        if message.tag is not None or type(message.event) is not AgentResponse:  # as in _send()
-            for watcher in tuple(self._watchers):
-                watcher.add(message)
-
     def _send(self, message: Message) -> None:
         if message.tag is not None or type(message.event) is not AgentResponse:  # not unheard words
             self._transport.send(message)
+            if self._watchers:
+                for watcher in tuple(self._watchers):
+                    watcher.add(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import trio
 
@@ -10,7 +11,7 @@ from bargein.routes import Router
 
 from ._floor import Floor
 from .control._running_tools import WorkRoom
-from .events import CallState
+from .events import CallState, UserStartedSpeaking
 from .history._history import History
 
 
@@ -29,38 +30,55 @@ class CallContext:
         state: What the call is doing, as it was last told.
         is_paused: Whether everything is held, by the verb.
         is_closing: Whether nothing new is taken any more.
+        touch_state: Has the state worked out anew, once the publication under way is over.
         on_touch: Called after whatever may have changed what a snapshot shows.
     """
 
     __slots__ = (
-        "_looks", "_update", "audio", "ended", "floor", "history", "is_closing", "is_paused",
-        "on_touch", "router", "state", "work",
+        "_is_busy", "_looks", "_update", "audio", "ended", "floor", "history", "is_closing",
+        "is_paused", "on_touch", "router", "state", "touch_state", "work",
     )  # fmt: skip
 
     def __init__(self, router: Router, history: History, *, audio: bool) -> None:
         self.router = router
+        self.touch_state: Callable[[], None] = partial(router.call_after, self._work_out)
         self.history = history
         self.audio = audio
         self.floor = Floor()
-        self.work = WorkRoom(self.touch_state)
+        self.work = WorkRoom(self._work_changed)
         self.ended = trio.Event()
         self.state: CallState = "idle"
         self.is_paused = False
         self.is_closing = False
         self.on_touch: list[Callable[[], None]] = []
         self._update: Callable[[], None] | None = None
+        self._is_busy = audio
+        self._time_cuts()
         self._looks: list[tuple[Callable[[], object], Callable[[], None]]] = []
 
-    def touch_state(self) -> None:
-        """Have the state worked out anew, once the publication under way is over."""
-        call_after = self.router.call_after
+    def _work_changed(self) -> None:
+        is_busy = self.audio or len(self.work) > 0
+        if is_busy is not self._is_busy:
+            self._is_busy = is_busy
+            self._time_cuts()
+        self.touch_state()
+
+    def _time_cuts(self) -> None:
+        """Hear of a barge-in at once where a voice or a tool has to end by it.
+
+        Where there is neither, what is known of it is known as well when the node has cleaned up.
+        """
+        self.router.tell_later(None if self._is_busy else UserStartedSpeaking)
+
+    def _work_out(self) -> None:
         if self._update is not None:
-            call_after(self._update)
+            self._update()
+        notify = self.router.listeners.notify
         for fn in tuple(self.on_touch):
-            call_after(fn)
+            notify(fn)
         for waits, look in self._looks:
             if waits():
-                call_after(look)
+                notify(look)
 
     def work_out_by(self, update: Callable[[], None]) -> None:
         """Have the state worked out by a function, whenever it is touched."""

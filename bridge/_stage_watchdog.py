@@ -68,7 +68,7 @@ class StageWatchdog:
         router = call.router
         router.add_sink(self._state_changed, StateChanged)
         router.add_sink(self._voice, [VoiceStarted, VoiceStopped, VoiceWords])
-        router.add_sink(self._user_began, UserStartedSpeaking)
+        router.add_sink(self._user_began, UserStartedSpeaking, may_wait=True)
 
     # --- when somebody waits ----------------------------------------------------------------------
 

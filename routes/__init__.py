@@ -3,6 +3,7 @@
 if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
+from ._aftermath import Aftermath as Aftermath
 from ._alarm_clock import start_alarm_clock as start_alarm_clock
 from ._cancellation_token import InterruptToken as InterruptToken
 from ._chain_start import ChainStart as ChainStart
@@ -20,6 +21,7 @@ from ._errors import StageTimeoutError as StageTimeoutError
 from ._events import Event as Event
 from ._events import alias_of as alias_of
 from ._events import class_of as class_of
+from ._events import needs_no_validation as needs_no_validation
 from ._events import register as register
 from ._match import Predicate as Predicate
 from ._message import Message as Message
@@ -40,6 +42,7 @@ from ._run_context import run_in as run_in
 from ._runtime import RouteRuntime as RouteRuntime
 
 __all__ = [
+    "Aftermath",
     "BargeinError",
     "ChainStart",
     "Clock",
@@ -71,6 +74,7 @@ __all__ = [
     "alias_of",
     "class_of",
     "current_run",
+    "needs_no_validation",
     "open_router",
     "register",
     "run_in",

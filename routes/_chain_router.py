@@ -26,6 +26,7 @@ class ChainRouter(Protocol):
             held or released by it; ``None`` withholds nothing.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether nothing is triggered any more, as all its tasks have ended.
+        waits: Whether a publication is over, and what is left of it is not done yet.
     """
 
     nursery: trio.Nursery
@@ -35,6 +36,7 @@ class ChainRouter(Protocol):
     withholds: Callable[[str, Message], bool] | None
     closing: Outcome | None
     closed: bool
+    waits: bool
 
     def broadcast(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a chain gave."""
@@ -44,6 +46,12 @@ class ChainRouter(Protocol):
 
     def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Log a failure of a chain, and tell whoever listens."""
+
+    def catch_up(self) -> None:
+        """Do what is left of a publication that is over."""
+
+    def run_cut(self, run: Run, cause: Message | None, watch: Callable[[Run], None]) -> None:
+        """Tell the listener that a run was cut, now or later, and have it watched."""
 
     def retire(self, chain: object) -> None:
         """Forget a chain that was taken away and has no more runs."""

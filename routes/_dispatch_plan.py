@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ._runtime import RouteRuntime
 
 Observer = Callable[[Message], Any]
-Meant = list[tuple[Matcher, Observer]]
+Meant = list[tuple[Matcher, Observer, bool]]
+"""Which messages, who gets them, and whether that may wait for the runs that they cut."""
 
 
 @dataclass(slots=True)
@@ -31,6 +32,8 @@ class Plan:
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
+    rest: Plan | None = None
+    """What follows the rules, if all of that may wait; ``None`` if not."""
 
 
 NOTHING = Plan((), (), (), ())
@@ -67,7 +70,7 @@ def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
 def matching(entries: Meant, cls: type) -> list[Observer]:
     """Return the observers or sinks that are meant to see events of a class."""
     found: list[Observer] = []
-    for meant, fn in entries:
+    for meant, fn, _ in entries:
         # In place: most are not meant, and there is a plan for each class of each call.
         if meant.types is None or meant.unless:
             checks = meant.for_class(cls)
@@ -126,9 +129,13 @@ def plan_of(
         if checks is not None:
             act = runtime.trigger
             triggers.append(guarded(runtime, trigger.written, checks, act))
-    observers = tuple(matching(first, cls))
+    observers, takers = tuple(matching(first, cls)), tuple(matching(sinks, cls))
     rules = (*matching(before, cls), *cuts, *gates)
-    return Plan(rules, observers, tuple(triggers), tuple(matching(sinks, cls)))
+    plan = Plan(rules, observers, tuple(triggers), takers)
+    in_a_hurry = [entry for entry in (*first, *sinks) if not entry[2]]
+    if cuts and not triggers and not matching(in_a_hurry, cls):
+        plan.rest = Plan((), observers, (), takers)
+    return plan
 
 
 def guarded(

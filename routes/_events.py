@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from inspect import get_annotations
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -20,6 +20,9 @@ from pydantic import BaseModel, ConfigDict
 from ._errors import RouteDefinitionError
 
 E = TypeVar("E")
+M = TypeVar("M", bound=BaseModel)
+
+_set = object.__setattr__  # events are frozen
 
 _by_alias: WeakValueDictionary[str, type] = WeakValueDictionary()
 _registered: WeakSet[type] = WeakSet()
@@ -72,6 +75,31 @@ def register(cls: type[E]) -> type[E]:
         )
     _by_alias[alias] = cls
     _registered.add(cls)
+    return cls
+
+
+def needs_no_validation(cls: type[M]) -> type[M]:
+    """Have an event class of which all fields have a default made without validation; a decorator.
+
+    There is nothing to check where no field is given, and what interrupts a node is made in front
+    of its clean-up: pydantic takes 20 us for it with cold caches, this takes 8 us.
+
+    Args:
+        cls: A class of events.
+    """
+    defaults = {name: field.default for name, field in cls.model_fields.items()}
+    validated = cls.__init__
+
+    def init(self: M, /, **fields: Any) -> None:
+        if fields or type(self) is not cls:
+            validated(self, **fields)
+            return
+        self.__dict__.update(defaults)
+        _set(self, "__pydantic_fields_set__", set())
+        _set(self, "__pydantic_extra__", None)
+        _set(self, "__pydantic_private__", None)
+
+    cls.__init__ = init  # type: ignore[assignment,method-assign]
     return cls
 
 

@@ -19,11 +19,13 @@ from typing import Any, NoReturn
 import structlog
 import trio
 
+from ._aftermath import Aftermath
 from ._alarms import Alarms
 from ._chain_keeper import ChainKeeper
 from ._dispatch_handoff import hand_on
 from ._dispatch_plan import (
     NOTHING,
+    Meant,
     Observer,
     Plan,
     hint_at_event,
@@ -60,7 +62,7 @@ DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
 
 
-class Router:
+class Router(Aftermath):
     """Dispatches the messages of one conversation to its chains and sinks.
 
     Open one with ``open_router()``.
@@ -78,32 +80,30 @@ class Router:
     """
 
     __slots__ = (
-        "_after", "_alarms", "_before", "_chains", "_depth", "_depth_limit", "_failing", "_first",
-        "_messages", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
-        "closed", "closing", "handler_s", "listeners", "nursery", "unwind_s", "withholds",
+        "_alarms", "_before", "_chains", "_depth_limit", "_failing", "_first", "_messages",
+        "_now_s", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
+        "closed", "closing", "handler_s", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
-        self.nursery = nursery
+        super().__init__(nursery, Listeners())
         self.unwind_s = unwind_s
         self.handler_s = handler_s
-        self.listeners = Listeners()
         self.withholds: Callable[[str, Message], bool] | None = None
         self.closing: Outcome | None = None
         self.closed = False
         self._chains = ChainKeeper()
-        self._before: list[tuple[Matcher, Observer]] = []
-        self._first: list[tuple[Matcher, Observer]] = []
-        self._sinks: list[tuple[Matcher, Observer]] = []
+        self._before: Meant = []
+        self._first: Meant = []
+        self._sinks: Meant = []
         self._plans: dict[type, Plan] = {}
         self._failing = FailingTakers(self.listeners.show)
         self._messages = 0
         self._unpublished = self._stale = 0
         self._runs = 0
-        self._depth = 0
         self._depth_limit = DEPTH_LIMIT
-        self._after: list[Callable[[], None]] = []
-        self._alarms = Alarms(nursery, self.listeners.notify)
+        self._now_s = trio.lowlevel.current_clock().current_time  # two calls less a message
+        self._alarms = Alarms(nursery, self._call_alarm)
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -134,18 +134,22 @@ class Router:
         if self._chains.forget(chain):
             self._plans.clear()
 
-    def observe(self, event: object, fn: Observer, *, before_rules: bool = False) -> None:
+    def observe(
+        self, event: object, fn: Observer, *, before_rules: bool = False, may_wait: bool = False
+    ) -> None:
         """Call a plain function with each matching message, after the rules and before any chain.
 
         Args:
             event: As in ``bridge.on()``.
             fn: A plain function of the message.
             before_rules: Whether it is called before the rules instead.
+            may_wait: As in ``add_sink()``.
         """
         needs_plain_function(fn, "observe()")
         if before_rules:
             fn = partial(self._failing.call, "observer_failed", fn)
-        (self._before if before_rules else self._first).append((matcher(event, "observe()"), fn))
+        observers = self._before if before_rules else self._first
+        observers.append((matcher(event, "observe()"), fn, may_wait))
         self._plans.clear()
 
     def add_sink(
@@ -155,6 +159,7 @@ class Router:
         *,
         unless: tuple[type, ...] = (),
         limit: int = SINK_LIMIT,
+        may_wait: bool = False,
     ) -> QueuedSink | None:
         """Pass each message that is not stale to a function, after all chains.
 
@@ -164,6 +169,8 @@ class Router:
             event: Which messages; ``None`` means all.
             unless: Event classes that it never gets, whatever `event` says.
             limit: How many messages may wait for an async function before runs wait, from 1.
+            may_wait: Whether what cuts runs at work may come when they have had their step, where
+                ``tell_later()`` allows it; still before all that is published later.
 
         Returns:
             The queue of an async function, else ``None``.
@@ -178,7 +185,7 @@ class Router:
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)
-        self._sinks.append((meant, queued or fn))
+        self._sinks.append((meant, queued or fn, may_wait))
         self._plans.clear()
         return queued
 
@@ -225,14 +232,14 @@ class Router:
                 stage, which fails.
         """
         self._messages += 1
-        message = Message(event, source, self._messages, trio.current_time(), run or _current.get())
+        message = Message(event, source, self._messages, self._now_s(), run or _current.get())
         self._dispatch(message)
         return message
 
     def publish_detached(self, event: Any, source: str = "") -> Message:
         """Publish an event that belongs to no run, wherever this is called."""
         self._messages += 1
-        message = Message(event, source, self._messages, trio.current_time(), None)
+        message = Message(event, source, self._messages, self._now_s(), None)
         self._dispatch(message)
         return message
 
@@ -253,22 +260,18 @@ class Router:
             if type(event) not in publishable and not is_event(event):
                 raise NotAnEventError(event, hint_at_event(event))
         self._messages += 1
-        self._dispatch(Message(event, source, self._messages, trio.current_time(), run))
+        self._dispatch(Message(event, source, self._messages, self._now_s(), run))
 
-    def _dispatch(self, message: Message) -> None:
+    def _dispatch(self, message: Message, plan: Plan | None = None) -> None:
+        if self.waits:
+            self.catch_up()
         run = message.run
         if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
             self._unpublished += 1
             self._stale += 1
             return
-        cls = type(message.event)
-        try:
-            plan = self._plans[cls]
-        except KeyError:
-            plan = NOTHING
-            if not self.closed:
-                plan = plan_of(cls, self._chains.all, self._before, self._first, self._sinks)
-                self._plans[cls] = plan
+        if plan is None:
+            plan = self._plans.get(type(message.event)) or self._new_plan(type(message.event))
         depth = self._depth
         if depth >= self._depth_limit:
             self._refuse_deeper(message)
@@ -280,6 +283,9 @@ class Router:
                 if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
                     message.leave_run()  # cut by this very message, which goes on all the same
                     run = None
+                if self.untold and plan.rest is not None and not depth:
+                    self._rest = partial(self._dispatch, message, plan.rest)
+                    return
             for observer in plan.first:
                 try:
                     observer(message)
@@ -303,34 +309,28 @@ class Router:
                         self._failing.works("sink_failed", sink)
         finally:
             self._depth = depth
-            if not depth and self._after:
-                self._run_after()
+            if not depth and self._is_due:
+                self._publication_over()
+
+    def _new_plan(self, cls: type) -> Plan:
+        if not self.closed:
+            chains, takers = self._chains.all, (self._before, self._first, self._sinks)
+            self._plans[cls] = plan_of(cls, chains, *takers)
+        return self._plans.get(cls, NOTHING)
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # From here on all that is published within this publication is refused, else two chains
         # that trigger each other twice would go on for 2 ** 32 publications.
         self._depth_limit = 0
-        self._after.insert(0, self._allow_depth)
+        self.call_after(self._allow_depth, first=True)
         raise PublishLoopError(message.alias, DEPTH_LIMIT)
 
     def _allow_depth(self) -> None:
         self._depth_limit = DEPTH_LIMIT
 
-    def call_after(self, fn: Callable[[], None]) -> None:
-        """Call a function after the publication under way; at once if there is none.
-
-        Args:
-            fn: A plain function; if it is already waiting, it is called only once.
-        """
-        if not self._depth:
-            fn()
-        elif fn not in self._after:
-            self._after.append(fn)
-
-    def _run_after(self) -> None:
-        waiting, self._after = self._after, []
-        for fn in waiting:
-            self.listeners.notify(fn)
+    def _call_alarm(self, fn: Callable[[], None]) -> None:
+        self.catch_up()
+        self.listeners.notify(fn)
 
     # --- listeners ----------------------------------------------------------------------------
 
@@ -347,14 +347,13 @@ class Router:
     ) -> None:
         """Have plain functions called when something happens, in the same step.
 
-        There is one listener for each thing: the one given last.  What a listener raises is logged
-        and goes no further.
+        There is one listener for each thing, the one given last; ``None`` leaves it as it is.  What
+        a listener raises is logged and goes no further.
 
         Args:
-            run_started: Gets each run that begins, and its chain; ``None``, here and below, leaves
-                the listener that there is.
+            run_started: Gets each run that begins, and its chain.
             run_ended: Gets each run whose stages have ended.
-            run_cut: Gets each run that is cut.
+            run_cut: Gets each run that is cut; see ``tell_later()``.
             background_requested: Gets a run whose token was asked to move it to the background.
             describe_interruption: An async function that returns what a handler is told of the cut
                 of a run, given the run and what the engine knows of it.
@@ -397,14 +396,7 @@ class Router:
         return self._runs
 
     def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
-        """Log a failure of a chain and tell whoever listens; the other chains go on.
-
-        Args:
-            run: The run that failed; ``None`` if the failure belongs to none.
-            route: The chain.
-            stage: What failed.
-            error: How.
-        """
+        """Log a failure of a chain, or of a run of it, and tell whoever listens; others go on."""
         listeners = self.listeners
         listeners.log_failure(route, stage, error)
         if listeners.is_telling:
@@ -435,16 +427,7 @@ class Router:
     def hand_on(
         self, source: str, target: str, meant: Callable[[Message], bool], reason: str
     ) -> None:
-        """Move the queued triggers of one bridge's streaming chains to another bridge's chains.
-
-        A chain that already works on such a message, or has it queued, is not triggered again.
-
-        Args:
-            source: The bridge that loses the triggers.
-            target: The bridge whose matching chains are triggered.
-            meant: Which triggers.
-            reason: Why, for people.
-        """
+        """Move the queued triggers of one bridge's streaming chains to another bridge's chains."""
         hand_on(self._chains.all, source, target, meant, reason)
 
     def cut_all(
@@ -470,11 +453,8 @@ class Router:
         return sum(runtime.cut_all(cause, reason, aside=aside) for runtime in chains)
 
     def close(self, outcome: Outcome) -> None:
-        """End every run now, with this outcome, and start no more.
-
-        Args:
-            outcome: ``disconnected`` or ``shutdown``.
-        """
+        """End every run now, as ``disconnected`` or by a ``shutdown``, and start no more."""
+        self._close_aftermath()
         self.closing = self.closing or outcome
         self._failing.close()
         for runtime in self._chains.all:
@@ -485,12 +465,9 @@ class Router:
         self._plans.clear()
 
     def call_at(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a plain function at a time, unless ``forget(key)`` comes before.
+        """Call a plain function at a time of trio's clock, unless ``forget(key)`` comes before.
 
-        Args:
-            key: Identifies the alarm; a second one with the same key replaces the first.
-            at_s: When, in seconds of trio's clock.
-            fn: What to call; what it raises is logged.
+        A second alarm with the same key replaces the first; what the function raises is logged.
         """
         self._alarms.put(key, at_s, fn)
 

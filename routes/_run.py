@@ -180,10 +180,15 @@ class Run:
                 self._wake(reason)
         if self._token is not None:
             self._token.request()
-        self._chain.was_cut(self, now_s)
+        self._chain.was_cut(self, cause)
         for child in self._children or ():
             child.cut(cause, reason="what it was caused by was cut")
         return True
+
+    @property
+    def cut_at_s(self) -> float | None:
+        """When it was cut, in seconds of trio's clock; ``None`` while it is not."""
+        return None if self._cut_by is None else self._cut_by[3]
 
     @property
     def interruption(self) -> Interruption | None:

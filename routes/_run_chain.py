@@ -51,8 +51,8 @@ class RunningChain(Protocol[R]):
     def is_cut_by(self, event_class: type) -> bool:
         """Return whether a rule would cut runs for an event of a class."""
 
-    def was_cut(self, run: R, now_s: float) -> None:
-        """Record a cut, in the same step."""
+    def was_cut(self, run: R, cause: Any) -> None:
+        """Record a cut in the same step, by a message or by none."""
 
     def was_held(self, run: R) -> None:
         """Keep a run that has finished interruptible."""

@@ -53,9 +53,9 @@ class RouteRuntime:
     """
 
     __slots__ = (
-        "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue", "_router",
-        "_runs", "failures", "notified", "pipeline", "removed", "route", "rules", "source",
-        "statistics", "written",
+        "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue",
+        "_router", "_runs", "failures", "notified", "pipeline", "removed", "route", "rules",
+        "source", "statistics", "written",
     )  # fmt: skip
 
     def __init__(self, route: Route, router: ChainRouter) -> None:
@@ -275,6 +275,8 @@ class RouteRuntime:
 
     def _ended(self, run: Run, error: Exception | None, *, reached_end: bool) -> bool:
         """Give a run its outcome; False if it was abandoned before, and has one."""
+        if self._router.waits:
+            self._router.catch_up()
         first = run.outcome is None
         if first:
             if run.is_cut:
@@ -396,18 +398,10 @@ class RouteRuntime:
             self.start_waiting()
 
     def cut_all(self, message: Message | None, reason: str, *, aside: bool = True) -> int:
-        """Cut every run that is at work or outstanding, even protected ones.
+        """Cut every run that is at work or outstanding, even protected ones; see the router's.
 
         Queued triggers are dropped.  The handler of the chain's first rule with one runs, as after
         a cut by that rule.
-
-        Args:
-            message: What cuts them; ``None`` if no message does.
-            reason: Why, for people.
-            aside: Whether those in the background are cut too.
-
-        Returns:
-            How many were cut.
         """
         self._queue.drop_all(reason)
         runs = (*self._runs.live(), *self._runs.aside) if aside else self._runs.live()
@@ -420,14 +414,11 @@ class RouteRuntime:
         for run in self.runs:
             run.end(outcome)
 
-    def was_cut(self, run: Run, now_s: float) -> None:
+    def was_cut(self, run: Run, cause: Message | None) -> None:
         """Record a cut; the run calls it in the same step."""
         self.statistics.cut += 1
-        router, listeners = self._router, self._listeners
-        if listeners.run_cut is not None:
-            listeners.notify(listeners.run_cut, run)
+        self._router.run_cut(run, cause, self._watch_unwinding)
         if run.outcome is None:
-            router.call_at(run, now_s + router.unwind_s, partial(self.abandon, run, "unwinding"))
             return
         run.finish("interrupted")
         self._runs.forget_delivered(run)
@@ -435,6 +426,12 @@ class RouteRuntime:
             self._runs.active[run] = None
             self._handle_soon(run)
         self._leave_if_done()
+
+    def _watch_unwinding(self, run: Run) -> None:
+        """Wait no longer for a run that was cut than it may take to unwind."""
+        if run.outcome is None and run.cut_at_s is not None:
+            until_s = run.cut_at_s + self._router.unwind_s
+            self._router.call_at(run, until_s, partial(self.abandon, run, "unwinding"))
 
     def was_held(self, run: Run) -> None:
         """Keep a run that has finished interruptible."""

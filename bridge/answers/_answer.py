@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from bargein.routes import Interruption, Message, Outcome, Run, current_run
+from bargein.routes import Aftermath, Interruption, Message, Outcome, Run, current_run
 
 from .._verbs import TurnPhase, Verb
 from ..control._steps import StepList
@@ -84,12 +84,16 @@ class Turn:
     def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
         """Say what it is at now, and return whether that is news.
 
+        One that was cut stays at what it was at.
+
         Args:
             phase: What it is at.
             label: What it is doing, in a few words for a person.
             step: Whether its next step begins with that.
         """
-        if self.phase == phase and self.label == label and not step:
+        if (self.phase == phase and self.label == label and not step) or (
+            self.run is not None and self.run.is_cut
+        ):
             return False
         self.phase, self.label = phase, label
         self.step += step
@@ -239,6 +243,11 @@ class Turn:
                 return True
         return any(u.is_stale for u in self.utterances)
 
+    def descends_from(self, run: Run) -> bool:
+        """Whether a run, or one that it has caused, works on it or gave some of its text."""
+        own = (self.run, *self.active, *(each for u in self.utterances for each in u.runs))
+        return any(run is each for mine in own for each in lineage(mine))
+
     @property
     def basis(self) -> HeardBasis:
         """What is known of how far it was heard."""
@@ -270,14 +279,16 @@ class FixedText:
 class Turns:
     """The turns of a call that are not over."""
 
-    __slots__ = ("_by_run", "_count", "_held", "_open")
+    __slots__ = ("_aftermath", "_by_run", "_count", "_held", "_open")
 
-    def __init__(self, after: int = 0) -> None:
+    def __init__(self, aftermath: Aftermath, after: int = 0) -> None:
         """Count from a number on.
 
         Args:
+            aftermath: Tells of the cuts that were not told yet, before anybody sees a turn.
             after: The last turn of the conversation so far.
         """
+        self._aftermath = aftermath
         self._open: dict[Turn, None] = {}
         self._by_run: dict[Run, Turn] = {}
         self._held: dict[Run, list[Run]] = {}
@@ -331,6 +342,8 @@ class Turns:
 
     def of(self, run: Run | None) -> Turn | None:
         """Return the turn that a run belongs to, or ``None`` if it belongs to none."""
+        if self._aftermath.untold:
+            self._aftermath.tell_cuts()
         source = None
         while run is not None:
             turn = self._by_run.get(run)
@@ -376,6 +389,8 @@ class Turns:
 
     def generating(self, agents: tuple[str, ...]) -> bool:
         """Whether any turn of some agents is still being generated."""
+        if self._aftermath.untold:
+            self._aftermath.tell_cuts()
         for turn in self._open:
             if turn.outcome is None and turn.interruption is None and turn.agent in agents:
                 return True
@@ -383,6 +398,8 @@ class Turns:
 
     def newest_of(self, agents: tuple[str, ...]) -> Turn | None:
         """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
+        if self._aftermath.untold:
+            self._aftermath.tell_cuts()
         for turn in reversed(self._open):
             is_over = turn.interruption is not None or (
                 turn.outcome is not None and turn.is_delivered
@@ -393,6 +410,8 @@ class Turns:
 
     def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Turn]:
         """Yield the turns of agents that the caller hears that are still being generated."""
+        if self._aftermath.untold:
+            self._aftermath.tell_cuts()
         for turn in self._open:
             if turn.outcome is None and turn.interruption is None and is_audible(turn.agent):
                 yield turn

@@ -26,13 +26,13 @@ from ..events import (
     JobFinished,
     Outcome,
 )
-from ..playout._echo_text import words_around
 from ..playout._events import Telling
 from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
+from ._answer_audio import AnswerAudio
 from ._answer_text import Texts
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class Speaking:
+class Speaking(AnswerAudio):
     """Keeps the turns of a call and follows their utterances to the caller's ear.
 
     Attributes:
@@ -59,7 +59,6 @@ class Speaking:
             ``None`` for none.
         turn_cut_by_itself: Returns the turn whose chain published a message and was cut by that.
         sounds_until_s: Returns when the player will have played all that it was given.
-        turns_cut: How many answers were cut.
         answered: The number of the last message that began an answer of an agent that is heard.
         is_closed: Whether the call is over: nothing is said any more.
     """
@@ -89,7 +88,7 @@ class Speaking:
         self._telling = Telling(router, self._memory, self._utterance_settled)
         playout = self._playout = Playout(transport, self._telling, router.call_at)
         self.sounds_until_s = playout.sounds_until_s
-        self._turns = Turns(after=context.history.last_turn)
+        self._turns = Turns(router, after=context.history.last_turn)
         self.turn_of = self._turns.of
         self.newest_turn_of = self._turns.newest_of
         self.turn_cut_by_itself = self._turns.cut_by_itself
@@ -102,20 +101,22 @@ class Speaking:
         self._silent: trio.Event | None = None  # made by who waits for it
         self._closed_as: Outcome | None = None
         self.is_closed = False
-        self.turns_cut = 0
+        self._turns_cut = 0
         self.answered = 0
         self._ends_as: Outcome | None = None
         self._cutting = False
         self._marks = LongRunningMarks(router)
         self._barge_ins = BargeIns(context, self._turns)
-        self._fixed_texts = FixedTexts(router)
+        self._fixed_texts = FixedTexts(context)
 
     # --- what is known --------------------------------------------------------------------------
 
     @property
-    def is_audible_now(self) -> bool:
-        """Whether the caller hears an agent at this moment."""
-        return self._playout.is_audible
+    def turns_cut(self) -> int:
+        """How many answers were cut."""
+        if self._router.untold:
+            self._router.tell_cuts()
+        return self._turns_cut
 
     @property
     def is_generating(self) -> bool:
@@ -131,19 +132,6 @@ class Speaking:
     def is_held_until_released(self) -> bool:
         """Whether the voice is held for as long as it takes: by a pause, or a lost connection."""
         return self._holding.lasts
-
-    @property
-    def saying(self) -> str:
-        """The text that is being said now, to compare an echo with: from about 4 s before what is
-        heard to the end of the clause after what the player has.  It lingers for 3 s."""
-        now_s = trio.current_time()
-        self._playout.advance(now_s)
-        return words_around(self._telling.said_before(now_s), self._playout.utterances)
-
-    @property
-    def has_notice(self) -> bool:
-        """Whether something is being said, or waits to be, that no route may cut."""
-        return any(not utterance.interruptible for utterance in self._playout.utterances)
 
     def may_be_cut_by(self, event_class: type) -> bool:
         """Return whether an event would cut what is heard now, or generated if nothing is.
@@ -167,31 +155,6 @@ class Speaking:
                 return True
         return False
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether something was generated and waits to be heard."""
-        return self._playout.front is not None
-
-    def front(self) -> Utterance | None:
-        """Return the utterance that is heard now, or next."""
-        return self._playout.front
-
-    def utterance_of(self, message: Message) -> Utterance | None:
-        """Return the utterance that the text of an ``AgentResponse`` message belongs to.
-
-        Args:
-            message: The message, from the step on in which it is published.
-
-        Returns:
-            The utterance; ``None`` for a text that nobody is to hear, and for any other event.
-        """
-        found: Utterance | None = message.tag
-        return found
-
-    def utterance(self, number: int) -> Utterance | None:
-        """Return the utterance with this number, if it is not over."""
-        return self._playout.utterance(number)
-
     def told_of(self, interruption: Interruption) -> Interruption:
         """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
         self.advance()
@@ -209,23 +172,6 @@ class Speaking:
     def release(self, reason: str) -> None:
         """Take one reason to hold back; the voice goes on if it was the last."""
         self._holding.release(reason)
-
-    def resend(self) -> None:
-        """Send again what the player was given and has not played: its connection was lost.
-
-        It goes on from the last word that is known to be heard; while the voice is held, once it is
-        released.
-        """
-        self._playout.resend()
-
-    def player_number(self, utterance: int) -> int:
-        """Return the number under which the player has an utterance now; for transports.
-
-        Args:
-            utterance: The number of the utterance, as events tell it.
-        """
-        found = self.utterance(utterance)
-        return utterance if found is None else found.play_number
 
     def note_pause(self, turn: Turn, message: Message) -> None:
         """Put down that a turn was paused."""
@@ -271,12 +217,16 @@ class Speaking:
 
     def advance(self) -> None:
         """Bring up to date what the caller has heard, and write it to the history."""
+        if self._router.untold:
+            self._router.tell_cuts()
         self._playout.advance(trio.current_time())
         self._memory.write()
 
     @property
     def history(self) -> History:
         """What was said so far, brought up to this moment."""
+        if self._router.untold:
+            self._router.tell_cuts()
         self._playout.advance(trio.current_time())
         self._memory.write()
         return self._context.history
@@ -287,10 +237,6 @@ class Speaking:
     def _utterance_settled(self, utterance: Utterance) -> None:
         self.close_if_over(utterance.turn)
         self._context.touch_state()
-
-    def report(self, utterance: int, kind: str, played_ms: float) -> None:
-        """Take in what the player reports."""
-        self._playout.report(utterance, kind, played_ms)
 
     async def silence(self) -> None:
         """Wait until no answer is worked on that will be heard, and all that was said is over.
@@ -398,10 +344,10 @@ class Speaking:
         """Silence what a cut run has said, in the step in which it is cut."""
         self._playout.advance(trio.current_time())
         self._background.run_cut(run)
-        stale = [turn for turn in self._turns if turn.interruption is None and turn.is_stale]
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
-        for turn in stale:
-            self._cut_turn(turn, run.interruption)
+        for turn in self._turns:
+            if turn.interruption is None and turn.descends_from(run):
+                self._cut_turn(turn, run.interruption)
         self._holding.release_empty()
         self._barge_ins.write_down()
 
@@ -419,7 +365,7 @@ class Speaking:
         delivered = turn.outcome is not None and turn.is_heard_whole
         if by is not None and turn.interruption is None and not delivered:
             turn.cut(by)
-            self.turns_cut += 1
+            self._turns_cut += 1
             phase = turn.seen_phase
             self._cuts.record(turn, by, phase)
             self._barge_ins.add(turn, by, phase)
@@ -496,5 +442,6 @@ class Speaking:
             if all(utterance.settled for utterance in turn.utterances):
                 self._tell_ended(turn)
         if self._silent is not None and not self.is_generating and self._playout.is_idle:
-            self._silent.set()
-            self._silent = None
+            silent, self._silent = self._silent, None
+            if silent is not None:  # another answer may have been over with that question
+                silent.set()

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from bargein.routes import Message, Outcome, Router
+from typing import TYPE_CHECKING
+
+from bargein.routes import Message, Outcome
 
 from ..events import AgentResponse, EmergencyStop, UserStartedSpeaking
 from ._answer import FixedText
 from ._handle import AnswerHandle
 
+if TYPE_CHECKING:
+    from .._call_context import CallContext
+
 
 class FixedTexts:
     """The fixed texts of one call, those among them that a pause keeps in line."""
 
-    __slots__ = ("_router", "_unbegun")
+    __slots__ = ("_context", "_has_chain", "_router", "_unbegun")
 
-    def __init__(self, router: Router) -> None:
-        self._router = router
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
+        self._router = context.router
         self._unbegun: list[AnswerHandle] = []
-        router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
-            [UserStartedSpeaking, EmergencyStop]
-        ).map(_as_response).broadcast()
+        self._has_chain = False
 
     def say(
         self, response: AgentResponse, handle: AnswerHandle, *, is_notice: bool
     ) -> AnswerHandle:
         """Queue a text, in this step, and return its handle."""
+        if not self._has_chain:
+            self._write_chain()
         self._router.publish_detached(FixedText(response, handle, is_notice), "call")
         if handle.turn is None:
             self._unbegun.append(handle)  # while the call is paused nothing begins
         return handle
+
+    def _write_chain(self) -> None:
+        """Write the chain of the texts, for the first one: a barge-in looks at each chain."""
+        self._has_chain = True
+        self._router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
+            [UserStartedSpeaking, EmergencyStop]
+        ).map(_as_response).broadcast()
+        if self._context.is_paused:
+            self._router.hold_all("call")
 
     def begun(self, handle: AnswerHandle) -> None:
         """Record that a text has its turn."""

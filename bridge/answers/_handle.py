@@ -82,7 +82,7 @@ class AnswerHandle:
     def _why_not(self) -> str:
         if self._outcome is not None:
             return f"the answer is over: {self._outcome}"
-        if self._turn is not None and self._turn.interruption is not None:
+        if self._turn is not None and (self._turn.interruption is not None or self._turn.is_stale):
             return "the answer was cut by others"
         return ""
 

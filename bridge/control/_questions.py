@@ -139,7 +139,9 @@ class Questions:
         self._phrases = ENGLISH
         context.look_when(self._is_asking, self.update_clock)
         context.router.observe(
-            [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed], self._of_the_caller
+            [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed],
+            self._of_the_caller,
+            may_wait=True,
         )
 
     # --- what is known --------------------------------------------------------------------------
@@ -359,7 +361,9 @@ class Questions:
 
     def _of_the_caller(self, message: Message) -> None:
         question, event = self._asked, message.event
-        takes = self._taker(message) is not None
+        takes = question is not None and self._taker(message) is not None
+        if question is None and self._taken[0] != message.id:
+            self._taken = (message.id, None)  # nor by one that is asked from here on
         if isinstance(event, UserStartedSpeaking):
             self._user_speaks = True
         elif isinstance(event, UserStoppedSpeaking | TranscriptionFailed):

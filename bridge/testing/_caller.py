@@ -138,6 +138,7 @@ class Caller:
     @property
     def received(self) -> list[Received]:
         """Every event that has reached the caller's side, in order; stale events never do."""
+        self.call.router.catch_up()
         new = self._line.messages[len(self._received) :]
         self._received += [Received(m.event, m.at_s - self._began_s, m.source) for m in new]
         return self._received.copy()

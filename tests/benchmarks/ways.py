@@ -20,10 +20,12 @@ from types import FrameType
 from typing import Literal, NamedTuple
 
 import trio
+import trio.testing
 
 import bargein
 from bargein import App, Call, ChatNode, LocalSpeech, tool
 from bargein.client import Caller, open_caller
+from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest
 from bargein.server import open_server
 from bargein.speech import SpeechPiece, Transcript
@@ -38,6 +40,7 @@ EVERY_S = 0.02
 TOOL_CALLS = 4
 LOUD = 9000
 
+CUT = "an interrupt"
 TOKEN = "a token of the model"
 TOOL = "a tool call"
 FRAME = "bridge/server/_incoming_messages.py", "handle"
@@ -270,9 +273,54 @@ def _traced(
     return trace
 
 
+class _Reader:
+    """A caller who reads: takes everything."""
+
+    audio = False
+    sample_rate_hz = 24_000
+
+    def send(self, message: object) -> None:
+        """Take an event."""
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Nothing is played."""
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Nothing was played."""
+
+
+def _cuts() -> list[list[Entered]]:
+    """Interrupt a node of a call that reads, and return what lies before its clean-up each time."""
+
+    async def main() -> None:
+        async with App(answer).open_call(_Reader()) as call:
+            for _ in range(20):
+                call.publish(UserStoppedSpeaking())
+                await trio.testing.wait_all_tasks_blocked()
+                trace.begin()
+                call.router.publish(UserStartedSpeaking(), "caller")
+                await trio.testing.wait_all_tasks_blocked()
+
+    async def answer(call: Call) -> None:
+        route = call.bridge(name="agent").on(UserStoppedSpeaking)
+        route.interrupt_on(UserStartedSpeaking).stream(talk).broadcast()
+
+    async def talk(_: object) -> AsyncIterator[AgentResponse]:
+        try:
+            yield AgentResponse(content="word ")
+            await trio.sleep_forever()
+        finally:
+            trace.end(CUT)
+
+    with traced() as trace:
+        trio.run(main)
+    return trace.marked[CUT]
+
+
 def rows(size: Size) -> list[Row]:
     """Run the load."""
     with logs_to_nowhere():
+        cuts = [max(map(len, _cuts()[1:]))]  # the first makes the plan
         text, audio = _traced(_type, "text"), _traced(_talk, "audio")
         spoken = _traced(_talk, "audio", words_s=0.05)
     tools = list(map(_tool_way, text.marked[TOOL]))
@@ -281,6 +329,7 @@ def rows(size: Size) -> list[Row]:
     by_words = map(len, spoken.until(*CLEARED, since=TURN_TAKING))
     tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # they share messages
     return [
+        _row("an interrupt of a text call, to the clean-up", cuts, 17),
         _row("a text token, from the model to the wire", tokens, 60),
         _row("a barge-in of a voice that lasts, to the cut", barge_ins, 120),
         _row("the same, decided by its words", by_words, None),

@@ -1,0 +1,148 @@
+"""What is done once a publication is over: states are worked out, lines are written.
+
+Rules:
+1. It is done in its order, and before anything else is published.
+2. If the publication has cut runs at work, their tasks go first: no node can clean up before the
+   publisher waits for something, so all that is done until then delays the clean-up.  What is left
+   is done in the scheduler step after theirs, or as soon as anybody publishes or asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from ._alarm_clock import AlarmClock
+from ._listeners import Listeners
+from ._message import Message
+from ._run import Run
+
+
+class Aftermath:
+    """Knows what is left to do of the publication under way, or of the last one; part of a router.
+
+    Attributes:
+        nursery: Owns the tasks of all runs.
+        listeners: The functions called when something happens.
+        waits: Whether a publication is over, and what is left of it is not done yet.
+        untold: The cuts that the listener is not told of yet.
+    """
+
+    __slots__ = (
+        "_calls", "_clock", "_cut", "_depth", "_is_closed", "_is_due", "_rest", "_told_later",
+        "listeners", "nursery", "untold", "waits",
+    )  # fmt: skip
+
+    def __init__(self, nursery: trio.Nursery, listeners: Listeners) -> None:
+        """Begin with nothing to do.
+
+        Args:
+            nursery: Gets what ends more than the function that raised it; functions are called in
+                the context of its owner.
+            listeners: Are told of cuts.
+        """
+        self.nursery = nursery
+        self.listeners = listeners
+        self.untold: list[Run] = []
+        self.waits = self._is_due = self._is_closed = False
+        self._depth = 0
+        self._told_later: type | None = None
+        self._clock = AlarmClock.of_run()
+        self._calls: list[Callable[[], None]] = []
+        self._cut: list[tuple[Run, Callable[[Run], None]]] = []
+        self._rest: Callable[[], None] | None = None
+
+    def tell_later(self, event_class: type | None) -> None:
+        """Tell of cuts by events of this class, and no other, when the runs have had their step."""
+        self._told_later = event_class
+
+    def call_after(self, fn: Callable[[], None], *, first: bool = False) -> None:
+        """Call a plain function once the publication under way is over; at once if there is none.
+
+        One that has cut runs at work is over when these have had their step, at ``catch_up()``, or
+        when something else is published.
+
+        Args:
+            fn: The function; one that is to be called already is called once.
+            first: Whether it is called before the others.
+        """
+        if not self._depth:
+            if self.waits:
+                self.catch_up()
+            fn()
+        elif fn not in self._calls:
+            self._calls.insert(0 if first else len(self._calls), fn)
+            self._is_due = True
+
+    def run_cut(self, run: Run, cause: Message | None, watch: Callable[[Run], None]) -> None:
+        """Tell the listener that a run was cut, now or later, and have it watched.
+
+        Args:
+            run: The run.
+            cause: The message that has cut it, if one has.
+            watch: Waits no longer for it, if it is at work, than it may take to unwind.
+        """
+        listener = self.listeners.run_cut
+        if run.outcome is None:
+            if listener is None or not self._depth:
+                watch(run)
+            else:
+                self._cut.append((run, watch))
+                self._is_due = True
+                if cause is not None and type(cause.event) is self._told_later:
+                    self.untold.append(run)
+                    return
+        if listener is not None:
+            self.tell_cuts()
+            self.listeners.notify(listener, run)
+
+    def tell_cuts(self) -> None:
+        """Tell of the cuts that were not told of yet: somebody asks what they have changed."""
+        while self.untold:
+            self.listeners.notify(self.listeners.run_cut, self.untold.pop(0))
+
+    def _publication_over(self) -> None:
+        """Do what is left to do; if runs were cut, once they have had their step."""
+        self._is_due = False
+        if self._cut and not self._is_closed:
+            self.waits = True
+            self._clock.call_in_next_step(self._catch_up_at_last)
+        else:
+            self._cut.clear()
+            self._finish()
+
+    def catch_up(self) -> None:
+        """Do what is left of a publication that is over, now: somebody looks."""
+        if self.waits:
+            self.waits = False
+            cut, self._cut = self._cut, []
+            # Lines in the log bear the name of the call, whoever is the first to ask.
+            self.nursery.parent_task.context.copy().run(self._finish)
+            for run, watch in cut:
+                watch(run)
+
+    def _close_aftermath(self) -> None:
+        """Do what is left, and let nothing wait from now on."""
+        self._is_closed = True
+        self.catch_up()
+
+    def _finish(self) -> None:
+        self.tell_cuts()
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            rest()
+        calls, self._calls = self._calls, []
+        for fn in calls:
+            self.listeners.notify(fn)
+
+    def _catch_up_at_last(self) -> None:
+        try:
+            self.catch_up()
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - given to its owner
+            if not self._is_closed:
+                self.nursery.start_soon(_raise, error)
+
+
+async def _raise(error: BaseException) -> None:
+    raise error

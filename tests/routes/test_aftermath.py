@@ -1,0 +1,192 @@
+"""What is done once a publication is over, and when: behind the clean-up of what it has cut."""
+
+from typing import Literal
+
+import trio
+import trio.testing
+
+from bargein.routes import Event, needs_no_validation, open_router
+
+
+class Go(Event):
+    type: Literal["am.go"] = "am.go"
+
+
+class Stop(Event):
+    type: Literal["am.stop"] = "am.stop"
+
+
+class Other(Event):
+    type: Literal["am.other"] = "am.other"
+
+
+class Scene:
+    """A router with a node that talks until it is cut, and a list of what happens."""
+
+    def __init__(self, router, clean_up_s=0.0):
+        self.router, self.happened = router, []
+        self._clean_up_s = clean_up_s
+        router.listen(
+            run_cut=lambda run: self.happened.append("told of the cut"),
+            run_ended=lambda run: self.happened.append("run over"),
+        )
+        router.on(Go).interrupt_on(Stop).stream(self.talk).broadcast()
+
+    async def talk(self, message):
+        try:
+            await trio.sleep_forever()
+            yield
+        finally:
+            self.happened.append("node cleans up")
+            with trio.CancelScope(shield=True):
+                await trio.sleep(self._clean_up_s)
+
+    async def start(self):
+        self.router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+
+    def follow_stop(self, *, may_wait):
+        def seen(message):
+            self.happened.append("sink")
+            self.router.call_after(lambda: self.happened.append("aftermath"))
+
+        self.router.add_sink(seen, Stop, may_wait=may_wait)
+
+
+async def test_what_is_left_to_do_comes_behind_the_clean_up():
+    """A node that is cut cleans up before states are worked out, and they before its run ends."""
+    async with open_router() as router:
+        scene = Scene(router)
+        scene.follow_stop(may_wait=False)
+        await scene.start()
+        router.publish(Stop())
+        assert scene.happened == ["told of the cut", "sink"]
+        await trio.testing.wait_all_tasks_blocked()
+    assert scene.happened[2:] == ["node cleans up", "aftermath", "run over"]
+
+
+async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
+    """Then the sinks that may wait get the message, and then comes what they leave to be done."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+        assert scene.happened == []
+        await trio.testing.wait_all_tasks_blocked()
+    told = ["told of the cut", "sink", "aftermath"]
+    assert scene.happened == ["node cleans up", *told, "run over"]
+
+
+async def test_a_sink_in_a_hurry_gets_its_message_at_once():
+    """A sink that was not said to be able to wait has its message when publish() returns."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        scene.follow_stop(may_wait=False)
+        await scene.start()
+        router.publish(Stop())
+        assert scene.happened == ["sink"]
+
+
+async def test_a_chain_is_triggered_at_once():
+    """A sync stage runs within publish(), also when the same event cuts a run."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        router.on(Stop).map(lambda message: scene.happened.append("stage"))
+        await scene.start()
+        router.publish(Stop())
+        assert scene.happened == ["stage"]
+
+
+async def test_what_is_published_next_finds_all_done():
+    """Nothing that is published later overtakes what a cut has left to be done."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+        router.add_sink(lambda message: scene.happened.append("other"), Other)
+        await scene.start()
+        router.publish(Stop())
+        router.publish(Other())
+        assert scene.happened == ["told of the cut", "sink", "aftermath", "other"]
+        await trio.testing.wait_all_tasks_blocked()
+        assert scene.happened[4:] == ["node cleans up", "run over"]
+
+
+async def test_whoever_looks_finds_all_done():
+    """catch_up() does what waits, once; tell_cuts() tells of the cuts alone."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+        router.tell_cuts()
+        assert scene.happened == ["told of the cut"]
+        router.catch_up()
+        router.catch_up()
+        assert scene.happened == ["told of the cut", "sink", "aftermath"]
+
+
+async def test_a_clean_up_that_takes_long_delays_nothing_else(autojump_clock):
+    """What is left to do is done in the next scheduler step, while the node still cleans up."""
+    async with open_router() as router:
+        scene = Scene(router, clean_up_s=0.5)
+        scene.follow_stop(may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+        await trio.testing.wait_all_tasks_blocked()
+        assert trio.current_time() == 0.0
+        assert scene.happened == ["told of the cut", "sink", "node cleans up", "aftermath"]
+
+
+async def test_a_run_that_does_not_unwind_is_still_given_up(autojump_clock):
+    """Its place is free a second after the cut, counted from the cut."""
+    async with open_router() as router:
+        scene = Scene(router, clean_up_s=5.0)
+        await scene.start()
+        router.publish(Stop())
+        await trio.sleep(0.99)
+        assert "run over" not in scene.happened
+        await trio.sleep(0.02)
+        assert scene.happened[-1] == "run over"
+
+
+async def test_nothing_is_left_undone_when_the_router_closes():
+    """What waits when the block is left is done before its runs end."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+    assert scene.happened[:3] == ["told of the cut", "sink", "aftermath"]
+    assert scene.happened.count("aftermath") == 1
+
+
+def test_an_event_that_needs_no_validation_is_as_others_are():
+    """It equals, prints and travels as JSON as others do, and still refuses unknown fields."""
+
+    @needs_no_validation
+    class Rang(Event):
+        type: Literal["am.rang"] = "am.rang"
+        times: int = 1
+
+    class Loudly(Rang):
+        type: Literal["am.rang_loudly"] = "am.rang_loudly"
+        level: int
+
+    assert Rang() == Rang(times=1) == Rang.model_validate_json('{"times": 1}')
+    assert repr(Rang()) == "Rang(type='am.rang', times=1)"
+    assert Rang().model_dump() == {"type": "am.rang", "times": 1}
+    assert Rang().model_copy(update={"times": 2}) == Rang(times=2)
+    assert Loudly(level=3).times == 1
+    for wrong in (lambda: Rang(tmies=2), lambda: Rang(times="x"), Loudly):
+        try:
+            wrong()
+        except ValueError:
+            continue
+        raise AssertionError("it was not refused")
