@@ -204,10 +204,12 @@ class ModelEndpointing:
     do it again.
     """
 
-    longest_pause_s: float = 1.0
-    """Silence in seconds that ends a turn which the model is sure is not complete, or says nothing
-    about; what the speech stack has waited so far, and where silence begins to feel like a lost
-    line."""
+    longest_pause_s: float = 1.3
+    """Silence in seconds that ends a turn which the model is sure is not complete.  People who read
+    pause for 0.9 to 1.2 s within sentences of which it has said so."""
+    unscored_pause_s: float = 1.0
+    """The same for a turn about which the model says nothing, if it is not longer: where silence
+    begins to feel like a lost line."""
     complete_above: float = 0.5
     """A turn is complete from this probability on.  The threshold of Smart Turn's authors."""
     shortest_pause_s: float = 0.5
@@ -239,6 +241,7 @@ class ModelEndpointing:
             ValueError: One is out of its bounds.
         """
         check_seconds("ModelEndpointing(longest_pause_s=)", self.longest_pause_s)
+        check_seconds("ModelEndpointing(unscored_pause_s=)", self.unscored_pause_s)
         check_seconds("ModelEndpointing(shortest_pause_s=)", self.shortest_pause_s)
         check_seconds("ModelEndpointing(unfinished_pause_s=)", self.unfinished_pause_s)
         check_seconds("ModelEndpointing(sure_pause_s=)", self.sure_pause_s)
@@ -285,7 +288,7 @@ class ModelEndpointing:
 
     def _by_sound_s(self, pause: Pause) -> float:
         if pause.score is None:
-            return self.longest_pause_s
+            return min(self.unscored_pause_s, self.longest_pause_s)
         if pause.score >= self.complete_above:
             is_sure = pause.score >= self.surely_above and pause.turn_s >= SHORT_TURN_S
             return self.sure_pause_s if is_sure or pause.is_answer else self.shortest_pause_s

@@ -89,7 +89,15 @@ def test_a_model_does_not_end_an_unfinished_sentence():
     """Words that no sentence ends with outweigh a melody that falls."""
     model = ModelEndpointing(unfinished_pause_s=1.2)
     assert model.wait_s(Pause(score=1.0, unfinished=True)) == 1.2
-    assert ModelEndpointing(longest_pause_s=2.0).wait_s(Pause(unfinished=True)) == 2.0
+    patient = ModelEndpointing(longest_pause_s=2.0, unscored_pause_s=2.0)
+    assert patient.wait_s(Pause(unfinished=True)) == 2.0
+
+
+def test_what_the_model_denies_waits_longer_than_what_it_says_nothing_about():
+    """A sentence that surely goes on is waited for; without a model silence soon feels lost."""
+    model = ModelEndpointing()
+    assert (model.wait_s(Pause(score=0.0)), model.wait_s(Pause())) == (1.3, 1.0)
+    assert ModelEndpointing(longest_pause_s=0.8).wait_s(Pause()) == 0.8
     assert DynamicEndpointing(max_s=1.1).wait_s(Pause(unfinished=True)) == 1.1
 
 
@@ -99,7 +107,7 @@ def test_a_model_waits_for_who_paused_before_in_this_turn():
     assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(0.6, 0.3))) == pytest.approx(0.9)
     assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(2.0,))) == 1.2
     assert model.wait_s(Pause(score=1.0, earlier_s=(0.6,))) == 0.5
-    assert model.wait_s(Pause(score=0.0, earlier_in_turn_s=(0.3,))) == 1.0
+    assert model.wait_s(Pause(score=0.0, earlier_in_turn_s=(0.3,))) == 1.3
 
 
 @pytest.mark.parametrize(
