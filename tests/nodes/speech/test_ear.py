@@ -4,14 +4,10 @@ import math
 from contextlib import asynccontextmanager
 
 import pytest
-import structlog.testing
 import trio
 import trio.testing
 
 from bargein.events import (
-    AgentError,
-    ListeningFailed,
-    ListeningResumed,
     LogMetric,
     TurnScored,
     UserAudio,
@@ -23,99 +19,19 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.speech import Ear, ListeningSettings, SilenceOnly, Transcript
-from bargein.testing import open_call
+from bargein.speech import SilenceOnly, Transcript
+from tests.nodes.speech.hearing import (
+    FRAME_S,
+    SILENCE,
+    VOICE,
+    Engines,
+    Says,
+    listening,
+    send,
+    times,
+)
 
-FRAME_S = 0.032
-VOICE, ECHO, SILENCE = b"\x01\x10" * 512, b"\x02\x10" * 512, b"\x00\x00" * 512
-FAINT = b"\x01\x00" * 512
 NOISE, LULL = b"\x00\x10" * 512, b"\x00\x02" * 512
-
-
-class LoudIsSpeech:
-    """A detector: whatever does not begin with a zero is speech."""
-
-    frame_samples = 512
-
-    def probability(self, frame):
-        return 0.9 if frame[0] else 0.0
-
-
-class Engines:
-    """A recogniser and an end-of-turn model that take their time."""
-
-    def __init__(self, text="a latte", complete=0.9, takes_s=0.2, fails=False):
-        self.text, self.complete, self.takes_s, self.fails = text, complete, takes_s, fails
-        self.heard = []
-        self.cancelled = 0
-
-    async def transcribe(self, pcm):
-        self.heard.append(pcm)
-        try:
-            await trio.sleep(self.takes_s)
-        except trio.Cancelled:
-            self.cancelled += 1
-            raise
-        if self.fails:
-            raise RuntimeError("no model")
-        return Transcript(self.text)
-
-    async def probability(self, pcm):
-        await trio.sleep(self.takes_s / 2)
-        return self.complete
-
-
-class Says:
-    """A sound detector that is of one opinion."""
-
-    after_s = 0.192
-
-    def __init__(self, kind, probability):
-        self.kind, self.says, self.heard = kind, probability, []
-
-    def probability(self, pcm):
-        self.heard.append(pcm)
-        return self.says
-
-
-class EchoIs:
-    """An echo detector that takes frames of this value for the agent's voice."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def probability(self, frame):
-        return 0.9 if frame[0] == self.value else 0.0
-
-
-@asynccontextmanager
-async def listening(
-    engines, end_of_turn=None, sounds=(), echo=None, expect_errors=False, **settings
-):
-    async def answer(call):
-        Ear(
-            call.bridge(name="ears", is_agent=False),
-            LoudIsSpeech(),
-            engines,
-            end_of_turn or engines,
-            ListeningSettings(**settings),
-            sounds=sounds,
-            echo=echo,
-        )
-
-    async with open_call(answer, expect_errors=expect_errors) as caller:
-        await trio.testing.wait_all_tasks_blocked()
-        yield caller
-
-
-async def send(caller, frame, seconds):
-    for _ in range(round(seconds / FRAME_S)):
-        caller.publish(UserAudio(pcm=frame))
-        await trio.sleep(FRAME_S)
-
-
-def times(caller, kind):
-    return [round(r.at_s, 3) for r in caller.received if isinstance(r.event, kind)]
 
 
 async def test_a_voice_begins_with_the_second_voiced_window(autojump_clock):
@@ -330,71 +246,6 @@ async def test_a_microphone_that_comes_back_and_goes_stops_twice(autojump_clock)
         assert len(caller.events(VoiceWords)) == 1
 
 
-async def test_a_recogniser_that_fails_is_told(autojump_clock):
-    """There are no words, and the error's class says why; the next sound is heard as ever."""
-    engines = Engines(fails=True)
-    async with listening(engines, expect_errors="no model") as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.6)
-        caller.publish(VoiceSettled())
-        engines.fails = False
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.6)
-        told = [(event.content, event.error) for event in caller.events(VoiceWords)]
-        assert told == [("", "RuntimeError"), ("a latte", "")]
-        assert [event.message for event in caller.events(AgentError)] == [
-            "RuntimeError in .map(Ear._understand)"
-        ]
-
-
-@pytest.mark.parametrize("given", [None, "a latte", Transcript(None), Transcript("a", "b", "c")])
-async def test_a_recogniser_that_gives_something_else_is_told(autojump_clock, given):
-    """What is no transcript is a failure as any other, and hangs nothing."""
-
-    class Other:
-        async def transcribe(self, pcm):
-            await trio.lowlevel.checkpoint()
-            return given
-
-    async with listening(Other(), SilenceOnly(), expect_errors=True) as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.6)
-        (words,) = caller.events(VoiceWords)
-        assert words.content == ""
-        assert words.error in ("AttributeError", "TypeError")
-
-
-async def test_a_recogniser_that_hangs_is_given_up(autojump_clock):
-    """After half a minute it is told, and what was recorded behind the sound is let go."""
-    engines = Engines(takes_s=math.inf)
-    hung = trio.TooSlowError
-    async with listening(engines, SilenceOnly(), expect_errors=hung) as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 5)
-        caller.publish(VoiceSettled())  # nobody waits any more
-        await send(caller, SILENCE, 27)
-        assert [event.error for event in caller.events(VoiceWords)] == ["TooSlowError"]
-        engines.takes_s = 0.2
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.0)
-        assert [event.content for event in caller.events(VoiceWords)] == ["", "a latte"]
-    assert len(engines.heard[1]) < 2 * 32_000
-
-
-async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
-    """Without the model's word a turn counts as not complete, and is transcribed."""
-
-    class Broken:
-        async def probability(self, pcm):
-            raise RuntimeError("no model")
-
-    async with listening(Engines(), Broken(), expect_errors="no model") as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1.6)
-        assert [event.complete for event in caller.events(TurnScored)] == [0.0]
-        assert [event.content for event in caller.events(VoiceWords)] == ["a latte"]
-
-
 async def test_long_speech_is_transcribed_in_parts(autojump_clock):
     """No word of a long turn is lost to the recogniser's limit."""
     engines = Engines()
@@ -518,19 +369,6 @@ async def test_a_voice_that_stopped_before_needs_no_hint(autojump_clock):
         assert caller.events(VoiceHint) == sound.heard == []
 
 
-async def test_what_is_very_faint_is_no_voice(autojump_clock):
-    """Whoever speaks in the next room begins nothing; a voice that fades to that has stopped."""
-    async with listening(Engines()) as caller:
-        await send(caller, FAINT, 1.28)
-        assert times(caller, VoiceStarted) == []
-        await send(caller, VOICE, 0.64)
-        await send(caller, FAINT, 1.28)
-        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
-    async with listening(Engines(), quietest_peak_dbfs=-100.0) as caller:
-        await send(caller, FAINT, 1.28)
-        assert len(times(caller, VoiceStarted)) == 1
-
-
 @asynccontextmanager
 async def listening_to_an_agent(engines):
     """Listen in a call whose agent speaks for some ten seconds."""
@@ -578,235 +416,3 @@ async def test_a_recogniser_that_fails_early_is_asked_again(autojump_clock):
         engines.fails = False
         await send(caller, SILENCE, 0.64)
         assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
-
-
-SOFTER, WEAK, WEAKER = b"\x01\x05" * 512, b"\x01\x03" * 512, b"\x01\x02" * 512
-"""10, 14.5 and 18 dB below `VOICE`."""
-
-
-async def says_a_turn(caller, sound=VOICE):
-    """Have the ear told that what it heard was a turn."""
-    await send(caller, sound, 0.64)
-    await send(caller, SILENCE, 0.64)
-    caller.publish(UserStoppedSpeaking())
-    caller.publish(VoiceSettled())
-
-
-async def test_who_is_much_weaker_than_the_caller_is_not_heard(autojump_clock):
-    """A turn tells how loud the caller is; until then all voices count."""
-    async with listening(Engines()) as caller:
-        await send(caller, WEAK, 0.64)
-        await send(caller, SILENCE, 0.64)
-        caller.publish(VoiceSettled())
-        assert len(times(caller, VoiceStarted)) == 1
-        await says_a_turn(caller)
-        await send(caller, WEAK, 3.2)
-        assert len(times(caller, VoiceStarted)) == 2
-        await send(caller, SOFTER, 0.64)
-        assert len(times(caller, VoiceStarted)) == 3
-
-
-async def test_the_voice_of_a_turn_may_fade(autojump_clock):
-    """The end of a sentence is weaker than its beginning, but not as weak as the next table."""
-    async with listening(Engines()) as caller:
-        await says_a_turn(caller)
-        await send(caller, VOICE, 0.32)
-        await send(caller, WEAK, 0.64)
-        assert len(times(caller, VoiceStopped)) == 1
-        await send(caller, WEAKER, 0.64)
-        assert len(times(caller, VoiceStopped)) == 2
-
-
-async def test_a_sound_that_was_no_turn_tells_no_level(autojump_clock):
-    """A door that is dropped again makes nobody else too weak."""
-    async with listening(Engines()) as caller:
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 0.64)
-        caller.publish(VoiceSettled())
-        await send(caller, WEAK, 0.64)
-        assert len(times(caller, VoiceStarted)) == 2
-
-
-async def test_a_caller_who_moves_away_is_heard_again(autojump_clock):
-    """After ten seconds of speech too weak to count, the level is forgotten."""
-    async with listening(Engines()) as caller:
-        await says_a_turn(caller)
-        for _ in range(6):
-            await send(caller, WEAK, 1.6)
-            await send(caller, SILENCE, 0.32)
-        assert len(times(caller, VoiceStarted)) == 1
-        await send(caller, WEAK, 0.96)
-        assert len(times(caller, VoiceStarted)) == 2
-
-
-async def test_a_caller_who_becomes_softer_is_followed(autojump_clock):
-    """Each turn counts for half of the level."""
-    async with listening(Engines()) as caller:
-        await says_a_turn(caller)
-        await says_a_turn(caller, SOFTER)
-        await send(caller, WEAK, 0.64)
-        assert len(times(caller, VoiceStarted)) == 3
-
-
-async def test_the_level_can_be_turned_off(autojump_clock):
-    """Without it all voices count."""
-    async with listening(Engines(), below_caller_db=None) as caller:
-        await says_a_turn(caller)
-        await send(caller, WEAKER, 0.64)
-        assert len(times(caller, VoiceStarted)) == 2
-
-
-async def test_a_turn_ends_in_babble_that_does_not(autojump_clock):
-    """Babble 10 dB below the caller keeps no voice open, once two seconds have shown it."""
-    async with listening(Engines()) as caller:
-        await send(caller, SOFTER, 1.6)
-        await send(caller, VOICE, 0.96)
-        assert not times(caller, VoiceStopped)
-        await send(caller, SOFTER, 0.96)
-        assert len(times(caller, VoiceStopped)) == 1
-        assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
-
-
-async def test_a_caller_is_heard_in_babble(autojump_clock):
-    """Babble that was nobody's turn begins no voice any more, and who is 10 dB louder does."""
-    async with listening(Engines()) as caller:
-        await send(caller, SOFTER, 6.4)
-        await send(caller, SILENCE, 0.32)
-        caller.publish(VoiceSettled())
-        assert len(times(caller, VoiceStarted)) == 1
-        await send(caller, SOFTER, 1.6)
-        assert len(times(caller, VoiceStarted)) == 1
-        await send(caller, VOICE, 0.32)
-        assert len(times(caller, VoiceStarted)) == 2
-
-
-async def test_who_speaks_without_a_pause_is_no_background(autojump_clock):
-    """A voice that goes on for long is close to its own loud moments."""
-    async with listening(Engines()) as caller:
-        await send(caller, VOICE, 16)
-        assert len(times(caller, VoiceStarted)) == 1
-        assert not times(caller, VoiceStopped)
-
-
-async def test_the_background_can_be_turned_off(autojump_clock):
-    """Without it what never stops may be a voice."""
-    async with listening(Engines(), above_background_db=None) as caller:
-        await send(caller, SOFTER, 1.6)
-        await send(caller, VOICE, 0.96)
-        await send(caller, SOFTER, 3.2)
-        assert not times(caller, VoiceStopped)
-
-
-async def test_an_echo_is_no_voice(autojump_clock):
-    """The agent's own voice begins nothing; a caller who talks over it is heard."""
-    async with listening(Engines(), echo=EchoIs(2)) as caller:
-        await send(caller, ECHO, 1.28)
-        assert times(caller, VoiceStarted) == []
-        await send(caller, VOICE, 0.64)
-        assert len(times(caller, VoiceStarted)) == 1
-        await send(caller, ECHO, 1.28)
-        assert len(times(caller, VoiceStopped)) == len(caller.events(VoiceWords)) == 1
-
-
-async def test_an_echo_that_was_taken_for_a_voice_is_told(autojump_clock):
-    """What turns out to be an echo after the onset gets a hint, and stops."""
-    async with listening(Engines(), echo=EchoIs(2)) as caller:
-        await send(caller, VOICE, 0.096)
-        await send(caller, ECHO, 0.32)
-        (hint,) = caller.events(VoiceHint)
-        assert (hint.kind, hint.probability) == ("echo", 0.9)
-        assert len(times(caller, VoiceStopped)) == 1
-
-
-@pytest.mark.parametrize(("echo_s", "hinted_after_s"), [(0.096, 0.096), (0.32, 0.0), (1.28, 0.192)])
-async def test_a_voice_that_passed_for_an_echo_gets_its_hint_in_time(
-    autojump_clock, echo_s, hinted_after_s
-):
-    """The hint is due 0.2 s after the sound began, though a voice like the agent's is noticed late;
-    what was an echo for long was no part of it."""
-    sound = Says("acknowledgement", 0.9)
-    async with listening(Engines(), sounds=(sound,), echo=EchoIs(2)) as caller:
-        await send(caller, SILENCE, 0.32)
-        await send(caller, ECHO, echo_s)
-        await send(caller, VOICE, 0.48)
-        (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
-        assert hinted - started == pytest.approx(hinted_after_s)
-    assert len(sound.heard[0]) / 32_000 == pytest.approx(0.48)
-
-
-class DiesSometimes(LoudIsSpeech):
-    """A detector whose model is gone for a while."""
-
-    def __init__(self):
-        self.is_dead = False
-
-    def probability(self, frame):
-        if self.is_dead:
-            raise RuntimeError("the model is gone")
-        return super().probability(frame)
-
-
-@asynccontextmanager
-async def listening_by(vad, engines):
-    async def answer(call):
-        bridge = call.bridge(name="ears", is_agent=False)
-        Ear(bridge, vad, engines, engines, ListeningSettings())
-
-    async with open_call(answer, expect_errors=RuntimeError) as caller:
-        await trio.testing.wait_all_tasks_blocked()
-        yield caller
-
-
-async def test_an_ear_that_is_dead_says_so(autojump_clock):
-    """One event, one line and one AgentError in ten seconds of audio; the snapshot shows it."""
-    vad = DiesSometimes()
-    with structlog.testing.capture_logs() as logs:
-        async with listening_by(vad, Engines()) as caller:
-            assert caller.call.snapshot().listening_error == ""
-            vad.is_dead = True
-            await send(caller, VOICE, 10)
-            assert [e.error for e in caller.events(ListeningFailed)] == ["RuntimeError"]
-            assert len(caller.events(AgentError)) == 1
-            assert caller.call.snapshot().listening_error == "RuntimeError"
-            vad.is_dead = False
-            await send(caller, SILENCE, 2)
-            (resumed,) = caller.events(ListeningResumed)
-            assert resumed.failed_s == pytest.approx(11, abs=0.1), "sure after a second"
-            assert caller.call.snapshot().listening_error == ""
-            vad.is_dead = True
-            await send(caller, VOICE, 1)
-            assert len(caller.events(ListeningFailed)) == 2
-    failed = [line for line in logs if line["event"] == "stage_failed"]
-    assert len(failed) == 2
-    (again,) = [line for line in logs if line["event"] == "works_again"]
-    assert again["withheld"] == pytest.approx(312, abs=2)
-
-
-async def test_an_ear_that_dies_in_mid_word_stops_the_voice(autojump_clock):
-    """The voice stops as with a microphone that is lost, and what was heard becomes words."""
-    vad = DiesSometimes()
-    async with listening_by(vad, Engines()) as caller:
-        await send(caller, VOICE, 0.64)
-        vad.is_dead = True
-        await send(caller, VOICE, 5)
-        assert times(caller, VoiceStopped) == [pytest.approx(0.64 - FRAME_S + 1.0)]
-        assert len(caller.events(VoiceWords)) == 1
-        vad.is_dead = False
-        await send(caller, SILENCE, 2)
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1)
-        assert len(caller.events(VoiceStopped)) == len(caller.events(VoiceWords)) == 2
-
-
-async def test_a_dead_ear_keeps_no_audio(autojump_clock):
-    """Long frames fail window by window, and leave nothing that piles up."""
-    vad = DiesSometimes()
-    engines = Engines()
-    async with listening_by(vad, engines) as caller:
-        vad.is_dead = True
-        await send(caller, VOICE * 10, 10)
-        vad.is_dead = False
-        await send(caller, VOICE, 0.64)
-        await send(caller, SILENCE, 1)
-        (heard,) = engines.heard
-        assert len(heard) / 32_000 < 0.64 + 0.35 + 0.25, "the voice, with its pre-roll and pause"

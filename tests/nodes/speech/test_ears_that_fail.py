@@ -1,0 +1,174 @@
+"""Recognisers and detectors that fail, hang or die cost as little as can be, and are told."""
+
+import math
+from contextlib import asynccontextmanager
+
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+
+from bargein.events import (
+    AgentError,
+    ListeningFailed,
+    ListeningResumed,
+    TurnScored,
+    VoiceSettled,
+    VoiceStopped,
+    VoiceWords,
+)
+from bargein.speech import Ear, ListeningSettings, SilenceOnly, Transcript
+from bargein.testing import open_call
+from tests.nodes.speech.hearing import (
+    FRAME_S,
+    SILENCE,
+    VOICE,
+    Engines,
+    LoudIsSpeech,
+    listening,
+    send,
+    times,
+)
+
+
+async def test_a_recogniser_that_fails_is_told(autojump_clock):
+    """There are no words, and the error's class says why; the next sound is heard as ever."""
+    engines = Engines(fails=True)
+    async with listening(engines, expect_errors="no model") as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        caller.publish(VoiceSettled())
+        engines.fails = False
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        told = [(event.content, event.error) for event in caller.events(VoiceWords)]
+        assert told == [("", "RuntimeError"), ("a latte", "")]
+        assert [event.message for event in caller.events(AgentError)] == [
+            "RuntimeError in .map(Ear._understand)"
+        ]
+
+
+@pytest.mark.parametrize("given", [None, "a latte", Transcript(None), Transcript("a", "b", "c")])
+async def test_a_recogniser_that_gives_something_else_is_told(autojump_clock, given):
+    """What is no transcript is a failure as any other, and hangs nothing."""
+
+    class Other:
+        async def transcribe(self, pcm):
+            await trio.lowlevel.checkpoint()
+            return given
+
+    async with listening(Other(), SilenceOnly(), expect_errors=True) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        (words,) = caller.events(VoiceWords)
+        assert words.content == ""
+        assert words.error in ("AttributeError", "TypeError")
+
+
+async def test_a_recogniser_that_hangs_is_given_up(autojump_clock):
+    """After half a minute it is told, and what was recorded behind the sound is let go."""
+    engines = Engines(takes_s=math.inf)
+    hung = trio.TooSlowError
+    async with listening(engines, SilenceOnly(), expect_errors=hung) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 5)
+        caller.publish(VoiceSettled())  # nobody waits any more
+        await send(caller, SILENCE, 27)
+        assert [event.error for event in caller.events(VoiceWords)] == ["TooSlowError"]
+        engines.takes_s = 0.2
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.0)
+        assert [event.content for event in caller.events(VoiceWords)] == ["", "a latte"]
+    assert len(engines.heard[1]) < 2 * 32_000
+
+
+async def test_an_end_of_turn_model_that_fails_costs_no_words(autojump_clock):
+    """Without the model's word a turn counts as not complete, and is transcribed."""
+
+    class Broken:
+        async def probability(self, pcm):
+            raise RuntimeError("no model")
+
+    async with listening(Engines(), Broken(), expect_errors="no model") as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        assert [event.complete for event in caller.events(TurnScored)] == [0.0]
+        assert [event.content for event in caller.events(VoiceWords)] == ["a latte"]
+
+
+class DiesSometimes(LoudIsSpeech):
+    """A detector whose model is gone for a while."""
+
+    def __init__(self):
+        self.is_dead = False
+
+    def probability(self, frame):
+        if self.is_dead:
+            raise RuntimeError("the model is gone")
+        return super().probability(frame)
+
+
+@asynccontextmanager
+async def listening_by(vad, engines):
+    async def answer(call):
+        bridge = call.bridge(name="ears", is_agent=False)
+        Ear(bridge, vad, engines, engines, ListeningSettings())
+
+    async with open_call(answer, expect_errors=RuntimeError) as caller:
+        await trio.testing.wait_all_tasks_blocked()
+        yield caller
+
+
+async def test_an_ear_that_is_dead_says_so(autojump_clock):
+    """One event, one line and one AgentError in ten seconds of audio; the snapshot shows it."""
+    vad = DiesSometimes()
+    with structlog.testing.capture_logs() as logs:
+        async with listening_by(vad, Engines()) as caller:
+            assert caller.call.snapshot().listening_error == ""
+            vad.is_dead = True
+            await send(caller, VOICE, 10)
+            assert [e.error for e in caller.events(ListeningFailed)] == ["RuntimeError"]
+            assert len(caller.events(AgentError)) == 1
+            assert caller.call.snapshot().listening_error == "RuntimeError"
+            vad.is_dead = False
+            await send(caller, SILENCE, 2)
+            (resumed,) = caller.events(ListeningResumed)
+            assert resumed.failed_s == pytest.approx(11, abs=0.1), "sure after a second"
+            assert caller.call.snapshot().listening_error == ""
+            vad.is_dead = True
+            await send(caller, VOICE, 1)
+            assert len(caller.events(ListeningFailed)) == 2
+    failed = [line for line in logs if line["event"] == "stage_failed"]
+    assert len(failed) == 2
+    (again,) = [line for line in logs if line["event"] == "works_again"]
+    assert again["withheld"] == pytest.approx(312, abs=2)
+
+
+async def test_an_ear_that_dies_in_mid_word_stops_the_voice(autojump_clock):
+    """The voice stops as with a microphone that is lost, and what was heard becomes words."""
+    vad = DiesSometimes()
+    async with listening_by(vad, Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        vad.is_dead = True
+        await send(caller, VOICE, 5)
+        assert times(caller, VoiceStopped) == [pytest.approx(0.64 - FRAME_S + 1.0)]
+        assert len(caller.events(VoiceWords)) == 1
+        vad.is_dead = False
+        await send(caller, SILENCE, 2)
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1)
+        assert len(caller.events(VoiceStopped)) == len(caller.events(VoiceWords)) == 2
+
+
+async def test_a_dead_ear_keeps_no_audio(autojump_clock):
+    """Long frames fail window by window, and leave nothing that piles up."""
+    vad = DiesSometimes()
+    engines = Engines()
+    async with listening_by(vad, engines) as caller:
+        vad.is_dead = True
+        await send(caller, VOICE * 10, 10)
+        vad.is_dead = False
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1)
+        (heard,) = engines.heard
+        assert len(heard) / 32_000 < 0.64 + 0.35 + 0.25, "the voice, with its pre-roll and pause"

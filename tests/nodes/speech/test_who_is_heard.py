@@ -1,0 +1,192 @@
+"""Who counts as the caller: not what is faint, far away, babble or the agent's echo."""
+
+import pytest
+
+from bargein.events import (
+    UserStoppedSpeaking,
+    VoiceHint,
+    VoiceSettled,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+from tests.nodes.speech.hearing import ECHO, SILENCE, VOICE, Engines, Says, listening, send, times
+
+FAINT = b"\x01\x00" * 512
+
+
+class EchoIs:
+    """An echo detector that takes frames of this value for the agent's voice."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def probability(self, frame):
+        return 0.9 if frame[0] == self.value else 0.0
+
+
+async def test_what_is_very_faint_is_no_voice(autojump_clock):
+    """Whoever speaks in the next room begins nothing; a voice that fades to that has stopped."""
+    async with listening(Engines()) as caller:
+        await send(caller, FAINT, 1.28)
+        assert times(caller, VoiceStarted) == []
+        await send(caller, VOICE, 0.64)
+        await send(caller, FAINT, 1.28)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
+    async with listening(Engines(), quietest_peak_dbfs=-100.0) as caller:
+        await send(caller, FAINT, 1.28)
+        assert len(times(caller, VoiceStarted)) == 1
+
+
+SOFTER, WEAK, WEAKER = b"\x01\x05" * 512, b"\x01\x03" * 512, b"\x01\x02" * 512
+"""10, 14.5 and 18 dB below `VOICE`."""
+
+
+async def says_a_turn(caller, sound=VOICE):
+    """Have the ear told that what it heard was a turn."""
+    await send(caller, sound, 0.64)
+    await send(caller, SILENCE, 0.64)
+    caller.publish(UserStoppedSpeaking())
+    caller.publish(VoiceSettled())
+
+
+async def test_who_is_much_weaker_than_the_caller_is_not_heard(autojump_clock):
+    """A turn tells how loud the caller is; until then all voices count."""
+    async with listening(Engines()) as caller:
+        await send(caller, WEAK, 0.64)
+        await send(caller, SILENCE, 0.64)
+        caller.publish(VoiceSettled())
+        assert len(times(caller, VoiceStarted)) == 1
+        await says_a_turn(caller)
+        await send(caller, WEAK, 3.2)
+        assert len(times(caller, VoiceStarted)) == 2
+        await send(caller, SOFTER, 0.64)
+        assert len(times(caller, VoiceStarted)) == 3
+
+
+async def test_the_voice_of_a_turn_may_fade(autojump_clock):
+    """The end of a sentence is weaker than its beginning, but not as weak as the next table."""
+    async with listening(Engines()) as caller:
+        await says_a_turn(caller)
+        await send(caller, VOICE, 0.32)
+        await send(caller, WEAK, 0.64)
+        assert len(times(caller, VoiceStopped)) == 1
+        await send(caller, WEAKER, 0.64)
+        assert len(times(caller, VoiceStopped)) == 2
+
+
+async def test_a_sound_that_was_no_turn_tells_no_level(autojump_clock):
+    """A door that is dropped again makes nobody else too weak."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 0.64)
+        caller.publish(VoiceSettled())
+        await send(caller, WEAK, 0.64)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_caller_who_moves_away_is_heard_again(autojump_clock):
+    """After ten seconds of speech too weak to count, the level is forgotten."""
+    async with listening(Engines()) as caller:
+        await says_a_turn(caller)
+        for _ in range(6):
+            await send(caller, WEAK, 1.6)
+            await send(caller, SILENCE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, WEAK, 0.96)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_caller_who_becomes_softer_is_followed(autojump_clock):
+    """Each turn counts for half of the level."""
+    async with listening(Engines()) as caller:
+        await says_a_turn(caller)
+        await says_a_turn(caller, SOFTER)
+        await send(caller, WEAK, 0.64)
+        assert len(times(caller, VoiceStarted)) == 3
+
+
+async def test_the_level_can_be_turned_off(autojump_clock):
+    """Without it all voices count."""
+    async with listening(Engines(), below_caller_db=None) as caller:
+        await says_a_turn(caller)
+        await send(caller, WEAKER, 0.64)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_turn_ends_in_babble_that_does_not(autojump_clock):
+    """Babble 10 dB below the caller keeps no voice open, once two seconds have shown it."""
+    async with listening(Engines()) as caller:
+        await send(caller, SOFTER, 1.6)
+        await send(caller, VOICE, 0.96)
+        assert not times(caller, VoiceStopped)
+        await send(caller, SOFTER, 0.96)
+        assert len(times(caller, VoiceStopped)) == 1
+        assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
+
+
+async def test_a_caller_is_heard_in_babble(autojump_clock):
+    """Babble that was nobody's turn begins no voice any more, and who is 10 dB louder does."""
+    async with listening(Engines()) as caller:
+        await send(caller, SOFTER, 6.4)
+        await send(caller, SILENCE, 0.32)
+        caller.publish(VoiceSettled())
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, SOFTER, 1.6)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_who_speaks_without_a_pause_is_no_background(autojump_clock):
+    """A voice that goes on for long is close to its own loud moments."""
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 16)
+        assert len(times(caller, VoiceStarted)) == 1
+        assert not times(caller, VoiceStopped)
+
+
+async def test_the_background_can_be_turned_off(autojump_clock):
+    """Without it what never stops may be a voice."""
+    async with listening(Engines(), above_background_db=None) as caller:
+        await send(caller, SOFTER, 1.6)
+        await send(caller, VOICE, 0.96)
+        await send(caller, SOFTER, 3.2)
+        assert not times(caller, VoiceStopped)
+
+
+async def test_an_echo_is_no_voice(autojump_clock):
+    """The agent's own voice begins nothing; a caller who talks over it is heard."""
+    async with listening(Engines(), echo=EchoIs(2)) as caller:
+        await send(caller, ECHO, 1.28)
+        assert times(caller, VoiceStarted) == []
+        await send(caller, VOICE, 0.64)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, ECHO, 1.28)
+        assert len(times(caller, VoiceStopped)) == len(caller.events(VoiceWords)) == 1
+
+
+async def test_an_echo_that_was_taken_for_a_voice_is_told(autojump_clock):
+    """What turns out to be an echo after the onset gets a hint, and stops."""
+    async with listening(Engines(), echo=EchoIs(2)) as caller:
+        await send(caller, VOICE, 0.096)
+        await send(caller, ECHO, 0.32)
+        (hint,) = caller.events(VoiceHint)
+        assert (hint.kind, hint.probability) == ("echo", 0.9)
+        assert len(times(caller, VoiceStopped)) == 1
+
+
+@pytest.mark.parametrize(("echo_s", "hinted_after_s"), [(0.096, 0.096), (0.32, 0.0), (1.28, 0.192)])
+async def test_a_voice_that_passed_for_an_echo_gets_its_hint_in_time(
+    autojump_clock, echo_s, hinted_after_s
+):
+    """The hint is due 0.2 s after the sound began, though a voice like the agent's is noticed late;
+    what was an echo for long was no part of it."""
+    sound = Says("acknowledgement", 0.9)
+    async with listening(Engines(), sounds=(sound,), echo=EchoIs(2)) as caller:
+        await send(caller, SILENCE, 0.32)
+        await send(caller, ECHO, echo_s)
+        await send(caller, VOICE, 0.48)
+        (started,), (hinted,) = times(caller, VoiceStarted), times(caller, VoiceHint)
+        assert hinted - started == pytest.approx(hinted_after_s)
+    assert len(sound.heard[0]) / 32_000 == pytest.approx(0.48)
