@@ -161,7 +161,7 @@ class Call:
         )
         self._chain_check = ChainCheck(router, context.floor.has_agent)
         HistoryListener(context, self.speaking)
-        Handoff(context, self.questions, self.control.floor_moved)
+        Handoff(context, self.questions, self.speaking.turn_of, self.control.floor_moved)
         Goodbye(context, self.speaking, self.end)
 
     # --- agents -------------------------------------------------------------------------------

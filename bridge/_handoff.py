@@ -7,10 +7,10 @@ from functools import partial
 
 import structlog
 
-from bargein.routes import Message
+from bargein.routes import Message, Run
 
 from ._call_context import CallContext
-from .answers._answer import lineage
+from .answers._answer import Turn, lineage
 from .control._questions import Questions
 from .events import AgentError, AgentHandoff
 
@@ -20,21 +20,27 @@ log = structlog.get_logger()
 class Handoff:
     """The hand-overs of one call."""
 
-    __slots__ = ("_floor", "_moved", "_questions", "_router")
+    __slots__ = ("_floor", "_moved", "_questions", "_router", "_turn_of")
 
     def __init__(
-        self, context: CallContext, questions: Questions, moved: Callable[[], None]
+        self,
+        context: CallContext,
+        questions: Questions,
+        turn_of: Callable[[Run | None], Turn | None],
+        moved: Callable[[], None],
     ) -> None:
         """Listen for hand-overs.
 
         Args:
             context: The call's.
             questions: Those of agents that lose the floor are closed.
+            turn_of: Returns the turn that a run works on.
             moved: Told that another agent has the floor, before its chains hear of that.
         """
         self._router = context.router
         self._floor = context.floor
         self._questions = questions
+        self._turn_of = turn_of
         self._moved = moved
         context.router.observe(AgentHandoff, self._hand_over)
 
@@ -49,30 +55,42 @@ class Handoff:
         old = self._floor.give(target)
         if old and old != target:
             self._moved()
-            self._router.call_after(partial(self._pass_on_words, old))
-            self._leave_floor(old, message)
+            unanswered = self._leave_floor(old, message)
+            self._router.call_after(partial(self._pass_on_words, old, unanswered))
             self._questions.close_unheard()
         log.info("handed_over", to=target, by=old or None)
 
-    def _pass_on_words(self, old: str) -> None:
-        """Let whoever has the floor now answer the words that wait behind the old agent's answer.
+    def _pass_on_words(self, old: str, unanswered: list[Message]) -> None:
+        """Let whoever has the floor now answer the words that got no word of an answer.
 
-        The chains of the new agent on the hand-over itself have begun by then, and come first.
+        Some wait behind the old agent's answer.  The chains of the new agent on the hand-over
+        itself have begun by then, and come first.
         """
         new = self._floor.holder  # it may have been handed on at once, or back
         if new != old:
-            self._router.hand_on(old, new, self._is_of_caller, "the floor was handed over")
+            reason = "the floor was handed over"
+            self._router.hand_on(old, new, self._is_of_caller, reason, unanswered)
 
     def _is_of_caller(self, message: Message) -> bool:
         return not self._floor.is_agent(message.source)
 
-    def _leave_floor(self, old: str, message: Message) -> None:
-        """End the old agent's runs; the one that hands over keeps what it has said so far."""
+    def _leave_floor(self, old: str, message: Message) -> list[Message]:
+        """End the old agent's runs; the one that hands over keeps what it has said so far.
+
+        Returns:
+            What the caller said and those runs were to answer, if no word of that was heard.
+        """
+        unanswered: list[Message] = []
         own = set(lineage(message.run))
         for runtime in self._router.routes:
             if runtime.source == old:
                 for run in runtime.runs:
                     if run in own:
                         run.stop()
-                    else:
-                        run.cut(message, reason="the floor was handed over")
+                        continue
+                    said, turn = run.trigger, self._turn_of(run)
+                    is_cut = run.cut(message, reason="the floor was handed over")
+                    answers = runtime.route.streams and turn is not None and not turn.heard.strip()
+                    if is_cut and answers and said is not None and self._is_of_caller(said):
+                        unanswered.append(said)
+        return unanswered

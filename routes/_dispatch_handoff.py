@@ -18,6 +18,7 @@ def hand_on(
     target: str,
     meant: Callable[[Message], bool],
     reason: str,
+    unfinished: Iterable[Message],
 ) -> None:
     """Let the chains of one bridge act on what waits in line in another's streaming chains.
 
@@ -27,9 +28,10 @@ def hand_on(
         target: The bridge whose chains are triggered, where they are meant for the message.
         meant: Which triggers.
         reason: Why, for people.
+        unfinished: Further messages to act on, whose runs there were cut.
     """
     chains = tuple(chains)
-    given: dict[int, Message] = {}
+    given = {message.id: message for message in unfinished}
     for runtime in chains:
         if runtime.source == source and runtime.route.streams:
             taken = runtime.drop_queued(meant, reason)

@@ -11,7 +11,7 @@ Rules of a publication, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
@@ -425,10 +425,11 @@ class Router(Aftermath):
         return [message for runtime in self._chains.of(source) for message in runtime.queued]
 
     def hand_on(
-        self, source: str, target: str, meant: Callable[[Message], bool], reason: str
-    ) -> None:
+        self, source: str, target: str, meant: Callable[[Message], bool], reason: str,
+        unfinished: Iterable[Message] = (),
+    ) -> None:  # fmt: skip
         """Move the queued triggers of one bridge's streaming chains to another bridge's chains."""
-        hand_on(self._chains.all, source, target, meant, reason)
+        hand_on(self._chains.all, source, target, meant, reason, unfinished)
 
     def cut_all(
         self,

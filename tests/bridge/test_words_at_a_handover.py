@@ -91,8 +91,54 @@ async def test_what_an_outsider_hands_over_takes_along_what_waits(
         await caller.at(0.5)
         caller.call.hand_over("desk")
         await caller.quiet()
-        assert (front.answered, desk.answered) == (["one"], ["two"])
-        assert caller.heard == "desk: two."
+        assert (front.answered, desk.answered) == (["one"], ["one", "two"])
+        assert caller.heard.split("\n") == ["desk: one.", "desk: two."]
+
+
+@pytest.mark.parametrize(("at_s", "again"), [(1.4, False), (1.0, True)], ids=["heard", "unheard"])
+async def test_the_new_agent_answers_what_the_old_one_had_not_begun_to_say(
+    autojump_clock: trio.testing.MockClock, at_s: float, again: bool
+) -> None:
+    """Words whose answer is cut before its first word are answered; those that got one are not."""
+    front, desk = Agent("front", thinks_s=0.9), Agent("desk")
+
+    async def answer(call: Call) -> None:
+        places(call, front, desk)
+
+    async with open_call(answer, chars_per_s=20) as caller:
+        types(caller, "one")
+        await caller.at(at_s)
+        caller.call.hand_over("desk")
+        await caller.quiet()
+        assert desk.answered == ["one"] * again
+        assert caller.heard == ("desk: one." if again else "front:")
+        assert len(caller.call.history.interruptions) == 1
+
+
+async def test_what_nobody_of_the_caller_asked_for_is_not_passed_on(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """An answer to another agent's event ends with the floor of who gave it."""
+    greeted: list[str] = []
+
+    async def answer(call: Call) -> None:
+        for name in ("front", "desk"):
+            place = call.bridge(name=name)
+
+            async def greet(message: Message, name: str = name) -> AsyncIterator[Any]:
+                greeted.append(f"{name}: {message.event.target}")
+                await trio.sleep(1)
+                yield AgentResponse(content=name)
+
+            place.on(AgentHandoff, where=_heard(place)).stream(greet).broadcast()
+
+    async with open_call(answer) as caller:
+        call = caller.call
+        call.publish(AgentHandoff(target="desk"), source="front")
+        await caller.at(0.5)
+        call.publish(AgentHandoff(target="front"), source="desk")
+        await caller.quiet()
+        assert greeted == ["desk: desk", "front: front"]
 
 
 async def test_an_agent_that_listens_all_the_time_says_it_again(
@@ -127,7 +173,10 @@ async def test_an_agent_that_is_about_to_answer_answers_once(
         assert caller.heard.split("\n") == ["desk: one.", "desk: two."]
 
 
-async def test_a_greeting_that_answers_them_is_all(autojump_clock: trio.testing.MockClock) -> None:
+@pytest.mark.parametrize("from_outside", [False, True], ids=["by itself", "from outside"])
+async def test_a_greeting_that_answers_them_is_all(
+    autojump_clock: trio.testing.MockClock, from_outside: bool
+) -> None:
     """A model that has seen the words when it took over is not asked about them again."""
     model = ScriptedModel("Billing. Your invoice is paid.")
     billing = ChatNode(model)
@@ -143,6 +192,9 @@ async def test_a_greeting_that_answers_them_is_all(autojump_clock: trio.testing.
 
     async with open_call(answer) as caller:
         types(caller, "billing", "is my invoice paid?")
+        if from_outside:
+            await caller.at(0.5)
+            caller.call.hand_over("billing")
         await caller.quiet()
         assert len(model.requests) == 1
         assert "is my invoice paid?" in str(model.requests[0].messages)
@@ -212,8 +264,8 @@ async def test_two_hand_overs_in_one_step(autojump_clock: trio.testing.MockClock
         await caller.at(0.5)
         caller.call.hand_over("desk")
         await caller.quiet()
-        assert [agent.answered for agent in (front, desk, billing)] == [["one"], [], ["two"]]
-        assert caller.heard == "billing: two."
+        assert [agent.answered for agent in (front, desk, billing)] == [["one"], [], ["one", "two"]]
+        assert caller.heard.split("\n") == ["billing: one.", "billing: two."]
 
 
 async def test_a_hand_over_while_paused(autojump_clock: trio.testing.MockClock) -> None:
@@ -234,5 +286,5 @@ async def test_a_hand_over_while_paused(autojump_clock: trio.testing.MockClock) 
         assert caller.call.state == "paused"
         caller.call.handle.resume()
         await caller.quiet()
-        assert (front.answered, desk.answered) == (["one"], ["two", "three"])
-        assert caller.heard.split("\n") == ["desk: two.", "desk: three."]
+        assert (front.answered, desk.answered) == (["one"], ["one", "two", "three"])
+        assert caller.heard.split("\n") == ["desk: one.", "desk: two.", "desk: three."]
