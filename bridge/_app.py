@@ -136,7 +136,8 @@ class App:
                 ``Question``.  Only ``True`` allows the tool; any other value, or an exception,
                 denies it.
             budgets: How long each stage of an answer may leave the caller in silence before
-                ``StageStalled`` names it; ``None`` watches none.
+                ``StageStalled`` names it; ``None`` watches none.  Calls in which
+                only text travels are not watched.
 
         Raises:
             TypeError: `answer` is not a function of a call, or `admit` not one of a request.
@@ -284,7 +285,7 @@ class App:
         return _open_saved(self.conversations, name)
 
     async def _begin_call(self, call: Call, transport: Transport) -> None:
-        if self.budgets is not None:
+        if transport.audio and self.budgets is not None:
             StageWatchdog(call, self.budgets)
         if transport.audio and self.speech is not None:
             self.speech.attach(call)

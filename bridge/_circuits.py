@@ -30,7 +30,7 @@ class Circuit:
             kind: What the provider provides.
             name: Its name.
         """
-        self.kind = kind
+        self.kind: ProviderKind = kind
         self.name = name
         self.is_open = False
         self.failures = 0

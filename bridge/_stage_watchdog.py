@@ -129,13 +129,8 @@ class StageWatchdog:
             return "between_tokens"  # a voice has its clauses long before
         return "between_audio" if front.audio_ms else "first_audio"
 
-    def _silent_since_s(self, now_s: float) -> float:
-        speaking = self._call.speaking
-        last_sound_s = min(speaking.sounds_until_s(), now_s + self._limits_s[-1])
-        if self._call.audio:
-            return max(self._since_s, last_sound_s)
-        turn = self._call.control.target()
-        return max([self._since_s, *(u.text_at_s for u in (turn.utterances if turn else ())[-1:])])
+    def _silent_since_s(self) -> float:
+        return max(self._since_s, self._call.speaking.sounds_until_s())
 
     # --- the alarm --------------------------------------------------------------------------------
 
@@ -144,7 +139,7 @@ class StageWatchdog:
         stage = self._stage(now_s)
         if stage is None:
             return  # the next state looks again
-        silent_since_s = self._silent_since_s(now_s)
+        silent_since_s = self._silent_since_s()
         if self._call.speaking.is_held and stage != "line":
             silent_since_s = now_s  # the caller makes a sound
         since_s = max(silent_since_s, self._told_s)

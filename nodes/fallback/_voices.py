@@ -226,10 +226,11 @@ class FallbackContext:
 
     async def _receive_from(self, context: Any, engine: Any) -> None:
         while True:
-            with trio.move_on_after(self._stalls_after_s) as patience:
-                piece = await context.receive()
-            if patience.cancelled_caught:
-                raise self._stalled()
+            try:
+                with trio.fail_after(self._stalls_after_s):
+                    piece = await context.receive()
+            except trio.TooSlowError:
+                raise self._stalled() from None
             if isinstance(piece, TextSaid):
                 return
             if piece is None:

@@ -137,14 +137,20 @@ class SilenceFiller:
         self._spoken = spoken
         self._say_waiting = say_waiting
         self._said = 0  # how many fillers, while this answer is waited for
-        bridge.on(StageStalled).map(self._fill)
-        bridge.on(TurnEnded, outcome="failed").map(self._apologise)
-        bridge.on(ListeningFailed).map(self._apologise)
+        bridge.on([StageStalled, TurnEnded, ListeningFailed]).map(self._follow)
         if not spoken.is_ready:
             bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
 
-    def _fill(self, message: Message) -> None:
-        stalled: StageStalled = message.event
+    def _follow(self, message: Message) -> None:
+        match message.event:
+            case StageStalled() as stalled:
+                self._fill(stalled)
+            case TurnEnded(outcome="failed", agent=agent) if self._bridge.call.has_floor(agent):
+                self._say(self._spoken.fillers.apology)
+            case ListeningFailed():
+                self._say(self._spoken.fillers.apology)
+
+    def _fill(self, stalled: StageStalled) -> None:
         fillers = self._spoken.fillers
         if stalled.count == 1:
             self._said = 0
@@ -159,11 +165,6 @@ class SilenceFiller:
             # Without a turn the ears are late: turn taking gives the caller's turn up by itself.
             log.error("answer_given_up", stage=stalled.stage, turn=stalled.turn)
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
-
-    def _apologise(self, message: Message) -> None:
-        agent = getattr(message.event, "agent", None)
-        if agent is None or self._bridge.call.has_floor(agent):
-            self._say(self._spoken.fillers.apology)
 
     def _say(self, text: str) -> None:
         if self._spoken.pieces_of(text):

@@ -192,3 +192,10 @@ def test_a_budget_is_a_number(wrong):
     """What is no number of seconds is refused where it is written."""
     with pytest.raises(TypeError, match="tool_s"):
         Budgets(tool_s=wrong)
+
+
+async def test_a_call_with_text_alone_is_not_watched(autojump_clock):
+    """Who reads sees that the agent thinks, and hears no silence."""
+    async with open_call(app_with(9.0, "Hello."), audio=False) as caller:
+        await ask(caller)
+    assert stalls(caller) == []
