@@ -15,6 +15,7 @@ from .events import AgentResponse
 if TYPE_CHECKING:
     from ._agent_status import AgentStatus
     from ._call import Call
+    from .answers._handle import AnswerHandle
 
 E = TypeVar("E")
 
@@ -140,15 +141,18 @@ class Bridge(ChainStart):
         """
         self.call.router.caught(error)
 
-    def say_notice(self, text: str) -> None:
+    def say_notice(self, text: str) -> AnswerHandle:
         """Tell the caller to wait, or that something failed, ahead of everything queued.
 
         The caller may interrupt it, and no model sees it as an answer of its own.
 
         Args:
             text: What to say.
+
+        Returns:
+            Its handle, as of ``call.say()``.
         """
-        self.call.speaking.say(AgentResponse(content=text), is_notice=True)
+        return self.call.speaking.say(AgentResponse(content=text), is_notice=True)
 
     def is_notice(self, message: Message) -> bool:
         """Whether the text of an ``AgentResponse`` is a notice.

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, cast
 import structlog
 import trio
 
-from bargein.bridge.events import ListeningFailed, StageStalled, TurnEnded
+from bargein.bridge.events import ListeningFailed, StageStalled, TurnEnded, VoiceStarted
 
 from ._protocols import SpeechPiece, TextToSpeech
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
 
 if TYPE_CHECKING:
-    from bargein.bridge import Bridge, Message
+    from bargein.bridge import AnswerHandle, Bridge, Message
 
 log = structlog.get_logger()
 
@@ -137,7 +137,8 @@ class SilenceFiller:
         self._spoken = spoken
         self._say_waiting = say_waiting
         self._said = 0  # how many fillers, while this answer is waited for
-        bridge.on([StageStalled, TurnEnded, ListeningFailed]).map(self._follow)
+        self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
+        bridge.on([StageStalled, TurnEnded, ListeningFailed, VoiceStarted]).map(self._follow)
         if not spoken.is_ready:
             bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
 
@@ -149,6 +150,10 @@ class SilenceFiller:
                 self._say(self._spoken.fillers.apology)
             case ListeningFailed():
                 self._say(self._spoken.fillers.apology)
+            case VoiceStarted() if self._in_turn is not None:
+                # The caller goes on with a turn that has begun, which is no barge-in.
+                in_turn, self._in_turn = self._in_turn, None
+                in_turn.interrupt()
 
     def _fill(self, stalled: StageStalled) -> None:
         fillers = self._spoken.fillers
@@ -158,7 +163,8 @@ class SilenceFiller:
             return  # nobody would hear it; or there is better than that to hear
         if self._said < len(fillers.fillers):
             self._said += 1
-            self._say(fillers.fillers[self._said - 1])
+            said = self._say(fillers.fillers[self._said - 1])
+            self._in_turn = said if stalled.stage in ("ear", "end_of_turn") else None
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
             self._say(fillers.in_background)
         elif stalled.turn:
@@ -166,9 +172,8 @@ class SilenceFiller:
             log.error("answer_given_up", stage=stalled.stage, turn=stalled.turn)
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
 
-    def _say(self, text: str) -> None:
-        if self._spoken.pieces_of(text):
-            self._bridge.say_notice(text)
+    def _say(self, text: str) -> AnswerHandle | None:
+        return self._bridge.say_notice(text) if self._spoken.pieces_of(text) else None
 
 
 async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:

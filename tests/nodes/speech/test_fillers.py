@@ -4,9 +4,18 @@ import pytest
 import trio
 
 from bargein import App, ChatNode
-from bargein.events import StageStalled, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
-from bargein.speech import Fillers, StreamingSpeech
+from bargein.events import (
+    StageStalled,
+    TurnEnded,
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
+)
+from bargein.speech import Fillers, Mouth, SpokenFillers, StreamingSpeech
 from bargein.testing import ScriptedModel, open_call
+from bargein.user_turns import TurnTaking
 
 from .failing import Fault, WordEar, WordModel, WordVoice
 
@@ -71,6 +80,39 @@ async def test_the_caller_interrupts_a_filler(autojump_clock, voice):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.heard.endswith("Yes?")
+
+
+async def test_a_caller_who_goes_on_cuts_a_filler(autojump_clock, voice):
+    """Words that are late bring a filler into the caller's own turn; their voice ends it."""
+
+    class Stack:
+        spoken = SpokenFillers(Fillers(), voice)
+
+        def open(self):
+            raise NotImplementedError
+
+        def attach(self, call):
+            TurnTaking().attach(call)
+            Mouth(call.bridge(name="voice", is_agent=False), voice, self.spoken)
+
+    async def answer(call):
+        call.converse(ChatNode(ScriptedModel("Sure.")))
+
+    async with open_call(App(answer, speech=Stack()), own_speech=True) as caller:
+        await caller.at(2.0)  # the fillers are made
+        caller.publish(VoiceStarted())
+        await caller.at(3.0)
+        caller.publish(VoiceStopped())
+        await caller.at(5.1)
+        assert caller.call.state == "speaking"
+        caller.publish(VoiceStarted())
+        await caller.at(5.2)
+        assert caller.call.state == "listening"
+        assert caller.heard == "One"
+        caller.publish(VoiceStopped())
+        caller.publish(VoiceWords(content="tell me more"))
+        await caller.at(9.0)
+        assert caller.heard == "One\nSure."
 
 
 async def test_fillers_end_in_an_apology_and_the_answer_has_failed(autojump_clock, voice):
