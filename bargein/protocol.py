@@ -52,6 +52,7 @@ from .bridge.server._native_protocol import ServerMessage as ServerMessage
 from .bridge.server._native_protocol import Spoken as Spoken
 from .bridge.server._native_protocol import State as State
 from .bridge.server._native_protocol import Stop as Stop
+from .bridge.server._native_protocol import Talk as Talk
 from .bridge.server._native_protocol import TextInput as TextInput
 from .bridge.server._native_protocol import Transcript as Transcript
 from .bridge.server._native_protocol import UtteranceEnd as UtteranceEnd
@@ -106,6 +107,7 @@ __all__ = [
     "StepOfTurn",
     "Stop",
     "StoppedTool",
+    "Talk",
     "TextInput",
     "ToolAtWork",
     "Transcript",

@@ -42,6 +42,7 @@ from ..server._native_protocol import (
     PlaybackReport,
     ServerMessage,
     Stop,
+    Talk,
     TextInput,
     UtteranceEnd,
     decode_server,
@@ -159,6 +160,15 @@ class Caller:
         """
         check_flag("mute", "on", on)
         self._send(Mute(on=on))
+
+    def talk(self, down: bool = True) -> None:
+        """Press or release the key to talk by: the turn is over when it is released.
+
+        Raises:
+            TypeError: The argument is not a bool.
+        """
+        check_flag("talk", "down", down)
+        self._send(Talk(down=down))
 
     def stop(self) -> None:
         """Press the Stop key."""

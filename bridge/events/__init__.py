@@ -38,6 +38,7 @@ from ._call import TurnEnded as TurnEnded
 from ._caller import Button as Button
 from ._caller import CustomReceived as CustomReceived
 from ._caller import DTMFInput as DTMFInput
+from ._caller import TalkKeyChanged as TalkKeyChanged
 from ._caller import UserAudio as UserAudio
 from ._caller import UserStartedSpeaking as UserStartedSpeaking
 from ._caller import UserStoppedSpeaking as UserStoppedSpeaking
@@ -125,6 +126,7 @@ __all__ = [
     "QuestionOutcome",
     "StageStalled",
     "StateChanged",
+    "TalkKeyChanged",
     "ToolCall",
     "ToolOutcome",
     "ToolOutput",

@@ -69,6 +69,17 @@ class DTMFInput(Event):
     button: Button
 
 
+class TalkKeyChanged(Event):
+    """The key that the caller talks by was pressed or released.
+
+    While it is down no silence ends the caller's turn.  Released, it ends the turn as soon as the
+    words are known; so it does where it was never pressed, for an app that ends a turn by force.
+    """
+
+    type: Literal["user.talk_key"] = "user.talk_key"
+    down: bool
+
+
 class CustomReceived(Event):
     """The caller's client sent data of its own."""
 

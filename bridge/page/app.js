@@ -76,7 +76,7 @@ const settings = new Settings({
   key: (button) => call?.press(button),
 });
 const composer = new RedirectComposer({ redirect: (text) => call.handle.use("redirect", text) });
-const talkKey = new TalkKey({ open: () => call.mute(false), close: () => call.mute(true) });
+const talkKey = new TalkKey({ open: () => call.talk(true), close: () => call.talk(false) });
 const view = new HandleView({
   use: (verb) => call.handle.use(verb),
   pauseOrResume: () => call.handle.pauseOrResume(),

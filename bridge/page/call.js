@@ -149,6 +149,13 @@ export class Call {
     this.#ui.setMuted(on);
   }
 
+  /** Presses or releases the key to talk by: the microphone is open while it is down. */
+  talk(isDown) {
+    if (isDown) this.mute(false);
+    this.#send("talk", { down: isDown });
+    if (!isDown) this.mute(true);
+  }
+
   /** Answers the question whether a tool may run. */
   answer(id, allow, remember) {
     this.#send("permission", { id, allow, remember, request: `question-${id}`.slice(0, 64) });

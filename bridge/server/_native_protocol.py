@@ -108,6 +108,13 @@ class Mute(Wire):
     on: bool
 
 
+class Talk(Wire):
+    """The key to talk by was pressed or released."""
+
+    type: Literal["talk"] = "talk"
+    down: bool
+
+
 class Stop(Wire):
     """The Stop key."""
 
@@ -137,6 +144,7 @@ ClientMessage = (
     | KeyPress
     | CustomInput
     | Mute
+    | Talk
     | Stop
     | HangUp
     | Ping
@@ -334,6 +342,7 @@ _CLIENT_MODELS = _by_type(
     KeyPress,
     CustomInput,
     Mute,
+    Talk,
     Stop,
     HangUp,
     Ping,

@@ -26,6 +26,7 @@ from ..events import (
     EmergencyStop,
     StageStalled,
     StateChanged,
+    TalkKeyChanged,
     TurnLikelyOver,
     UserAudio,
     UserStartedSpeaking,
@@ -66,6 +67,7 @@ from ._native_protocol import (
     ServerMessage,
     State,
     Stop,
+    Talk,
     TextInput,
     Transcript,
     UtteranceEnd,
@@ -307,6 +309,8 @@ class NativeTransport:
                 call.publish(CustomReceived(metadata=metadata))
             case Mute(on=on):
                 self._muted = on
+            case Talk(down=down):
+                call.publish(TalkKeyChanged(down=down))
             case Stop():
                 call.publish(EmergencyStop(reason="stop_key"))
             case HangUp():

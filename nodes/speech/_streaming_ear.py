@@ -24,6 +24,7 @@ import trio
 from bargein.bridge.events import (
     ListeningFailed,
     LogMetric,
+    TalkKeyChanged,
     TurnScored,
     UserAudio,
     UserStoppedSpeaking,
@@ -110,6 +111,7 @@ class StreamingEar:
         self._told_s = 0.0
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
+        bridge.on(TalkKeyChanged, down=False).map(self._end_stretch)
         if not getattr(ear, "ends_turns", True):
             bridge.on(VoiceStopped).map(self._end_stretch)
         bridge.on(UserStoppedSpeaking).map(self._measure_decision)

@@ -14,6 +14,10 @@ from ._sound import CLOSE_S
 from ._turn_taking_state import TurnTakingState
 from ._types import UserTurn, Values, Voice
 
+FORCED_WORDS_S = 1.5
+"""How long the last words are waited for of a turn whose end was forced: recognisers give theirs
+within a second, and who has released a key waits for an answer."""
+
 
 def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
     """End a turn whose time has come; tell what is new of one that goes on."""
@@ -65,7 +69,22 @@ def _is_too_long(state: TurnTakingState, turn: UserTurn) -> bool:
     return True
 
 
+def _is_forced_over(state: TurnTakingState, turn: UserTurn, forced_s: float) -> bool:
+    """End a turn whose end was forced, once its words are known or the ear has ended it."""
+    until_s = forced_s + FORCED_WORDS_S
+    is_known = turn.transcript.is_known or turn.is_over
+    if not is_known and state.now_s < until_s - CLOSE_S:
+        state.look_at(until_s)
+        return False
+    _end(state, turn, "forced", "talk_key", {"waited_s": round(state.now_s - forced_s, 3)})
+    return True
+
+
 def _is_over(state: TurnTakingState, turn: UserTurn) -> bool:
+    if state.key_is_down:
+        return False
+    if turn.forced_s is not None:
+        return _is_forced_over(state, turn, turn.forced_s)
     if turn.voice.is_on:
         return False
     settings, strategy = state.settings, state.settings.endpointing

@@ -15,6 +15,7 @@ from bargein.bridge.events import (
     CustomReceived,
     DTMFInput,
     StateChanged,
+    TalkKeyChanged,
     TurnDecided,
     TurnScored,
     UserAudio,
@@ -32,7 +33,7 @@ from ._nudges import Nudges
 from ._overlays import ChangeTurns, Overlay, SettingsInForce
 from ._settings import TurnSettings
 from ._turn_taking_core import Input, TurnCore
-from ._types import Act, Failed, Hold, Look, MicrophoneLost, Publish, Release
+from ._types import Act, Failed, Hold, Look, MicrophoneLost, Publish, Release, TalkKey
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
@@ -94,6 +95,7 @@ class _Taker:
         bridge = self._bridge = call.bridge(name="turns", is_agent=False)
         self._agent_status = bridge.agent_status
         bridge.on([VoiceStarted, VoiceStopped, VoiceHint, VoiceWords, TurnScored]).map(self._heard)
+        bridge.on(TalkKeyChanged).map(self._move_key)
         bridge.on(UserAudio).map(self._frame)
         bridge.on([StateChanged, AgentStartedSpeaking, AgentStoppedSpeaking]).map(self._agent)
         bridge.on(ChangeTurns).map(self._change)
@@ -105,6 +107,9 @@ class _Taker:
 
     def _heard(self, message: Message) -> None:
         self._handle(message.event)
+
+    def _move_key(self, message: Message) -> None:
+        self._handle(TalkKey(message.event.down))
 
     def _frame(self, message: Message) -> None:
         self._last_frame_s = message.at_s

@@ -39,9 +39,18 @@ from ._settings import TurnSettings
 from ._sound import CLOSE_S, Hint
 from ._turn_end import decide_on_turn
 from ._turn_taking_state import TurnTakingState
-from ._types import Act, Look, MicrophoneLost, UndecidedSound, UserTurn, Voice
+from ._types import Act, Look, MicrophoneLost, TalkKey, UndecidedSound, UserTurn, Voice
 
-Input = VoiceStarted | VoiceStopped | VoiceHint | VoiceWords | TurnScored | Look | MicrophoneLost
+Input = (
+    VoiceStarted
+    | VoiceStopped
+    | VoiceHint
+    | VoiceWords
+    | TurnScored
+    | TalkKey
+    | Look
+    | MicrophoneLost
+)
 
 
 class TurnCore:
@@ -84,7 +93,12 @@ class TurnCore:
                 self._voice_started()
             case VoiceStopped():
                 self._voice_stopped()
+            case TalkKey(down=down):
+                state.move_key(down=down)
+                if not down and self._part is not None:
+                    self._part.force_end(now_s)
             case MicrophoneLost():
+                state.move_key(down=False)
                 if self._voice is not None and self._voice.is_on:
                     self._voice.lose(now_s)
             case VoiceWords():

@@ -64,6 +64,8 @@ class TurnTakingState:
     """When a stop came without a start."""
     owes_stop: bool = False
     """Whether a voice went on when it was decided: its stop is still to come."""
+    key_is_down: bool = False
+    """Whether the key is down that the caller talks by."""
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=PAUSES_KEPT))
     """The silences of this caller that were no end."""
     look_at_s: float = math.inf
@@ -131,6 +133,10 @@ class TurnTakingState:
         self.unfinal, self.owes_stop = {}, False
         return stray_s
 
+    def move_key(self, *, down: bool) -> None:
+        """Record that the key that the caller talks by was pressed or released."""
+        self.key_is_down = down
+
     def stop_voice(self) -> None:
         """Record the stop of a voice that nothing follows: it was owed, or has no start yet."""
         if not self.owes_stop:
@@ -188,6 +194,7 @@ class TurnTakingState:
             undecided.score,
             undecided.is_over,
             interrupted=not self.view.is_idle,
+            forced_s=undecided.forced_s,
         )
         if goes_on:
             self.turn.pauses_s.append(pause_s)

@@ -48,6 +48,13 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class TalkKey:
+    """The key that the caller talks by was pressed or released."""
+
+    down: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MicrophoneLost:
     """No audio arrives any more."""
 
@@ -119,6 +126,12 @@ class Voice:
         return 0.0 if self.is_on else now_s - self.since_s
 
 
+def await_words(voice: Voice, transcript: Transcript) -> None:
+    """Expect further words where a voice goes on whose end was forced."""
+    if voice.is_on:
+        transcript.sound_began()
+
+
 @dataclass(slots=True)
 class UndecidedSound:
     """A sound that is no turn yet."""
@@ -142,6 +155,8 @@ class UndecidedSound:
     """Since when the agent's speech is held for it."""
     let_go: str = ""
     """Why the agent's speech goes on again though it is not decided; empty if it does not."""
+    forced_s: float | None = None
+    """When its end was forced; None if it was not."""
 
     def note_agent(self, saying: str) -> None:
         """Record that the agent is busy, and what it says; nothing new where that is empty."""
@@ -155,6 +170,11 @@ class UndecidedSound:
     def rate(self, score: float, *, is_over: bool) -> None:
         """Record how complete it sounds, and whether an ear has decided that it is over."""
         self.score, self.is_over = score, self.is_over or is_over
+
+    def force_end(self, now_s: float) -> None:
+        """Record that it is to end as soon as its words are known."""
+        self.forced_s = now_s
+        await_words(self.voice, self.transcript)
 
     def take_hint(self, hint: Hint, now_s: float) -> None:
         """Record what it seems to be by its sound."""
@@ -220,10 +240,17 @@ class UserTurn:
     """The words that were told last."""
     told_likely: str = ""
     """The words with which it was told that it is likely over; empty if it was not."""
+    forced_s: float | None = None
+    """When its end was forced; None if it was not."""
 
     def rate(self, score: float, *, is_over: bool) -> None:
         """Record how complete it sounds, and whether an ear has decided that it is over."""
         self.score, self.is_over = score, self.is_over or is_over
+
+    def force_end(self, now_s: float) -> None:
+        """Record that it is to end as soon as its words are known."""
+        self.forced_s, self.is_over = now_s, False
+        await_words(self.voice, self.transcript)
 
     def go_on(self, now_s: float) -> float | None:
         """Follow its voice after a pause.

@@ -27,6 +27,7 @@ from bargein.events import (
     DTMFInput,
     EndCall,
     LogMetric,
+    TalkKeyChanged,
     UserAudio,
     UserStartedSpeaking,
     UserTranscriptionReceived,
@@ -162,19 +163,27 @@ async def test_microphone_audio_arrives_as_whole_frames(serving, autojump_clock)
 
 
 async def test_every_client_message_becomes_its_event(serving, autojump_clock):
-    """Keys, custom data, ping and hang-up do what they say."""
+    """Keys, custom data, the key to talk by, ping and hang-up do what they say."""
     got = []
+    kinds = [DTMFInput, CustomReceived, TalkKeyChanged]
 
     async def answer(call: Call) -> None:
-        call.bridge(name="ear").on([DTMFInput, CustomReceived]).map(lambda m: got.append(m.event))
+        call.bridge(name="ear").on(kinds).map(lambda m: got.append(m.event))
 
     async with serving(answer) as place, place.call(mode="text") as caller:
         caller.press("5")
         caller.send_custom({"a": [1, None]})
+        caller.talk()
+        caller.talk(False)
         caller.ping(12.5)
         pong = await caller.wait_for(Pong)
         assert pong.message.t == 12.5
-        assert got == [DTMFInput(button="5"), CustomReceived(metadata={"a": [1, None]})]
+        assert got == [
+            DTMFInput(button="5"),
+            CustomReceived(metadata={"a": [1, None]}),
+            TalkKeyChanged(down=True),
+            TalkKeyChanged(down=False),
+        ]
         caller.hang_up()
         await caller.ended.wait()
         assert caller.reason == "hangup"
