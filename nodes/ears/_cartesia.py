@@ -89,6 +89,10 @@ class InkCodec:
 
     piece_s = 0.06
 
+    def __init__(self) -> None:
+        """Begin with no turn."""
+        self._ended: str | None = None  # the words of the turn before, until another begins
+
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
         return pcm
@@ -97,22 +101,28 @@ class InkCodec:
         """Return None: there is no such message."""
 
     def restart(self) -> None:
-        """Do nothing: each message tells the whole turn."""
+        """Forget the turn before: each message tells the whole turn."""
+        self._ended = None
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield what a message tells; see `EarCodec.facts`."""
+        text = str(message.get("transcript") or "")
+        if self._ended is not None and text and self._ended.startswith(text):
+            return  # it comes late, of a turn that is over
         match message["type"]:
             case "turn.start":
+                self._ended = None
                 yield VoiceBegan()
             case "turn.update":
-                yield WordsHeard(str(message["transcript"]))
+                yield WordsHeard(text)
             case "turn.eager_end":
-                yield WordsHeard(str(message["transcript"]))
+                yield WordsHeard(text)
                 yield PerhapsOver()
             case "turn.resume":
                 yield WentOn()
             case "turn.end":
-                yield TurnOver(str(message["transcript"]))
+                self._ended = text
+                yield TurnOver(text)
             case "error":
                 raise VendorError(
                     VENDOR,

@@ -7,6 +7,7 @@ tells what is new since its last final words, and the end of speech apart from t
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -97,6 +98,10 @@ class FluxCodec:
 
     piece_s = 0.08  # as the vendor asks for
 
+    def __init__(self) -> None:
+        """Begin with no turn."""
+        self._over = -1  # the newest turn that is
+
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
         return pcm
@@ -106,7 +111,8 @@ class FluxCodec:
         return json.dumps({"type": "ForceEndTurn"})
 
     def restart(self) -> None:
-        """Do nothing: each message tells the whole turn."""
+        """Count turns anew."""
+        self._over = -1
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield what a message tells; see `EarCodec.facts`."""
@@ -125,6 +131,9 @@ class FluxCodec:
 
     def _turn(self, info: Mapping[str, Any]) -> Iterable[EarFact]:
         event, text = info["event"], str(info.get("transcript") or "")
+        number = int(info["turn_index"])
+        if number <= self._over:
+            return  # it comes late, of a turn that is over
         words = [word for word in info.get("words") or () if isinstance(word, dict)]
         sure = least(word.get("confidence") for word in words)
         if event == "StartOfTurn":
@@ -132,6 +141,7 @@ class FluxCodec:
         elif event == "TurnResumed":
             yield WentOn()
         if event == "EndOfTurn":
+            self._over = number
             language = _first(info.get("languages") or ())
             yield TurnOver(text, sure, language=language, words=timed_words(words, "word", per_s=1))
             return
@@ -205,6 +215,7 @@ class NovaCodec:
         """Begin with no turn."""
         self._segment = 0
         self._parts: list[Mapping[str, Any]] = []
+        self._over_s = -math.inf  # until where all was told, in the line's audio
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
@@ -215,7 +226,11 @@ class NovaCodec:
         return json.dumps({"type": "Finalize"})
 
     def restart(self) -> None:
-        """Forget the segments of the turn."""
+        """Forget the segments of the turn, and count time anew."""
+        self._forget()
+        self._over_s = -math.inf
+
+    def _forget(self) -> None:
         self._segment = 0
         self._parts.clear()
 
@@ -223,15 +238,18 @@ class NovaCodec:
         """Yield what a message tells; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
-                yield VoiceBegan()
+                if float(message["timestamp"]) >= self._over_s:
+                    yield VoiceBegan()
             case "Results":
-                yield from self._results(message)
+                end_s = float(message["start"]) + float(message["duration"])
+                if end_s > self._over_s:  # else it comes late
+                    yield from self._results(message, end_s)
             case "UtteranceEnd":
                 yield self._over()
             case "Error":  # the vendor goes on
                 log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
 
-    def _results(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+    def _results(self, message: Mapping[str, Any], end_s: float) -> Iterable[EarFact]:
         best = message["channel"]["alternatives"][0]
         text = str(best.get("transcript") or "")
         is_final = message.get("is_final") is True
@@ -251,6 +269,7 @@ class NovaCodec:
                 self._segment += 1
                 self._parts.append(best)
         if message.get("speech_final") is True or message.get("from_finalize") is True:
+            self._over_s = end_s
             yield self._over()
 
     def _over(self) -> TurnOver:
@@ -260,7 +279,7 @@ class NovaCodec:
             speaker=_first(word.get("speaker") for word in words),
             words=timed_words(words, "punctuated_word", "word", per_s=1),
         )
-        self.restart()
+        self._forget()
         return over
 
 

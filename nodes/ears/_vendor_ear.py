@@ -1,19 +1,25 @@
 """Ears of vendors: one driver for all, and what a codec has to know of one.
 
 Rule 1. A codec does no I/O: it makes the vendor's messages of audio, and facts of its messages.
-Rule 2. Audio is kept from the beginning of a turn, and from `PRE_ROLL_S` before it; a new line
-begins with that, and whoever hears the facts is told that the turn begins anew.
+Rule 2. Audio is kept from the beginning of a turn, and from `PRE_ROLL_S` before it, and while there
+is no line; a new line begins with that, and whoever hears the facts is told that the turn begins
+anew.  No line hears a turn that is over.
 Rule 3. A message that cannot be read is logged and left out; `MOST_UNREADABLE` in a row end the
 stream.  Nothing that a vendor sends is believed to be whole.
 Rule 4. Every turn that is told begins with `VoiceBegan` and has one `TurnOver`.
+Rule 5. A vendor that falls silent within a turn loses its line, and a turn that has lost
+`MOST_RESTARTS` lines ends the stream.  Before a turn nobody can tell it from a caller who
+says nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Protocol, final
 
 import structlog
@@ -35,6 +41,7 @@ from bargein.nodes.vendors import (
     VendorAddress,
     VendorError,
     VendorSession,
+    in_order,
     open_session,
 )
 
@@ -48,6 +55,12 @@ PRE_ROLL_S = 2.0
 
 FORCING_SILENCE_S = 1.0
 """So much silence ends a turn for a vendor that has no message for that."""
+
+TWICE_S = 0.5
+"""A message that is the same to the letter so shortly behind another is that message."""
+
+MOST_RESTARTS = 3
+"""How many lines a turn may lose: its audio is not kept for longer."""
 
 MOST_UNREADABLE = 20
 """How many messages in a row may be unreadable; a vendor that sends nothing else is no ear."""
@@ -114,7 +127,7 @@ class VendorEar:
         """
         self._address = address
         self._codec = codec
-        self._limits = limits
+        self._limits = limits or SessionLimits()
         self._judge = judge
         self._dial = dial
 
@@ -129,7 +142,7 @@ class VendorEar:
         async with open_session(
             self._address, self._limits, judge=self._judge, dial=self._dial
         ) as session:
-            yield VendorEarStream(self._address.vendor, session, self._codec())
+            yield VendorEarStream(self._address.vendor, session, self._codec(), self._limits)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self._address.url.partition('?')[0]}>"
@@ -139,8 +152,11 @@ class VendorEar:
 class VendorEarStream:
     """One caller's audio on its way through an ear; see `EarStream`."""
 
-    def __init__(self, vendor: str, session: VendorSession, codec: EarCodec) -> None:
+    def __init__(
+        self, vendor: str, session: VendorSession, codec: EarCodec, limits: SessionLimits
+    ) -> None:
         """Keep the session, which others run."""
+        self._limits = limits
         self._vendor = vendor
         self._session = session
         self._codec = codec
@@ -150,6 +166,9 @@ class VendorEarStream:
         self._facts: deque[EarFact] = deque()
         self._in_turn = self._perhaps_over = False
         self._unreadable = 0
+        self._restarts = 0  # of the turn
+        self._heard_at_s = 0.0
+        self._newest = ""
 
     async def send(self, pcm: bytes) -> None:
         """Let it hear more; see `EarStream.send`."""
@@ -161,6 +180,9 @@ class VendorEarStream:
 
     async def _send(self, piece: bytes) -> None:
         number = await self._session.send(self._codec.audio(piece), keep=True)
+        if not self._session.is_open:
+            self._numbers.clear()  # the next line has to hear all of it first
+            return
         if not self._in_turn and len(self._numbers) == self._numbers.maxlen:
             self._session.forget(self._numbers[0])
         self._numbers.append(number)
@@ -173,27 +195,48 @@ class VendorEarStream:
             await self._send(padded)
         asked = self._codec.end_turn()
         if asked is not None:
-            await self._session.send(asked)
+            await self._session.send(asked, keep=True)  # a new line is asked, too
         else:
             await self.send(bytes(round(FORCING_SILENCE_S * BYTES_PER_S)))
 
     async def receive(self) -> EarFact:
         """Return the next fact; see `EarStream.receive`."""
         while not self._facts:
-            data = await self._session.receive()
-            if isinstance(data, Reopened):
+            data: Data | Reopened | None = None
+            with trio.move_on_at(self._late_at_s()) as patience:
+                data = await self._session.receive()
+            if patience.cancelled_caught:
+                self._heard_at_s = trio.current_time()
+                problem = f"it has told nothing of a turn for {self._limits.answer_s:g} s"
+                self._session.reopen(VendorError(self._vendor, problem))
+            elif isinstance(data, Reopened):
                 self._restart()
             elif isinstance(data, str):
                 self._read(data)
         return self._facts.popleft()
 
+    def _late_at_s(self) -> float:
+        """Return until when the vendor has to tell something; for ever between turns."""
+        return self._heard_at_s + self._limits.answer_s if self._in_turn else math.inf
+
     def _restart(self) -> None:
         self._codec.restart()
         if self._in_turn:
             self._facts.append(EarRestarted())
+            self._restarts += 1
         self._in_turn = self._perhaps_over = False
+        self._newest = ""
+        if self._restarts >= MOST_RESTARTS:
+            problem = f"it has lost its line {self._restarts} times in one turn"
+            raise VendorError(self._vendor, problem)
 
     def _read(self, text: str) -> None:
+        is_same = text == self._newest and trio.current_time() < self._heard_at_s + TWICE_S
+        self._newest, self._heard_at_s = "", trio.current_time()
+        if is_same:
+            self._newest = text
+            self._session.doubt()
+            return
         try:
             message = json.loads(text)
             if not isinstance(message, dict):
@@ -212,7 +255,9 @@ class VendorEarStream:
                 problem = f"{MOST_UNREADABLE} messages in a row cannot be read"
                 raise VendorError(self._vendor, problem) from error
             return
-        self._unreadable = 0
+        self._unreadable, self._newest = 0, text
+        if not facts:
+            self._session.doubt()
         for fact in facts:
             self._follow(fact)
 
@@ -233,4 +278,11 @@ class VendorEarStream:
             self._facts.append(VoiceBegan())
         self._in_turn = not isinstance(fact, TurnOver)
         self._perhaps_over = isinstance(fact, PerhapsOver)
+        if isinstance(fact, TurnOver):
+            fact = replace(fact, words=in_order(fact.words))
+            self._restarts = 0
+            self._session.forget()  # another line does not hear this turn again
+            self._numbers.clear()
+        elif isinstance(fact, WordsHeard):
+            fact = replace(fact, words=in_order(fact.words))
         self._facts.append(fact)

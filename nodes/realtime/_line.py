@@ -154,7 +154,8 @@ class RealtimeLine:
                 nursery.start_soon(self._carry, session)
                 self._opened.set()
                 self.caller_audio.follow(
-                    VendorEarStream(address.vendor, session, self), detects=settings.detects
+                    VendorEarStream(address.vendor, session, self, model.limits),
+                    detects=settings.detects,
                 )
                 try:
                     yield self.caller_audio

@@ -4,15 +4,16 @@ from ._backoff import Backoff as Backoff
 from ._backoff import retry_after_s as retry_after_s
 from ._credentials import Credential as Credential
 from ._errors import VendorError as VendorError
+from ._message_fields import in_order as in_order
 from ._message_fields import least as least
 from ._message_fields import query as query
 from ._message_fields import share as share
 from ._message_fields import timed_words as timed_words
 from ._session import Reopened as Reopened
-from ._session import SessionLimits as SessionLimits
-from ._session import VendorAddress as VendorAddress
 from ._session import VendorSession as VendorSession
 from ._session import open_session as open_session
+from ._session_settings import SessionLimits as SessionLimits
+from ._session_settings import VendorAddress as VendorAddress
 
 __all__ = [
     "Backoff",
@@ -22,6 +23,7 @@ __all__ = [
     "VendorAddress",
     "VendorError",
     "VendorSession",
+    "in_order",
     "least",
     "open_session",
     "query",

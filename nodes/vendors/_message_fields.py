@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -48,4 +49,20 @@ def timed_words(
         text = next((str(word[name]) for name in names if word.get(name)), "").strip()
         if text and isinstance(start, int | float) and isinstance(end, int | float):
             found.append(WordTiming(text, start / per_s, end / per_s))
+    return tuple(found)
+
+
+def in_order(words: Iterable[WordTiming], since_s: float = 0.0) -> tuple[WordTiming, ...]:
+    """Return words whose times run forwards: a time that does not is moved to the one before it.
+
+    Args:
+        words: In the order in which they are said.
+        since_s: Before when none of them can begin.
+    """
+    found = []
+    for word in words:
+        start_s = word.start_s if math.isfinite(word.start_s) else since_s
+        since_s = max(since_s, start_s)
+        end_s = word.end_s if math.isfinite(word.end_s) else since_s
+        found.append(WordTiming(word.text, since_s, max(since_s, end_s)))
     return tuple(found)

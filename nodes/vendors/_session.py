@@ -6,8 +6,8 @@ Rule 2. What is sent to be kept stays in order until it is forgotten, at most `m
 new line begins with the greeting, and then with all that is kept.  While there is no line, what is
 to be kept needs no wait: a microphone is never held up.
 Rule 3. What the vendor refuses for good ends the session at once; any other trouble ends it after
-`attempts` in a row.  Only a message from the vendor ends a row: a line that opens and breaks
-proves nothing.
+`attempts` in a row.  Only a message from the vendor ends a row, or `SOUND_S` of a line: a line that
+opens and breaks proves nothing, and neither does a greeting.
 Rule 4. The key is in a header of the handshake, and in no error and no log line.
 """
 
@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import final
 
@@ -35,80 +35,18 @@ from bargein.bridge.websocket import (
 
 from ._backoff import Backoff, retry_after_s
 from ._errors import VendorError
+from ._session_settings import SessionLimits, VendorAddress
 
 log = structlog.get_logger()
 
 _PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}
 """Statuses below 500 that may be others the next time (RFC 9110, 15.5, and RFC 6585, 4)."""
 
+SOUND_S = 30.0
+"""A line that has lasted so long was no failure, even if nothing was to be said."""
+
 Judge = Callable[[ConnectionClosedError], VendorError | None]
 """Says what it means that a vendor closed a line; None: nothing but that it is closed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VendorAddress:
-    """Where a vendor is reached, and what it wants to be told first."""
-
-    vendor: str
-    """Its name, in errors and logs."""
-    url: str
-    """``wss://`` or ``ws://``, without secrets."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Headers of the handshake; the key is one of them."""
-    greeting: Sequence[Data] = ()
-    """Messages with which every line begins."""
-    keep_alive: Data | None = None
-    """Sent when nothing else was for a while; None: nothing is."""
-    farewell: Data | None = None
-    """Sent before the session is closed; None: nothing is."""
-
-    def __post_init__(self) -> None:
-        """Check the address.
-
-        Raises:
-            ValueError: It is none of a WebSocket.
-        """
-        if not self.url.startswith(("ws://", "wss://")):
-            shown = self.url.partition("?")[0]
-            raise ValueError(f"the address of {self.vendor} is ws:// or wss://, not {shown!r}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionLimits:
-    """What a session may take; times in seconds."""
-
-    connect_s: float = 5.0
-    """Until a line is open."""
-    keep_alive_s: float = 4.0
-    """Silence of ours after which `VendorAddress.keep_alive` is sent: Deepgram wants one every 3
-    to 5 s."""
-    stall_s: float = 10.0
-    """For how long a vendor may take nothing of what is sent, before the line counts as lost."""
-    ping_s: float = 10.0
-    """After how much silence a vendor is pinged, and how long its answer may take."""
-    attempts: int = 4
-    """How often in a row a line is opened before the session is given up."""
-    first_wait_s: float = 0.25
-    """Longest wait before the second attempt; doubled for each further one, with jitter."""
-    max_wait_s: float = 4.0
-    """Longest wait; a vendor that asks for more is not asked again."""
-    max_message_bytes: int = 4_194_304
-    """Largest message of the vendor's: 20 s of a voice at 48 kHz as base64 twice over."""
-    max_waiting_bytes: int = 262_144
-    """What may wait on either side before ``send`` waits, and before nothing more is read."""
-    max_kept_bytes: int = 960_000
-    """What may be kept to be sent again: 30 s of PCM16 at 16 kHz."""
-
-    def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            ValueError: One is out of its bounds.
-        """
-        for name in self.__slots__:
-            value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"SessionLimits({name}=) is above 0, not {value!r}")
 
 
 @final
@@ -149,17 +87,29 @@ class VendorSession:
         self._changed = trio.Event()
         self._reopened: Reopened | None = None
         self._lost_at_s: float | None = None
+        self._opened_at_s = self._given_up_at_s = math.inf
+        self._revived = trio.Event()
         self._why_lost: VendorError | None = None
         self._error: VendorError | None = None
         self._is_closing = False
         self._failures = 0
         self._is_sound = False  # the vendor sent something, and nothing bad
+        self._was_sound = False  # before the newest message
         self._sent_at_s = 0.0
         self._kept: deque[tuple[int, Data]] = deque()
         self._kept_bytes = 0
         self._number = 0
+        self.lines = 0
+        """How many lines were opened."""
+        self.heard_at_s = -math.inf
+        """When the vendor sent its newest message, by trio's clock."""
         self.dropped = 0
         """How many kept messages were dropped because too much was kept."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a line, and all that was kept has gone into it."""
+        return self._may_send
 
     # --- sending and receiving ------------------------------------------------------------------
 
@@ -205,6 +155,38 @@ class VendorSession:
                 return self._keep(data)
             await self._change()
 
+    async def send_on(self, number: int, data: Data) -> bool:
+        """Send a message on one line, and on no later one.
+
+        Cancelling it is safe: the message is sent or not.
+
+        Args:
+            number: What `lines` was when this line was opened.
+            data: As for `send`.
+
+        Returns:
+            Whether it was sent: False if that line is lost.
+
+        Raises:
+            VendorError: The session was given up.
+        """
+        await trio.lowlevel.checkpoint()
+        while self._line is not None and number == self.lines:
+            if not self._may_send:
+                await self._change()
+                continue
+            line = self._line
+            try:
+                await line.send(data)
+            except ConnectionClosedError as closed:
+                self._lose(line, closed)
+                break
+            self._sent_at_s = trio.current_time()
+            return True
+        if self._error is not None:
+            raise self._error
+        return False
+
     def forget(self, number: int | None = None) -> None:
         """Drop what is kept, as the vendor has dealt with it.
 
@@ -225,6 +207,24 @@ class VendorSession:
             self._line.connection.cut("given up")
             self._is_sound = False
             self._give_up(why)
+
+    def doubt(self) -> None:
+        """Take the message that came last for no sign that the line is sound: a greeting, say."""
+        self._is_sound = self._was_sound
+
+    def revive(self) -> bool:
+        """Try again to open a line, if the session was given up a while ago.
+
+        Returns:
+            Whether it is alive: False until the longest wait has passed since it was given up.
+        """
+        if self._error is None:
+            return True
+        if trio.current_time() - self._given_up_at_s < self._limits.max_wait_s:
+            return False
+        self._error, self._failures = None, 0
+        self._revived.set()
+        return True
 
     async def receive(self) -> Data | Reopened:
         """Return the vendor's next message, or that the line was opened again.
@@ -247,7 +247,8 @@ class VendorSession:
             except ConnectionClosedError as closed:
                 self._lose(line, closed)
                 continue
-            self._is_sound = True
+            self._was_sound, self._is_sound = self._is_sound, True
+            self.heard_at_s = trio.current_time()
             return data
 
     def _keep(self, data: Data) -> int:
@@ -276,16 +277,19 @@ class VendorSession:
     # --- the line -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Open the line, again and again, until the session is given up."""
+        """Open the line, again and again; wait to be revived while the session is given up."""
         while True:
             error = await self._serve_line()
-            self._failures = 1 if self._is_sound else self._failures + 1
-            self._is_sound = False
+            is_old = trio.current_time() - self._opened_at_s >= SOUND_S
+            self._failures = 1 if self._is_sound or is_old else self._failures + 1
+            self._is_sound, self._opened_at_s = False, math.inf
             wait_s = self._backoff.wait_s(error, self._failures)
             if wait_s is None:
-                self._error = error
+                self._error, self._given_up_at_s = error, trio.current_time()
+                self._revived = trio.Event()
                 self._has_changed()
-                return
+                await self._revived.wait()
+                continue
             log.warning(
                 "vendor_line_lost",
                 vendor=self._address.vendor,
@@ -341,6 +345,8 @@ class VendorSession:
             self._reopened = Reopened(missing_s, len(self._kept))
             log.info("vendor_line_reopened", vendor=self._address.vendor, missing_s=missing_s)
         self._line, self._lost_at_s, self._lost = line, None, trio.Event()
+        self._opened_at_s = trio.current_time()
+        self.lines += 1
         self._has_changed()
 
     async def _greet(self, line: WebSocket) -> None:

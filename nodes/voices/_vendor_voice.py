@@ -6,11 +6,14 @@ dropped: it is late audio of something that was cut.
 Rule 3. After a line was lost, a context of which nothing has come begins anew on the next line;
 one of which something has come fails, as nobody knows what is missing.
 Rule 4. A context holds at most `MOST_WAITING_S` of audio that nobody has taken.
+Rule 5. A vendor that owes audio and sends none for `SessionLimits.answer_s` has failed.
+Rule 6. Nothing is asked without words: what has none is said at once.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -28,6 +31,7 @@ from bargein.nodes.vendors import (
     VendorAddress,
     VendorError,
     VendorSession,
+    in_order,
     open_session,
 )
 
@@ -38,6 +42,8 @@ MOST_WAITING_S = 120.0
 
 CANCEL_S = 1.0
 """How long telling a vendor that a context is cancelled may take; it is only put in line."""
+
+Asked = Literal["text", "flush", "end"]
 
 Piece = SpeechPiece | TextSaid | None
 """What a codec makes of a vendor's message; None: all was said."""
@@ -107,13 +113,14 @@ class VendorVoice:
         self._context_of = context_of
         self._sample_rate_hz = sample_rate_hz
         self._times: Literal["words", "none"] = times
-        self._limits = limits
+        self._limits = limits or SessionLimits()
         self._judge = judge
         self._dial = dial
         self._session: VendorSession | None = None
         self._contexts: dict[str, VendorVoiceContext] = {}
         self._numbers = count(1)
         self._error: VendorError | None = None
+        self._revived = trio.Event()
 
     @property
     def sample_rate_hz(self) -> int:
@@ -159,11 +166,15 @@ class VendorVoice:
         if session is None:
             raise SpeechNotOpenError(type(self).__name__)
         if self._error is not None:
-            raise self._error
+            if not session.revive():
+                raise self._error
+            self._error = None
+            self._revived.set()
         name = f"utterance-{next(self._numbers)}"
         make = lambda: self._codec(name, style)  # noqa: E731  # made anew after a lost line
-        most_bytes = round(MOST_WAITING_S * 2 * self._sample_rate_hz)
-        context = VendorVoiceContext(self._address.vendor, session, make, most_bytes)
+        context = VendorVoiceContext(
+            self._address.vendor, session, make, self._sample_rate_hz, self._limits.answer_s
+        )
         self._contexts[name] = context
         try:
             yield context
@@ -173,18 +184,28 @@ class VendorVoice:
                 await context.cancel()
 
     async def _read(self, session: VendorSession) -> None:
-        try:
-            while True:
-                data = await session.receive()
-                if isinstance(data, Reopened):
-                    for context in (*self._contexts.values(),):
-                        await context.begin_again()
-                elif isinstance(data, str):
-                    self._route(data)
-        except VendorError as error:
-            self._error = error
-            for context in self._contexts.values():
-                context.fail(error)
+        while True:
+            try:
+                await self._read_session(session)
+            except VendorError as error:
+                self._error, self._revived = error, trio.Event()
+                for context in self._contexts.values():
+                    context.fail(error)
+            await self._revived.wait()
+
+    async def _read_session(self, session: VendorSession) -> None:
+        """Give each message to its context.
+
+        Raises:
+            VendorError: The session was given up.
+        """
+        while True:
+            data = await session.receive()
+            if isinstance(data, Reopened):
+                for context in (*self._contexts.values(),):
+                    await context.begin_again()
+            elif isinstance(data, str):
+                self._route(data)
 
     def _route(self, text: str) -> None:
         try:
@@ -218,36 +239,65 @@ class VendorVoiceContext:
         vendor: str,
         session: VendorSession,
         codec: Callable[[], VoiceCodec],
-        most_waiting_bytes: int,
+        sample_rate_hz: int,
+        answer_s: float,
     ) -> None:
         """Keep the session, which others run."""
         self._vendor = vendor
         self._session = session
         self._new_codec = codec
         self._codec = codec()
-        self._most_bytes = most_waiting_bytes
-        self._asked: list[tuple[Literal["text", "flush", "end"], str]] = []
+        self._sample_rate_hz = sample_rate_hz
+        self._most_bytes = round(MOST_WAITING_S * 2 * sample_rate_hz)
+        self._answer_s = answer_s
+        self._asked: list[tuple[Asked, str]] = []
+        self._sent = 0  # how many of them have gone over the line
+        self._line = 0  # which one that is
+        self._sending = trio.Lock()
+        self._blank = ""  # spaces that wait for a word
+        self._has_words = False  # since the last flush
         self._pieces: deque[Piece] = deque()
         self._waiting_bytes = 0
         self._news = trio.Event()
         self._error: VendorError | None = None
         self._has_begun = self._is_over = False
-        self._flushes = 0  # without an answer
+        self._flushes: deque[int] = deque()  # without an answer: how many are answered by each
         self._is_ended = False
+        self._heard_at_s = math.inf
+        self._audio_s = self._word_s = 0.0  # of all that came, and where its last word begins
 
     # --- for who speaks -------------------------------------------------------------------------
 
     async def send(self, text: str) -> None:
         """Add text; see `VoiceContext.send`."""
-        await self._ask("text", text)
+        text = self._blank + text
+        if text.strip():
+            await self._ask("text", text)
+            self._blank, self._has_words = "", True
+        else:
+            await self._check()
+            self._blank = text
 
     async def flush(self) -> None:
         """Have all that was sent said; see `VoiceContext.flush`."""
-        await self._ask("flush")
+        if self._has_words:
+            await self._ask("flush")
+            self._has_words = False
+            return
+        await self._check()
+        if self._flushes:
+            self._flushes[-1] += 1
+        else:
+            self._add(TextSaid())
 
     async def end(self) -> None:
         """Tell that no more text will come; see `VoiceContext.end`."""
-        await self._ask("end")
+        if self._asked:
+            await self._ask("end")
+            return
+        await self._check()
+        self._is_over = True
+        self._news.set()
 
     async def receive(self) -> Piece:
         """Return the next piece; see `VoiceContext.receive`."""
@@ -258,25 +308,87 @@ class VendorVoiceContext:
             if self._is_over:
                 return None
             self._news = trio.Event()
-            await self._news.wait()
+            with trio.move_on_at(self._late_at_s()):
+                await self._news.wait()
+            if trio.current_time() >= self._late_at_s():
+                self._give_up()
         piece = self._pieces.popleft()
         if isinstance(piece, SpeechPiece):
             self._waiting_bytes -= len(piece.pcm)
         return piece
 
-    async def _ask(self, what: Literal["text", "flush", "end"], text: str = "") -> None:
+    def _give_up(self) -> None:
+        """Fail; a line on which nobody was sent anything is given up with it."""
+        error = VendorError(self._vendor, f"it has sent nothing for {self._answer_s:g} s")
+        self.fail(error)
+        if self._session.heard_at_s <= self._heard_at_s and self._line == self._session.lines:
+            self._session.reopen(error)
+
+    def _late_at_s(self) -> float:
+        """Return until when the vendor has to send something; for ever if it owes nothing."""
+        owes = self._flushes or self._is_ended
+        return self._heard_at_s + self._answer_s if owes else math.inf
+
+    async def _check(self) -> None:
         if self._error is not None:
             raise self._error
-        self._asked.append((what, text))
-        self._flushes += what == "flush"
-        self._is_ended = what == "end"
-        await self._send(what, text)
+        await trio.lowlevel.checkpoint()
 
-    async def _send(self, what: Literal["text", "flush", "end"], text: str) -> None:
+    async def _ask(self, what: Asked, text: str = "") -> None:
+        """Ask for something: it is sent, or, cancelled before that, was never asked."""
+        if self._error is not None:
+            raise self._error
+        if self._is_over:
+            return
+        if not (self._flushes or self._is_ended):
+            self._heard_at_s = trio.current_time()  # the vendor begins to owe something
+        number = len(self._asked)
+        self._asked.append((what, text))
+        if what == "flush":
+            self._flushes.append(1)
+        self._is_ended |= what == "end"
+        self._news.set()  # who waits has a deadline now
+        try:
+            await self._push()
+        except trio.Cancelled:
+            if self._sent <= number:
+                self._take_back()
+            raise
+
+    def _take_back(self) -> None:
+        what, _ = self._asked.pop()
+        if what == "flush" and self._flushes:
+            self._flushes.pop()
+        self._is_ended = False
+
+    async def _push(self) -> None:
+        """Send what was asked and not sent; all of it, if the line is another one than before."""
+        async with self._sending:
+            while not self._is_over and self._error is None:
+                await self._session.ready()
+                if self._line != self._session.lines and not self._start_line():
+                    return
+                if self._sent == len(self._asked):
+                    return
+                if await self._send(*self._asked[self._sent]):
+                    self._sent += 1
+
+    def _start_line(self) -> bool:
+        """Go on with another line, if nothing has come over the one before."""
+        if self._has_begun:
+            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
+            return False
+        self._line, self._sent, self._codec = self._session.lines, 0, self._new_codec()
+        self._heard_at_s = trio.current_time()
+        return True
+
+    async def _send(self, what: Asked, text: str) -> bool:
         codec = self._codec
         messages = codec.text(text) if what == "text" else getattr(codec, what)()
         for message in messages:
-            await self._session.send(message)
+            if not await self._session.send_on(self._line, message):
+                return False
+        return True
 
     # --- for the voice --------------------------------------------------------------------------
 
@@ -287,29 +399,40 @@ class VendorVoiceContext:
         except VendorError as error:
             self.fail(error)
             return
+        self._heard_at_s = trio.current_time()
         for piece in pieces:
-            self._has_begun = True
-            self._pieces.append(piece)
-            if piece is None:
-                self._is_over = True
-            elif isinstance(piece, TextSaid):
-                self._flushes -= 1
-            else:
-                self._waiting_bytes += len(piece.pcm)
-        if self._waiting_bytes > self._most_bytes:
-            self.fail(VendorError(self._vendor, f"{MOST_WAITING_S:g} s of its audio wait"))
+            if self._error is None and not self._is_over:
+                self._has_begun = True
+                self._accept(piece)
+
+    def _accept(self, piece: Piece) -> None:
+        """Queue what came, as far as it was asked for and makes sense."""
+        if piece is None:
+            self._is_over = True
+        elif isinstance(piece, TextSaid):
+            for _ in range(self._flushes.popleft() if self._flushes else 0):
+                self._add(TextSaid())
+            return
+        else:
+            words = in_order(piece.words, self._word_s - self._audio_s)
+            if words:
+                self._word_s = self._audio_s + words[-1].start_s
+            self._audio_s += len(piece.pcm) / 2 / self._sample_rate_hz
+            self._waiting_bytes += len(piece.pcm)
+            if self._waiting_bytes > self._most_bytes:
+                self._pieces.clear()
+                self.fail(VendorError(self._vendor, f"{MOST_WAITING_S:g} s of its audio wait"))
+                return
+            piece = SpeechPiece(piece.pcm, words)
+        self._add(piece)
+
+    def _add(self, piece: Piece) -> None:
+        self._pieces.append(piece)
         self._news.set()
 
     async def begin_again(self) -> None:
         """Ask for all of it on another line, if nothing has come yet."""
-        if self._is_over:
-            return
-        if self._has_begun:
-            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
-            return
-        self._codec = self._new_codec()
-        for what, text in (*self._asked,):
-            await self._send(what, text)
+        await self._push()
 
     def fail(self, error: VendorError) -> None:
         """Let who waits for audio know that no more will come."""
@@ -323,4 +446,4 @@ class VendorVoiceContext:
             return
         self._is_over = True
         for message in self._codec.cancel():
-            await self._session.send(message)
+            await self._session.send_on(self._line, message)

@@ -127,10 +127,11 @@ def flux(event: str, text: str, sure: float = 0.1, **more: Any) -> dict[str, Any
     }
 
 
-def nova(text: str, **more: Any) -> dict[str, Any]:
-    """Return a message of Deepgram's Nova."""
+def nova(text: str, at_s: float = 0.0, **more: Any) -> dict[str, Any]:
+    """Return a message of Deepgram's Nova, about the audio from a time on."""
     words = [
-        {"word": word, "punctuated_word": f"{word},", "start": n / 2, "end": n / 2 + 0.4}
+        {"word": word, "punctuated_word": f"{word},"}
+        | {"start": at_s + n / 2, "end": at_s + n / 2 + 0.4}
         | {"confidence": 0.8, "speaker": 1}
         for n, word in enumerate(text.split())
     ]
@@ -138,8 +139,8 @@ def nova(text: str, **more: Any) -> dict[str, Any]:
     return {
         "type": "Results",
         "channel_index": [0, 1],
-        "duration": 1.0,
-        "start": 0.0,
+        "duration": 1.5,
+        "start": at_s,
         "is_final": False,
         "speech_final": False,
         "channel": {"alternatives": [best]},
@@ -152,9 +153,12 @@ def nova(text: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def nova_words(text: str, segment: int, *, final: bool = False) -> WordsHeard:
+def nova_words(text: str, segment: int, at_s: float = 0.0, *, final: bool = False) -> WordsHeard:
     """Return the words that such a message tells."""
-    times = tuple(WordTiming(f"{w},", n / 2, n / 2 + 0.4) for n, w in enumerate(text.split()))
+    times = tuple(
+        WordTiming(f"{word},", at_s + n / 2, at_s + n / 2 + 0.4)
+        for n, word in enumerate(text.split())
+    )
     return WordsHeard(text, segment, final, 0.8, "en", "1", times)
 
 
@@ -230,17 +234,17 @@ CASES = {
             nova(""),
             nova("a large"),
             nova("a large latte", is_final=True),
-            nova("please"),
-            nova("please", is_final=True, speech_final=True),
+            nova("please", 1.5),
+            nova("please", 1.5, is_final=True, speech_final=True),
             {"type": "UtteranceEnd", "channel": [0, 1], "last_word_end": 1.4},
-            nova("thanks", is_final=True, from_finalize=True),
+            nova("thanks", 3.0, is_final=True, from_finalize=True),
         ],
         [
             VoiceBegan(),
             nova_words("a large", 0),
             nova_words("a large latte", 0, final=True),
-            nova_words("please", 1),
-            nova_words("please", 1, final=True),
+            nova_words("please", 1, 1.5),
+            nova_words("please", 1, 1.5, final=True),
             TurnOver(
                 language="en",
                 speaker="1",
@@ -248,12 +252,12 @@ CASES = {
                     WordTiming("a,", 0.0, 0.4),
                     WordTiming("large,", 0.5, 0.9),
                     WordTiming("latte,", 1.0, 1.4),
-                    WordTiming("please,", 0.0, 0.4),
+                    WordTiming("please,", 1.5, 1.9),
                 ),
             ),
             VoiceBegan(),
-            nova_words("thanks", 0, final=True),
-            TurnOver(language="en", speaker="1", words=(WordTiming("thanks,", 0.0, 0.4),)),
+            nova_words("thanks", 0, 3.0, final=True),
+            TurnOver(language="en", speaker="1", words=(WordTiming("thanks,", 3.0, 3.4),)),
         ],
         ("Authorization", "Token s3cret"),
         "/v1/listen?model=nova-3&encoding=linear16&sample_rate=16000&interim_results=true"

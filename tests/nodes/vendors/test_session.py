@@ -309,3 +309,73 @@ def test_an_address_is_a_websocket():
     """An address of another kind fails where it is made."""
     with pytest.raises(ValueError, match=r"Acme.*'https://acme.test/v1'"):
         VendorAddress(vendor="Acme", url="https://acme.test/v1?token=secret")
+
+
+async def test_a_session_that_was_given_up_can_be_revived(autojump_clock, nursery):
+    """After an outage the next attempt is made by whoever asks, but not at once."""
+
+    async def works(line):
+        await vendor.hear(line, 2)
+        await line.send("back")
+        await trio.sleep_forever()
+
+    vendor = Vendor(nursery, 503, 503, works)
+    async with session_with(vendor, limits=SessionLimits(attempts=2)) as session:
+        with pytest.raises(VendorError):
+            await session.ready()
+        assert not session.revive()
+        await trio.sleep(4)
+        assert session.revive()
+        await session.ready()
+        await session.send("again")
+        assert await session.receive() == "back"
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_greeting_proves_nothing(autojump_clock, nursery):
+    """A message that the reader doubts does not end a row of failures; a line of 30 s does."""
+
+    async def greets(line):
+        await line.send("welcome")
+        await trio.sleep(0.1)
+        line.connection.cut("gone")
+
+    async def lasts(line):
+        await trio.sleep(31)
+        line.connection.cut("gone")
+
+    vendor = Vendor(nursery, lasts, greets, lasts, greets, greets, greets)
+
+    async def read(session: VendorSession) -> None:
+        while True:
+            if await session.receive() == "welcome":
+                session.doubt()
+
+    async with session_with(vendor) as session:
+        with pytest.raises(VendorError):
+            await read(session)
+    assert len(vendor.dialled_s) == 6
+
+
+async def test_what_is_for_one_line_goes_over_no_other(autojump_clock, nursery):
+    """A message for a line that is lost is not sent on the next one."""
+
+    async def breaks(line):
+        await trio.sleep(1)
+        line.connection.cut("gone")
+
+    async def works(line):
+        await vendor.hear(line, 2)
+        await trio.sleep_forever()
+
+    vendor = Vendor(nursery, breaks, works)
+    async with session_with(vendor) as session:
+        await session.ready()
+        first = session.lines
+        assert await session.send_on(first, "one")
+        assert isinstance(await session.receive(), Reopened)
+        assert not await session.send_on(first, "two")
+        assert await session.send_on(session.lines, "three")
+        await trio.testing.wait_all_tasks_blocked()
+    assert vendor.lines[1] == ["hello", "three"]
+    nursery.cancel_scope.cancel()
