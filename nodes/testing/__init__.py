@@ -9,11 +9,15 @@ from ._refusals import anthropic_problems, chat_problems, request_problems
 from ._request import CalledTool, ModelRequest
 from ._script import Piece, Reply, ScriptedCall, ScriptError, calls, words
 from ._scripted import ScriptedModel
+from .checks import CheckReport, CheckResult, ProviderCheckError, check_ear, check_voice
 
 __all__ = [
     "CalledTool",
+    "CheckReport",
+    "CheckResult",
     "ModelRequest",
     "Piece",
+    "ProviderCheckError",
     "Reply",
     "ScriptError",
     "ScriptedCall",
@@ -21,6 +25,8 @@ __all__ = [
     "anthropic_problems",
     "calls",
     "chat_problems",
+    "check_ear",
+    "check_voice",
     "request_problems",
     "words",
 ]

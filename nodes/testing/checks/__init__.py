@@ -1,0 +1,18 @@
+"""What every provider has to pass: an ear, a voice, a model.
+
+report = check_voice(make, can=FakeCartesiaVoice.faults)
+"""
+
+from ._check_ear import check_ear as check_ear
+from ._check_report import CheckReport as CheckReport
+from ._check_report import CheckResult as CheckResult
+from ._check_report import ProviderCheckError as ProviderCheckError
+from ._check_voice import check_voice as check_voice
+
+__all__ = [
+    "CheckReport",
+    "CheckResult",
+    "ProviderCheckError",
+    "check_ear",
+    "check_voice",
+]

@@ -1,0 +1,288 @@
+"""Checks an ear: one that streams, or one that is given whole utterances."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+import trio
+
+from bargein.bridge.events import WordTiming
+from bargein.nodes.speech import (
+    EarFact,
+    EarRestarted,
+    EarStream,
+    PerhapsOver,
+    SpeechToText,
+    StreamingSTT,
+    TurnOver,
+    VoiceBegan,
+    WentOn,
+    WordsHeard,
+)
+
+from ..fakes import FaultKind, Stage
+from ._check_report import Breach, CheckReport
+from ._provider_checks import Make, ProviderChecks, ProviderUse, Terms
+
+SOUND = b"\x10\x00\xf0\xff" * 8_000
+"""A second of something that is no silence, for an ear that is played."""
+
+BYTES_PER_S = 32_000
+PIECE_BYTES = 3_200
+
+LINGER_S = 3.0
+"""For how long nothing may come behind a turn."""
+
+FEED_BYTES = 64 << 20
+"""How much a deaf vendor is given: half an hour of audio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What an ear told of one turn."""
+
+    text: str
+    words: tuple[WordTiming, ...] = ()
+    restarts: int = 0
+
+
+def check_ear(
+    make: Make[StreamingSTT] | Make[SpeechToText],
+    *,
+    can: Collection[FaultKind] = (),
+    pcm: bytes = SOUND,
+    within_s: float = 90.0,
+    points: int | None = None,
+    times: int = 1000,
+    memory_bytes: int = 16 << 20,
+    virtual: bool = True,
+    only: Collection[str] | None = None,
+) -> CheckReport:
+    """Check that an ear keeps its promises, whatever its vendor does and whenever it is cut.
+
+    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
+    it tries.
+
+    Args:
+        make: Returns a context manager that opens the ear; it is given what shall go wrong with
+            the vendor, or None.  An ear without a vendor ignores it.
+        can: What can go wrong with the vendor that `make` plays: `FakeVendor.faults`.  Checks that
+            need another fault are reported as skipped.
+        pcm: One turn of a caller's, PCM16 little-endian mono, 16 kHz; a real engine wants speech.
+        within_s: Within how many seconds a result or an error has to come.
+        points: How many steps of a use are cancelled at most, evenly; None: each.
+        times: How many streams may leave nothing.
+        memory_bytes: How much an ear may hold of what nobody takes.
+        virtual: Whether time is virtual; False for what has processes, threads or real sockets.
+        only: The names of the checks; None: all.
+
+    Returns:
+        What was checked, and what was skipped; prints as a table.
+
+    Raises:
+        ProviderCheckError: A check failed; the message has the report.
+        RuntimeError: It was called from within trio.
+        ValueError: `only` names a check that there is not.
+    """
+    terms = Terms(
+        can=can, within_s=within_s, points=points, times=times,
+        memory_bytes=memory_bytes, virtual=virtual, only=only,
+    )  # fmt: skip
+    use = _EarUse(pcm, LINGER_S if virtual else 0.2)
+    return ProviderChecks("ear", make, use, terms).run()
+
+
+class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
+    """Has a turn heard."""
+
+    may_be_silent: ClassVar[tuple[Stage, ...]] = ("first",)
+    # As while nobody speaks: a detector and a budget of the app find it
+
+    def __init__(self, pcm: bytes, linger_s: float) -> None:
+        self._pcm = pcm
+        self._linger_s = linger_s
+
+    async def use(self, provider: StreamingSTT | SpeechToText) -> Heard:
+        """Have a turn heard, and see that what is told makes sense."""
+        return await _hear(provider, self._pcm, self._linger_s)
+
+    async def use_briefly(self, provider: StreamingSTT | SpeechToText) -> None:
+        """Have the beginning of a turn heard."""
+        await _hear(provider, self._pcm[:PIECE_BYTES], 0.0)
+
+    async def use_nothing(self, provider: StreamingSTT | SpeechToText) -> None:
+        """Send silence only, and nothing at all."""
+        for silence in (b"", bytes(BYTES_PER_S)):
+            await self._no_words(provider, silence)
+
+    async def use_empty(self, provider: StreamingSTT | SpeechToText) -> None:
+        """Have a turn without words: what was begun is ended."""
+        await self._no_words(provider, self._pcm)
+
+    async def _no_words(self, provider: StreamingSTT | SpeechToText, pcm: bytes) -> None:
+        facts: list[EarFact] = []
+        seconds = len(pcm) / BYTES_PER_S + self._linger_s
+        async with _open(provider) as stream, trio.open_nursery() as nursery:
+            nursery.start_soon(_send, stream, pcm)
+            with trio.move_on_after(seconds):
+                while True:
+                    facts.append(await stream.receive())
+            nursery.cancel_scope.cancel(reason="the check has seen enough")
+        if any(_words_of(fact) for fact in facts):
+            raise Breach("no words", repr(facts))
+        if facts and not isinstance(facts[-1], TurnOver):
+            raise Breach("a turn that is begun is ended", repr(facts))
+
+    async def leave_early(self, provider: StreamingSTT | SpeechToText) -> None:
+        """Leave a stream with its first fact."""
+        async with _open(provider) as stream, trio.open_nursery() as nursery:
+            nursery.start_soon(_send, stream, self._pcm)
+            await stream.receive()
+            nursery.cancel_scope.cancel(reason="the check has seen enough")
+
+    async def read_nothing(self, provider: StreamingSTT | SpeechToText, seconds: float) -> None:
+        """Have a turn heard, and take nothing of it for a while."""
+        with trio.move_on_after(seconds):
+            async with _open(provider) as stream:
+                await _send(stream, self._pcm)
+
+    async def feed(self, provider: StreamingSTT | SpeechToText, seconds: float) -> None:
+        """Send half an hour of audio at once."""
+        with trio.move_on_after(seconds):
+            async with _open(provider) as stream:
+                for _ in range(FEED_BYTES // BYTES_PER_S):
+                    await stream.send(self._pcm[:BYTES_PER_S])
+
+    def difference(self, expected: Heard, came: Heard) -> str:
+        """Compare the words."""
+        return "" if came.text == expected.text else "other words"
+
+
+async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -> Heard:
+    async with _open(ear) as stream, trio.open_nursery() as nursery:
+        nursery.start_soon(_send, stream, pcm)
+        turn = _Turn()
+        while not turn.is_over:
+            turn.add(await stream.receive())
+        with trio.move_on_after(linger_s):
+            while True:
+                fact = await stream.receive()
+                raise Breach("one turn, and nothing behind it", repr(fact))
+        nursery.cancel_scope.cancel(reason="the turn is over")
+    return turn.heard()
+
+
+async def _send(stream: EarStream, pcm: bytes) -> None:
+    """Send a turn in real time, ask for its end, and go on with silence, as a microphone does."""
+    for start in range(0, len(pcm), PIECE_BYTES):
+        await stream.send(pcm[start : start + PIECE_BYTES])
+        await trio.sleep(PIECE_BYTES / BYTES_PER_S)
+    await stream.end_turn()
+    while True:
+        await stream.send(bytes(PIECE_BYTES))
+        await trio.sleep(PIECE_BYTES / BYTES_PER_S)
+
+
+class _Turn:
+    """The facts of one turn, in the order in which facts may come."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._began = self._is_perhaps_over = False
+        self._restarts = 0
+        self._segments: dict[int, str] = {}
+        self._over: TurnOver | None = None
+
+    def add(self, fact: EarFact) -> None:
+        """Follow a fact.
+
+        Raises:
+            Breach: It may not come now, or makes no sense.
+        """
+        if isinstance(fact, EarRestarted):
+            if not self._began:
+                raise Breach("EarRestarted within a turn only", repr(fact))
+            self._began, self._restarts = False, self._restarts + 1
+            self._segments.clear()
+            return
+        if isinstance(fact, VoiceBegan) == self._began:
+            raise Breach("a turn that begins with one VoiceBegan", repr(fact))
+        if isinstance(fact, WentOn) and not self._is_perhaps_over:
+            raise Breach("WentOn behind PerhapsOver only", repr(fact))
+        self._began = True
+        self._is_perhaps_over = isinstance(fact, PerhapsOver)
+        for share in (getattr(fact, "confidence", None), getattr(fact, "probability", None)):
+            if share is not None and not 0 <= share <= 1:
+                raise Breach("probabilities of 0 to 1, or None", repr(fact))
+        if isinstance(fact, WordsHeard):
+            self._segments[fact.segment] = fact.text
+        elif isinstance(fact, TurnOver):
+            self.is_over, self._over = True, fact
+            _see_sense(fact.words)
+
+    def heard(self) -> Heard:
+        """Return what the turn was."""
+        assert self._over is not None
+        told = self._over.text
+        text = " ".join(self._segments[n] for n in sorted(self._segments)) if told is None else told
+        return Heard(text, self._over.words, self._restarts)
+
+
+def _see_sense(words: Sequence[WordTiming]) -> None:
+    """Check that the times of words run forwards."""
+    before_s = 0.0
+    for word in words:
+        if not (math.isfinite(word.start_s) and math.isfinite(word.end_s)):
+            raise Breach("finite times of words", repr(word))
+        if word.start_s < before_s or word.end_s < word.start_s:
+            raise Breach(f"words in the order of their times, behind {before_s:g} s", repr(word))
+        before_s = word.start_s
+
+
+def _words_of(fact: EarFact) -> str:
+    return (fact.text or "") if isinstance(fact, WordsHeard | TurnOver) else ""
+
+
+# --- an ear that is given whole utterances --------------------------------------------------------
+
+
+@asynccontextmanager
+async def _open(ear: StreamingSTT | SpeechToText) -> AsyncIterator[EarStream]:
+    if isinstance(ear, StreamingSTT):
+        async with ear.open_stream() as stream:
+            yield stream
+    else:
+        yield _Utterances(ear)
+
+
+class _Utterances:
+    """Gives a `SpeechToText` what was sent when the turn is ended; an `EarStream`."""
+
+    def __init__(self, ear: SpeechToText) -> None:
+        self._ear = ear
+        self._pcm = bytearray()
+        self._send, self._turns = trio.open_memory_channel[bytes](1000)
+        self._facts: deque[EarFact] = deque()
+
+    async def send(self, pcm: bytes) -> None:
+        """Keep audio."""
+        await trio.lowlevel.checkpoint()
+        self._pcm += pcm
+
+    async def end_turn(self) -> None:
+        """Have it transcribed."""
+        await self._send.send(bytes(self._pcm))
+        self._pcm.clear()
+
+    async def receive(self) -> EarFact:
+        """Return the next fact."""
+        await trio.lowlevel.checkpoint()
+        if not self._facts:
+            heard = await self._ear.transcribe(await self._turns.receive())
+            self._facts += [VoiceBegan(), TurnOver(heard.text, heard.confidence)]
+        return self._facts.popleft()

@@ -1,0 +1,251 @@
+"""Checks a voice: one that streams, or one that is given text clause by clause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import trio
+
+from bargein.nodes.speech import (
+    SpeechPiece,
+    StreamingTTS,
+    TextSaid,
+    TextToSpeech,
+    VoiceContext,
+    VoiceStyle,
+)
+
+from ..fakes import FaultKind
+from ._check_report import Breach, CheckReport
+from ._provider_checks import Make, ProviderChecks, ProviderUse, Terms
+
+TEXT = ("One large latte ", "with oat milk. ", "Anything else?")
+
+SHORT = "Hi. "
+
+SLACK = 0.2
+"""How much longer or shorter the same text may be: some engines never say it twice the same."""
+
+SLACK_S = 0.1
+"""The same for what lasts no longer than this, and for the times of words, in seconds."""
+
+CLOSE_S = 2.0
+"""How long a voice that is given clauses may take to drop one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a voice said."""
+
+    audio_s: float
+    words: tuple[tuple[str, float, float], ...]
+    """Each word, and when it begins and ends, counted from the first sample."""
+    flushes: int
+    """How many were answered."""
+
+
+def check_voice(
+    make: Make[StreamingTTS] | Make[TextToSpeech],
+    *,
+    can: Collection[FaultKind] = (),
+    text: Sequence[str] = TEXT,
+    within_s: float = 90.0,
+    points: int | None = None,
+    times: int = 1000,
+    memory_bytes: int = 16 << 20,
+    virtual: bool = True,
+    only: Collection[str] | None = None,
+) -> CheckReport:
+    """Check that a voice keeps its promises, whatever its vendor does and whenever it is cut.
+
+    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
+    it tries.
+
+    Args:
+        make: Returns a context manager that opens the voice; it is given what shall go wrong with
+            the vendor, or None.  A voice without a vendor ignores it.
+        can: What can go wrong with the vendor that `make` plays: `FakeVendor.faults`.  Checks that
+            need another fault are reported as skipped.
+        text: What is said, in the pieces in which it is sent; each is flushed.
+        within_s: Within how many seconds a result or an error has to come.
+        points: How many steps of a use are cancelled at most, evenly; None: each.
+        times: How many utterances may leave nothing.
+        memory_bytes: How much a voice may hold of what nobody takes.
+        virtual: Whether time is virtual; False for what has processes, threads or real sockets.
+        only: The names of the checks; None: all.
+
+    Returns:
+        What was checked, and what was skipped; prints as a table.
+
+    Raises:
+        ProviderCheckError: A check failed; the message has the report.
+        RuntimeError: It was called from within trio.
+        ValueError: `only` names a check that there is not.
+    """
+    terms = Terms(
+        can=can, within_s=within_s, points=points, times=times,
+        memory_bytes=memory_bytes, virtual=virtual, only=only,
+    )  # fmt: skip
+    return ProviderChecks("voice", make, _VoiceUse(text), terms).run()
+
+
+class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
+    """Says a text."""
+
+    def __init__(self, text: Sequence[str]) -> None:
+        self._text = text
+
+    async def use(self, provider: StreamingTTS | TextToSpeech) -> Said:
+        """Say the text, and see that what comes makes sense."""
+        return await _say(provider, self._text)
+
+    async def use_briefly(self, provider: StreamingTTS | TextToSpeech) -> None:
+        """Say one word."""
+        await _say(provider, [SHORT])
+
+    async def use_nothing(self, provider: StreamingTTS | TextToSpeech) -> None:
+        """Say no text, empty texts, and spaces."""
+        for nothing in ([], [""], [" ", "\n"]):
+            said = await _say(provider, nothing)
+            if said.words:
+                raise Breach(f"no words for {nothing!r}", repr(said.words))
+
+    async def leave_early(self, provider: StreamingTTS | TextToSpeech) -> None:
+        """Leave an utterance with its first sound."""
+        async with _open(provider) as context:
+            for text in self._text:
+                await context.send(text)
+                await context.flush()
+            await context.receive()
+
+    async def read_nothing(self, provider: StreamingTTS | TextToSpeech, seconds: float) -> None:
+        """Have a text said, and take nothing of it for a while."""
+        async with _open(provider) as context:
+            for text in self._text:
+                await context.send(text)
+                await context.flush()
+            await trio.sleep(seconds)
+
+    async def feed(self, provider: StreamingTTS | TextToSpeech, seconds: float) -> None:
+        """Begin so many utterances that the vendor cannot have taken them."""
+        with trio.move_on_after(seconds):
+            await _say(provider, self._text)
+
+    def difference(self, expected: Said, came: Said) -> str:
+        """Compare how long it lasts, its words, and its flushes."""
+        words = [word for word, _, _ in came.words]
+        if not math.isclose(came.audio_s, expected.audio_s, rel_tol=SLACK, abs_tol=SLACK_S):
+            return f"it lasts {came.audio_s:.2f} s, not {expected.audio_s:.2f}"
+        if words != [word for word, _, _ in expected.words]:
+            return "other words"
+        if came.flushes != expected.flushes:
+            return f"{came.flushes} flushes are answered, not {expected.flushes}"
+        return ""
+
+
+async def _say(voice: StreamingTTS | TextToSpeech, texts: Sequence[str]) -> Said:
+    async with _open(voice) as context, trio.open_nursery() as nursery:
+        nursery.start_soon(_send, context, texts)
+        audio_s, flushes = 0.0, 0
+        words: list[tuple[str, float, float]] = []
+        while (piece := await context.receive()) is not None:
+            if isinstance(piece, TextSaid):
+                flushes += 1
+                if flushes > len(texts):
+                    raise Breach(f"{len(texts)} flushes are answered", "one more")
+                continue
+            words += [(w.text, audio_s + w.start_s, audio_s + w.end_s) for w in piece.words]
+            audio_s += len(piece.pcm) / 2 / voice.sample_rate_hz
+        if await context.receive() is not None:
+            raise Breach("nothing behind the end", "more")
+    _see_sense(words, audio_s)
+    return Said(audio_s, tuple(words), flushes)
+
+
+async def _send(context: VoiceContext, texts: Sequence[str]) -> None:
+    for text in texts:
+        await context.send(text)
+        await context.flush()
+    await context.end()
+
+
+def _see_sense(words: Sequence[tuple[str, float, float]], audio_s: float) -> None:
+    """Check that words are in order, and within the audio."""
+    before_s = 0.0
+    for word, start_s, end_s in words:
+        times = f"{word!r} at {start_s:g} to {end_s:g} s of {audio_s:g}"
+        if not (math.isfinite(start_s) and math.isfinite(end_s)):
+            raise Breach("finite times of words", times)
+        if start_s < before_s - SLACK_S or end_s < start_s:
+            raise Breach(f"words in the order of their times, behind {before_s:g} s", times)
+        if end_s > audio_s * (1 + SLACK) + SLACK_S:
+            raise Breach("words within the audio", times)
+        before_s = start_s
+
+
+# --- a voice that is given text clause by clause --------------------------------------------------
+
+
+@asynccontextmanager
+async def _open(voice: StreamingTTS | TextToSpeech) -> AsyncIterator[VoiceContext]:
+    if isinstance(voice, StreamingTTS):
+        async with voice.open_context(VoiceStyle()) as context:
+            yield context
+        return
+    clauses = _Clauses(voice)
+    try:
+        yield clauses
+    finally:
+        await clauses.aclose()
+
+
+class _Clauses:
+    """Says with a `TextToSpeech` what is flushed; a `VoiceContext`."""
+
+    def __init__(self, voice: TextToSpeech) -> None:
+        self._voice = voice
+        self._text = ""
+        self._send, self._jobs = trio.open_memory_channel[str](1000)
+        self._pieces: AsyncGenerator[SpeechPiece, None] | None = None
+
+    async def send(self, text: str) -> None:
+        """Keep text."""
+        await trio.lowlevel.checkpoint()
+        self._text += text
+
+    async def flush(self) -> None:
+        """Have it said."""
+        await self._send.send(self._text)
+        self._text = ""
+
+    async def end(self) -> None:
+        """Tell that no more will come."""
+        await trio.lowlevel.checkpoint()
+        self._send.close()
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece."""
+        await trio.lowlevel.checkpoint()
+        while self._pieces is None:
+            try:
+                text = await self._jobs.receive()
+            except trio.EndOfChannel:
+                return None
+            if not text.strip():
+                return TextSaid()
+            self._pieces = self._voice.synthesize(text)
+        piece = await anext(self._pieces, None)
+        if piece is not None:
+            return piece
+        self._pieces = None
+        return TextSaid()
+
+    async def aclose(self) -> None:
+        """Stop what is being said."""
+        pieces, self._pieces = self._pieces, None
+        if pieces is not None:
+            with trio.move_on_after(CLOSE_S, shield=True):
+                await pieces.aclose()

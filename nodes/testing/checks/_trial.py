@@ -1,0 +1,166 @@
+"""One run of a provider, in a trio of its own: steps counted, tasks watched, ended in time.
+
+A cancellation can come between any two steps of trio's scheduler, and nowhere else: so to cancel
+behind each step of a run is to cancel at each of its awaits.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import structlog.testing
+import trio
+import trio.testing
+
+from ._check_report import Breach
+
+T = TypeVar("T")
+
+MOST_STEPS = 2_000_000
+"""More steps than this are a loop without an end."""
+
+LEAVE_S = 15.0
+"""How long a provider may take until all of its tasks have ended, in seconds."""
+
+CHECK_S = 0.05
+
+
+class Trial(trio.abc.Instrument):
+    """Counts the steps of a run and knows its tasks."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        """How many steps were taken since `watch`."""
+        self.cancelled_at_s = math.inf
+        self._total = 0
+        self._alive: set[trio.lowlevel.Task] = set()
+        self._whole: trio.CancelScope | None = None
+        self._scope: trio.CancelScope | None = None
+        self._cancel_after = math.inf
+
+    # --- for the checks -------------------------------------------------------------------------
+
+    def watch(self, scope: trio.CancelScope, cancel_after: float = math.inf) -> None:
+        """Count from here on, and cancel a scope behind so many steps."""
+        self.steps, self._scope, self._cancel_after = 0, scope, cancel_after
+
+    def unwatch(self) -> None:
+        """Count no further."""
+        self._scope = None
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are."""
+        return len(self._alive)
+
+    async def settle(self, tasks: int, when: str) -> None:
+        """Wait until there are as many tasks as there should be.
+
+        Raises:
+            Breach: There are more.
+        """
+        with trio.move_on_after(LEAVE_S):
+            while self.tasks > tasks:  # noqa: ASYNC110 (tasks end without telling anybody)
+                await trio.sleep(CHECK_S)
+            return
+        names = sorted(task.name for task in self._alive)
+        raise Breach(
+            f"{tasks} tasks {when}", f"{self.tasks}, {LEAVE_S:g} s later: {', '.join(names)}"
+        )
+
+    # --- for trio -------------------------------------------------------------------------------
+
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        """Know a task."""
+        self._alive.add(task)
+
+    def task_exited(self, task: trio.lowlevel.Task) -> None:
+        """Forget a task."""
+        self._alive.discard(task)
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Count a step, and cancel behind it if that is due."""
+        self._total += 1
+        if self._total > MOST_STEPS and self._whole is not None:
+            self._whole.cancel(reason="steps without end")
+        if self._scope is None:
+            return
+        self.steps += 1
+        if self.steps >= self._cancel_after:
+            scope, self._scope = self._scope, None
+            self.cancelled_at_s = trio.current_time()
+            scope.cancel(reason="a check cancels behind each step")
+
+    # --- the run --------------------------------------------------------------------------------
+
+    async def run(self, main: Callable[[], Awaitable[T]]) -> T:
+        """Run until all is done, and see that no task is left."""
+        before = self.tasks
+        with trio.CancelScope() as self._whole:
+            result = await main()
+            await self.settle(before, "once it is closed")
+            return result
+        raise Breach(f"at most {MOST_STEPS} steps", "steps without end")
+
+
+def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
+    """Run something in a trio of its own.
+
+    Args:
+        main: Is given the trial.
+        virtual: Whether time is virtual.
+
+    Returns:
+        What it returns.
+
+    Raises:
+        Breach: It leaves tasks or open files.
+        Exception: Whatever it raises, out of its groups.
+    """
+    trial = Trial()
+    clock = trio.testing.MockClock(autojump_threshold=0) if virtual else None
+    files = open_files()
+
+    async def whole() -> T:
+        return await trial.run(lambda: main(trial))
+
+    with structlog.testing.capture_logs():
+        try:
+            result = trio.run(whole, clock=clock, instruments=[trial])
+        except BaseExceptionGroup as group:
+            raise innermost(group) from group
+    left = open_files() - files
+    if left > 0:
+        raise Breach("no open file or socket once it is closed", f"{left} more than before")
+    return result
+
+
+def innermost(error: BaseException) -> BaseException:
+    """Return the first error that is no group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def open_files() -> int:
+    """Return how many files and sockets are open; 0 where that cannot be known."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
+
+
+def spread(steps: int, points: int | None) -> list[int]:
+    """Return at most so many of the numbers up to `steps`, evenly, the first and the last too."""
+    if points is None or steps <= points:
+        return list(range(1, steps + 1))
+    return sorted({1 + round(n * (steps - 1) / max(1, points - 1)) for n in range(points)})
+
+
+def shown(value: Any) -> str:
+    """Return a value in few words."""
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]}…"

@@ -1,0 +1,45 @@
+"""Services of vendors, played: what they send, by their own types, and what can go wrong.
+
+async with FakeDeepgramFlux("a large latte").open() as vendor:
+    ear = DeepgramFlux(api_key="any", url="ws://fake", dial=vendor.dial)
+"""
+
+from ._assemblyai import FakeAssemblyAIEar as FakeAssemblyAIEar
+from ._cartesia import FakeCartesiaEar as FakeCartesiaEar
+from ._cartesia import FakeCartesiaVoice as FakeCartesiaVoice
+from ._deepgram import FakeDeepgramFlux as FakeDeepgramFlux
+from ._deepgram import FakeDeepgramNova as FakeDeepgramNova
+from ._elevenlabs import FakeElevenLabsEar as FakeElevenLabsEar
+from ._elevenlabs import FakeElevenLabsVoice as FakeElevenLabsVoice
+from ._fake_ear import FakeEar as FakeEar
+from ._fake_ear import FakeTurn as FakeTurn
+from ._fake_vendor import FakeLine as FakeLine
+from ._fake_vendor import FakeVendor as FakeVendor
+from ._fake_voice import Asked as Asked
+from ._fake_voice import FakeVoice as FakeVoice
+from ._fault import Fault as Fault
+from ._fault import FaultKind as FaultKind
+from ._fault import Stage as Stage
+from ._memory_stream import MemoryStream as MemoryStream
+from ._memory_stream import memory_stream_pair as memory_stream_pair
+
+__all__ = [
+    "Asked",
+    "FakeAssemblyAIEar",
+    "FakeCartesiaEar",
+    "FakeCartesiaVoice",
+    "FakeDeepgramFlux",
+    "FakeDeepgramNova",
+    "FakeEar",
+    "FakeElevenLabsEar",
+    "FakeElevenLabsVoice",
+    "FakeLine",
+    "FakeTurn",
+    "FakeVendor",
+    "FakeVoice",
+    "Fault",
+    "FaultKind",
+    "MemoryStream",
+    "Stage",
+    "memory_stream_pair",
+]

@@ -1,0 +1,167 @@
+"""Deepgram's ears, played, by the types of the vendor's SDK 7.17."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from bargein.bridge.websocket import Data, HttpRequest
+
+from ._fake_ear import LATE, FakeEar, FakeTurn, Message
+from ._fault import Fault, FaultKind
+
+REQUEST = "11111111-2222-3333-4444-555555555555"
+
+
+class _FakeDeepgram(FakeEar):
+    asks_end: ClassVar[str]
+
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse who has no key."""
+        kind, _, key = request.headers.get("Authorization", "").partition(" ")
+        if kind in ("Token", "Bearer", "token", "bearer") and key:
+            return None
+        return 401, {"err_code": "INVALID_AUTH", "err_msg": "Invalid credentials."}
+
+    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+        """Return what a message asks for."""
+        if isinstance(data, bytes):
+            return data
+        message = json.loads(data)
+        self.received.append(message)
+        kind = message["type"]
+        if kind == self.asks_end:
+            return "end"
+        if kind == "CloseStream":
+            return "close"
+        if kind not in ("KeepAlive", "Configure"):
+            raise ValueError(f"unknown message {kind}")
+        return None
+
+
+class FakeDeepgramFlux(_FakeDeepgram):
+    """``/v2/listen``: turns with their probabilities, each message with the whole turn."""
+
+    faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
+    error: ClassVar[Mapping[str, Any]] = {
+        "type": "Error",
+        "sequence_id": 9,
+        "code": "INTERNAL_SERVER_ERROR",
+        "description": "no",
+    }
+    time_keys = ("start", "end")
+    asks_end = "ForceEndTurn"
+
+    def __init__(self, *turns: str, fault: Fault | None = None) -> None:
+        """Write the script; see `FakeEar`."""
+        super().__init__(*turns, fault=fault)
+        self._sequence = 0
+
+    def hello(self) -> Sequence[Message]:
+        """Return ``Connected``."""
+        return ({"type": "Connected", "request_id": REQUEST, "sequence_id": self._number()},)
+
+    def began(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return ``StartOfTurn``, which has a first word at times, and none here."""
+        return (self._turn("StartOfTurn", turn, 0.05),)
+
+    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return an ``Update``."""
+        return (self._turn("Update", turn, 0.1),)
+
+    def perhaps(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return ``EagerEndOfTurn``."""
+        return (self._turn("EagerEndOfTurn", turn, 0.5),)
+
+    def resumed(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return ``TurnResumed``."""
+        return (self._turn("TurnResumed", turn, 0.1),)
+
+    def over(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return ``EndOfTurn``."""
+        trigger = "force_end_turn" if turn.is_forced else "model"
+        return ({**self._turn("EndOfTurn", turn, 0.9), "trigger": trigger},)
+
+    def _turn(self, event: str, turn: FakeTurn, sure: float) -> Message:
+        words = [
+            {"word": word, "confidence": 0.9, "start": start_s, "end": end_s}
+            for word, start_s, end_s in turn.times()
+        ]
+        return {
+            "type": "TurnInfo",
+            "request_id": REQUEST,
+            "sequence_id": self._number(),
+            "event": event,
+            "turn_index": turn.number,
+            "audio_window_start": turn.began_s,
+            "audio_window_end": turn.now_s,
+            "transcript": turn.text,
+            "words": words,
+            "end_of_turn_confidence": sure,
+        }
+
+    def _number(self) -> int:
+        self._sequence += 1
+        return self._sequence
+
+
+class FakeDeepgramNova(_FakeDeepgram):
+    """``/v1/listen``: segments; the end of words, and apart from it the end of speech.
+
+    Its errors end nothing.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"error"} | LATE
+    time_keys = ("start", "end")
+    asks_end = "Finalize"
+
+    def began(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return ``SpeechStarted``."""
+        return ({"type": "SpeechStarted", "channel": [0, 1], "timestamp": turn.began_s},)
+
+    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return ``Results`` that are not final."""
+        return (_results(turn),)
+
+    def over(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return final ``Results``."""
+        end = {"from_finalize": True} if turn.is_forced else {"speech_final": True}
+        return (_results(turn, is_final=True, **end),)
+
+    def goodbye(self, audio_s: float) -> Sequence[Message]:
+        """Return ``Metadata``."""
+        return (
+            {
+                "type": "Metadata",
+                "transaction_key": "deprecated",
+                "request_id": REQUEST,
+                "sha256": "0" * 64,
+                "created": "2026-11-01T00:00:00.000Z",
+                "duration": audio_s,
+                "channels": 1,
+            },
+        )
+
+
+def _results(turn: FakeTurn, **more: bool) -> Message:
+    words = [
+        {"word": word, "punctuated_word": word, "confidence": 0.8, "start": start, "end": end}
+        for word, start, end in turn.times()
+    ]
+    return {
+        "type": "Results",
+        "channel_index": [0, 1],
+        "duration": turn.now_s - turn.began_s,
+        "start": turn.began_s,
+        "is_final": False,
+        "speech_final": False,
+        "from_finalize": False,
+        "channel": {"alternatives": [{"transcript": turn.text, "confidence": 0.8, "words": words}]},
+        "metadata": {
+            "request_id": REQUEST,
+            "model_uuid": REQUEST,
+            "model_info": {"name": "nova-3", "version": "2026-01-01.0", "arch": "nova-3"},
+        },
+        **more,
+    }

@@ -1,0 +1,95 @@
+"""ElevenLabs' ear and voice, played, by the types of the vendor's SDK 2.78."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from bargein.bridge.websocket import Data, HttpRequest
+
+from ._fake_ear import FakeEar, FakeTurn
+from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, base64_of
+
+
+def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+    """Refuse who has neither a key nor a token."""
+    if request.headers.get("xi-api-key") or "token=" in request.path:
+        return None
+    return 401, {"detail": {"status": "invalid_api_key", "message": "Invalid API key"}}
+
+
+class FakeElevenLabsEar(FakeEar):
+    """``/v1/speech-to-text/realtime``: transcripts, of which the committed ones end a turn.
+
+    Its messages bear no number: what comes late looks like something new, so it does not.
+    """
+
+    faults = FakeEar.faults - {"backwards"}
+    error: ClassVar[Mapping[str, Any]] = {"message_type": "transcriber_error", "error": "no"}
+
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse who has no key."""
+        return _refusal(request)
+
+    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+        """Return the audio of a chunk, or that it commits."""
+        message = json.loads(data)
+        if message["message_type"] != "input_audio_chunk":
+            raise ValueError(f"unknown message {message['message_type']}")
+        audio = base64.b64decode(message["audio_base_64"])
+        self.received.append({**message, "audio_base_64": len(audio)})
+        return "end" if message.get("commit") else audio
+
+    def hello(self) -> Sequence[Message]:
+        """Return ``session_started``."""
+        config = {"sample_rate": 16_000, "audio_format": "pcm_16000"}
+        return ({"message_type": "session_started", "session_id": "s", "config": config},)
+
+    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return a partial transcript."""
+        return ({"message_type": "partial_transcript", "text": turn.text},)
+
+    def over(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return a committed transcript."""
+        return ({"message_type": "committed_transcript", "text": turn.text},)
+
+
+class FakeElevenLabsVoice(FakeVoice):
+    """``multi-stream-input``: audio with its characters; closing a context lets it go on."""
+
+    time_keys = ("charStartTimesMs", "charDurationsMs")
+    error: ClassVar[Mapping[str, Any]] = {"message": "no", "error": "internal_error", "code": 1011}
+    most_contexts = 5
+
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse who has no key."""
+        return _refusal(request)
+
+    def read(self, data: Data) -> Asked | None:
+        """Return what a message asks for."""
+        message = json.loads(data)
+        self.received.append(message)
+        if message.get("close_socket"):
+            return None
+        return Asked(
+            context=message["context_id"],
+            text=message.get("text") or "",
+            flush=bool(message.get("flush")),
+            end=bool(message.get("close_context")),
+        )
+
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message]:
+        """Return audio, and the times of its characters from its own beginning."""
+        alignment = {
+            "chars": [*word],
+            "charStartTimesMs": [round(1000 * CHAR_S * n) for n in range(len(word))],
+            "charDurationsMs": [round(1000 * CHAR_S)] * len(word),
+        }
+        told = {"alignment": alignment, "normalizedAlignment": alignment}
+        return ({"audio": base64_of(word), **told, "contextId": context},)
+
+    def done(self, context: str) -> Sequence[Message]:
+        """Return that the context is final."""
+        return ({"isFinal": True, "contextId": context},)

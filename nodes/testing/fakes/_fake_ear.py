@@ -1,0 +1,232 @@
+"""An ear of a vendor's, played: it hears the words of its script in whatever sounds.
+
+A turn begins with the first audio that is not digital silence.  Each `WORD_S` of sound is one more
+word of the turn, and `PAUSE_S` of silence, or being asked, ends it with all of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from bargein.bridge.websocket import Data
+
+from ._fake_vendor import FakeLine, FakeVendor
+from ._fault import Fault, FaultKind, Stage
+
+WORD_S = 0.2
+"""How long a word sounds."""
+
+PERHAPS_S = 0.3
+"""After how much silence a turn is perhaps over."""
+
+PAUSE_S = 0.8
+"""After how much silence a turn is over."""
+
+BYTES_PER_S = 32_000
+
+LATE: frozenset[FaultKind] = frozenset({"late"})
+"""A fault of ears whose messages bear a number: else late looks like new."""
+
+Message = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class FakeTurn:
+    """A turn of the caller's, as far as it was heard."""
+
+    number: int
+    """Of the line, from 0."""
+    words: list[str]
+    """All of them; as many as were heard so far come first."""
+    heard: int = 0
+    """How many words were heard."""
+    began_s: float = 0.0
+    """When it began, in seconds of the line's audio."""
+    now_s: float = 0.0
+    """How much audio the line has had."""
+    is_forced: bool = False
+    """Whether its end was asked for."""
+
+    @property
+    def text(self) -> str:
+        """What was heard."""
+        return " ".join(self.words[: self.heard])
+
+    def times(self) -> list[tuple[str, float, float]]:
+        """Return the words that were heard, and when each begins and ends, in seconds."""
+        return [
+            (word, self.began_s + n * WORD_S, self.began_s + (n + 0.9) * WORD_S)
+            for n, word in enumerate(self.words[: self.heard])
+        ]
+
+
+class FakeEar(FakeVendor):
+    """The ear of a vendor, played; see the classes of the vendors."""
+
+    faults: ClassVar[frozenset[FaultKind]] = frozenset(
+        {
+            *("stall", "drop", "close", "refuse", "garbage", "duplicate"),
+            *("reorder", "slow", "empty", "flood", "deaf", "backwards", "error"),
+        }
+    )
+
+    def __init__(self, *turns: str, fault: Fault | None = None) -> None:
+        """Write the script.
+
+        Args:
+            turns: What the caller says, turn by turn; the last one is said again and again.
+            fault: What goes wrong; None: nothing.
+
+        Raises:
+            ValueError: This fake cannot do that.
+        """
+        super().__init__(fault)
+        self._turns = turns or ("a large latte please",)
+        self._done = 0
+
+    # --- the vendor's own -----------------------------------------------------------------------
+
+    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+        """Return the audio of a message, or what it asks for; None if it asks for nothing.
+
+        Raises:
+            ValueError: The vendor takes no such message.
+        """
+        raise NotImplementedError
+
+    def hello(self) -> Sequence[Message]:
+        """Return what a line begins with."""
+        return ()
+
+    def began(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return what tells that a voice began."""
+        return ()
+
+    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return what tells the words so far."""
+        raise NotImplementedError
+
+    def perhaps(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return what tells that the turn is perhaps over."""
+        return ()
+
+    def resumed(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return what tells that it was not."""
+        return ()
+
+    def over(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return what tells that the turn is over."""
+        raise NotImplementedError
+
+    def goodbye(self, audio_s: float) -> Sequence[Message]:
+        """Return what a line ends with that was asked to end."""
+        return ()
+
+    # --------------------------------------------------------------------------------------------
+
+    async def talk(self, line: FakeLine) -> None:
+        """Hear until the line is over."""
+        for message in self.hello():
+            await line.say(message)
+        hearing = _Hearing(self, line)
+        while True:
+            data = await line.receive()
+            try:
+                asked = self.read(data)
+            except ValueError as error:
+                line.close(1008, str(error)[:100])
+                return
+            if isinstance(asked, bytes):
+                await hearing.hear(asked)
+            elif asked == "end":
+                await hearing.end(is_forced=True)
+            elif asked == "close":
+                await hearing.end(is_forced=True)
+                for message in self.goodbye(hearing.audio_s):
+                    await line.say(message)
+                line.close()
+                return
+
+    def next_words(self, line: FakeLine) -> list[str]:
+        """Return the words of the turn that begins."""
+        if line.has("empty"):
+            return []
+        return self._turns[min(self._done, len(self._turns) - 1)].split()
+
+    def finish(self) -> None:
+        """Go on to the next turn of the script."""
+        self._done += 1
+
+
+class _Hearing:
+    """The audio of one line."""
+
+    def __init__(self, ear: FakeEar, line: FakeLine) -> None:
+        self._ear = ear
+        self._line = line
+        self._turn: FakeTurn | None = None
+        self._turns = 0
+        self._sound_s = self._silence_s = 0.0
+        self._is_perhaps_over = self._has_given = False
+        self._newest: Sequence[Message] = ()
+        self.audio_s = 0.0
+
+    async def hear(self, pcm: bytes) -> None:
+        seconds = len(pcm) / BYTES_PER_S
+        self.audio_s += seconds
+        if pcm.strip(b"\0"):
+            await self._sound(seconds)
+        elif self._turn is not None:
+            await self._silence(seconds)
+
+    async def _sound(self, seconds: float) -> None:
+        turn = self._turn
+        if turn is None:
+            words = self._ear.next_words(self._line)
+            turn = self._turn = FakeTurn(self._turns, words, began_s=self.audio_s - seconds)
+            self._turns += 1
+            self._sound_s, self._has_given = 0.0, False
+            await self._give(self._ear.began(turn), "first")
+        turn.now_s = self.audio_s
+        self._silence_s = 0.0
+        if self._is_perhaps_over:
+            self._is_perhaps_over = False
+            await self._give(self._ear.resumed(turn), "middle")
+        self._sound_s += seconds
+        heard = min(len(turn.words), 1 + int(self._sound_s / WORD_S))
+        if heard > turn.heard:
+            turn.heard = heard
+            self._newest = self._ear.so_far(turn)
+            await self._give(self._newest, "middle")
+
+    async def _silence(self, seconds: float) -> None:
+        turn = self._turn
+        assert turn is not None
+        turn.now_s = self.audio_s
+        self._silence_s += seconds
+        if self._silence_s >= PAUSE_S:
+            await self.end(is_forced=False)
+        elif self._silence_s >= PERHAPS_S and not self._is_perhaps_over:
+            self._is_perhaps_over = True
+            await self._give(self._ear.perhaps(turn), "middle")
+
+    async def end(self, *, is_forced: bool) -> None:
+        turn = self._turn
+        if turn is None:
+            return
+        turn.heard, turn.is_forced = len(turn.words), is_forced
+        await self._give(self._ear.over(turn), "last")
+        self._turn, self._is_perhaps_over = None, False
+        if not self._line.is_silent:
+            self._ear.finish()
+        if self._line.has("late"):
+            await self._give(self._newest, "middle")
+
+    async def _give(self, messages: Sequence[Message], at: Stage) -> None:
+        for message in messages:
+            if not self._has_given and at == "middle":
+                at = "first"  # the vendor does not tell that a voice began
+            self._has_given = True
+            await self._ear.give(self._line, message, at)

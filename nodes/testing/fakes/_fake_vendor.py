@@ -1,0 +1,436 @@
+"""A vendor's WebSocket service, played: connections, and what goes wrong with them.
+
+What the service says is the vendor's own: see the files beside this one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from http import HTTPStatus
+from typing import Any, ClassVar, Self
+
+import trio
+from websockets.http11 import Response
+
+from bargein.bridge.websocket import (
+    ConnectionClosedError,
+    Data,
+    HttpRequest,
+    WebSocket,
+    accept,
+    http_response,
+    using,
+)
+
+from ._fault import Fault, FaultKind, Stage
+from ._memory_stream import memory_stream_pair
+
+GARBAGE: tuple[Data, ...] = (
+    "",
+    "no json",
+    "[]",
+    "null",
+    "7",
+    "{}",
+    '{"type": 7}',
+    '{"message_type": null}',
+    "[" * 5000,
+    b"\xff\x00",
+)
+"""What nobody can read, as text and binary."""
+
+SLOW_S = 1.0
+"""How late a slow message comes."""
+
+FLOOD_BYTES = 48 << 20
+"""How much a flood sends, unless whoever is flooded closes the connection before."""
+
+AFTER_S = 0.05
+"""How long after a result a connection ends that ends behind it."""
+
+LEAVE_S = 5.0
+"""How long connections may take to end, once nobody uses them any more."""
+
+
+class Strikes:
+    """What goes wrong, and how often it still does."""
+
+    def __init__(self, fault: Fault | None) -> None:
+        self._fault = fault
+        self._left = math.inf if fault is None or fault.times is None else fault.times
+
+    @property
+    def fault(self) -> Fault | None:
+        """What goes wrong now; None: nothing any more."""
+        return self._fault if self._left > 0 else None
+
+    def count(self) -> None:
+        """Count that it went wrong once."""
+        self._left -= 1
+
+
+class FakeLine:
+    """One connection, as the vendor has it.
+
+    Attributes:
+        path: What was asked for, with its query.
+        headers: Of the handshake.
+        is_silent: Whether nothing is sent any more.
+    """
+
+    def __init__(self, strikes: Strikes) -> None:
+        """Keep what will go wrong."""
+        self.path = ""
+        self.headers: Mapping[str, str] = {}
+        self._strikes = strikes
+        self._socket: WebSocket | None = None
+        self._held: Data | None = None
+        self._has_held = self._has_flooded = False
+        self.is_silent = False
+
+    def has(self, kind: FaultKind) -> bool:
+        """Return whether this goes wrong on this connection."""
+        fault = self._strikes.fault
+        return fault is not None and fault.kind == kind
+
+    def open(self, request: HttpRequest, socket: WebSocket) -> None:
+        """Begin to carry messages."""
+        self.path, self.headers, self._socket = request.path, request.headers, socket
+
+    async def receive(self) -> Data:
+        """Return the next message.
+
+        Raises:
+            ConnectionClosedError: The other side has left.
+        """
+        assert self._socket is not None
+        if self.has("deaf"):
+            await trio.sleep_forever()
+        return await self._socket.receive()
+
+    async def say(self, message: Mapping[str, Any] | Data) -> None:
+        """Send a message that is no part of a result: nothing goes wrong with it.
+
+        Raises:
+            ConnectionClosedError: The other side has left.
+        """
+        if not self.is_silent:
+            await self._send(encoded(message))
+
+    async def give(
+        self,
+        message: Mapping[str, Any] | Data,
+        at: Stage,
+        *,
+        error: Mapping[str, Any] | None = None,
+        time_keys: tuple[str, ...] = (),
+    ) -> None:
+        """Send a part of a result, with what goes wrong there.
+
+        Args:
+            message: As it is when all is well.
+            at: Which part it is.
+            error: What the vendor sends in place of it, if it has an error.
+            time_keys: Which of its fields are times.
+
+        Raises:
+            ConnectionClosedError: The other side has left.
+        """
+        if self.is_silent:
+            return
+        fault = self._strikes.fault
+        data = encoded(message)
+        if fault is not None and fault.at == at:
+            await self._give_wrongly(fault, data, message, error, time_keys)
+            return
+        await self._send_in_turn(data)
+        if fault is not None and (fault.at, at) == ("after", "last"):
+            await trio.sleep(AFTER_S)  # until it has arrived
+            self._end(fault)
+
+    async def _give_wrongly(
+        self,
+        fault: Fault,
+        data: Data,
+        message: Mapping[str, Any] | Data,
+        error: Mapping[str, Any] | None,
+        time_keys: tuple[str, ...],
+    ) -> None:
+        match fault.kind:
+            case "stall" | "drop" | "close":
+                self._end(fault)
+            case "error" if error is not None:
+                self._strikes.count()
+                await self._send(encoded(error))
+            case "garbage":
+                for rubbish in GARBAGE:
+                    await self._send(rubbish)
+                await self._send_in_turn(data)
+            case "duplicate":
+                await self._send_in_turn(data)
+                await self._send(data)
+            case "reorder" if not self._has_held:
+                self._has_held, self._held = True, data
+            case "slow":
+                await trio.sleep(SLOW_S)
+                await self._send_in_turn(data)
+            case "backwards":
+                await self._send_in_turn(encoded(_turned_back(message, time_keys)))
+            case "flood" if not self._has_flooded:
+                self._has_flooded = True
+                for _ in range(FLOOD_BYTES // len(data)):
+                    await self._send(data)
+            case _:
+                await self._send_in_turn(data)
+
+    def _end(self, fault: Fault) -> None:
+        """Give nothing more."""
+        self._strikes.count()
+        if fault.kind == "drop":
+            self.cut()
+        elif fault.kind == "close":
+            self.close(1011, "the service restarts")
+        else:
+            self.is_silent = True
+
+    def cut(self) -> None:
+        """Tear the connection."""
+        assert self._socket is not None
+        self.is_silent = True
+        self._socket.connection.cut("gone")
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close the connection in good order."""
+        assert self._socket is not None
+        self._socket.close(code, reason)
+
+    async def _send_in_turn(self, data: Data) -> None:
+        await self._send(data)
+        if self._held is not None:
+            held, self._held = self._held, None
+            await self._send(held)
+
+    async def _send(self, data: Data) -> None:
+        assert self._socket is not None
+        await self._socket.send(data)
+
+
+class FakeVendor:
+    """A vendor's service: in memory by `dial`, or over real sockets by `serve`.
+
+    Attributes:
+        faults: What can go wrong with it.
+        requests: The paths that were asked for, the newest last, at most 50.
+        received: What was sent there but audio, the newest last, at most 100 messages.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = frozenset()
+
+    error: ClassVar[Mapping[str, Any] | None] = None
+    """What the vendor sends when it has an error."""
+
+    time_keys: ClassVar[tuple[str, ...]] = ()
+    """Which fields of its messages are times."""
+
+    def __init__(self, fault: Fault | None = None) -> None:
+        """Begin without a connection.
+
+        Args:
+            fault: What goes wrong; None: nothing.
+
+        Raises:
+            ValueError: This fake cannot do that.
+        """
+        if fault is not None and fault.kind not in self.faults:
+            can = ", ".join(sorted(self.faults))
+            raise ValueError(f"{type(self).__name__} cannot {fault.kind!r}; it can {can}")
+        self._strikes = Strikes(fault)
+        self._nursery: trio.Nursery | None = None
+        self.requests: deque[str] = deque(maxlen=50)
+        self.received: deque[dict[str, Any]] = deque(maxlen=100)
+        self.open_lines = 0
+        """How many connections there are now."""
+        self.lines = 0
+        """How many there were in all."""
+        self._gone = trio.Event()
+
+    # --- reaching it ----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Self]:
+        """Be there for `dial` while the block runs.
+
+        Raises:
+            AssertionError: Connections are left open at the end of the block.
+        """
+        raised: Exception | None = None
+        async with trio.open_nursery() as self._nursery:
+            try:
+                yield self
+                with trio.move_on_after(LEAVE_S):
+                    await self._all_gone()
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                left = self.open_lines
+                self._nursery.cancel_scope.cancel(reason="the vendor is closed")
+        if raised is not None:
+            raise raised
+        if left:
+            raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
+
+    async def dial(self) -> trio.abc.Stream:
+        """Return a stream to it in memory, for the ``dial=`` of an ear or a voice.
+
+        Raises:
+            RuntimeError: It is not open.
+        """
+        if self._nursery is None:
+            raise RuntimeError(f"{type(self).__name__} is closed: use `async with fake.open():`")
+        await trio.lowlevel.checkpoint()
+        ours, theirs = memory_stream_pair()
+        self._nursery.start_soon(self.handle, ours)
+        return theirs
+
+    @asynccontextmanager
+    async def serve(
+        self, port: int = 0, *, ssl_context: ssl.SSLContext | None = None
+    ) -> AsyncIterator[int]:
+        """Serve real sockets on this machine while the block runs.
+
+        Args:
+            port: Where; 0 chooses a free one.
+            ssl_context: For ``wss://``; None serves ``ws://``.
+
+        Yields:
+            The port.
+        """
+        listeners: Any = (
+            await trio.open_tcp_listeners(port, host="127.0.0.1")
+            if ssl_context is None
+            else await trio.open_ssl_over_tcp_listeners(port, ssl_context, host="127.0.0.1")
+        )
+        inner = listeners[0] if ssl_context is None else listeners[0].transport_listener
+        async with trio.open_nursery() as nursery:
+            await nursery.start(partial(trio.serve_listeners, self.handle, listeners))
+            yield inner.socket.getsockname()[1]
+            nursery.cancel_scope.cancel(reason="the vendor is closed")
+
+    async def handle(self, stream: trio.abc.Stream) -> None:
+        """Serve one connection.
+
+        Args:
+            stream: A stream from which nothing was read.
+        """
+        line = FakeLine(self._strikes)
+        is_known = not line.has("deaf")  # who hears nothing does not hear the end, either
+        self.open_lines += is_known
+        self.lines += 1
+        try:
+
+            async def answer(request: HttpRequest) -> Response | None:
+                return await self._answer(request, stream)
+
+            opened = await accept(stream, answer, handshake_s=math.inf, ping_s=None)
+            if opened is None:
+                return
+            request, connection = opened
+            self.requests.append(request.path)
+            try:
+                async with using(connection, max_waiting_bytes=65_536) as socket:
+                    line.open(request, socket)
+                    await self.talk(line)
+            except* ConnectionClosedError:
+                pass  # the other side has left
+        finally:
+            self.open_lines -= is_known
+            self._gone.set()
+
+    # --- the vendor's own -----------------------------------------------------------------------
+
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Return the status and the body of a refusal; None lets the request in.
+
+        Args:
+            request: With its key and its query.
+        """
+        return None
+
+    async def talk(self, line: FakeLine) -> None:
+        """Serve a line until it is over.
+
+        Raises:
+            ConnectionClosedError: The other side has left.
+        """
+        raise NotImplementedError
+
+    async def give(self, line: FakeLine, message: Mapping[str, Any] | Data, at: Stage) -> None:
+        """Send a part of a result.
+
+        Args:
+            line: To whom.
+            message: As it is when all is well.
+            at: Which part it is.
+        """
+        await line.give(message, at, error=self.error, time_keys=self.time_keys)
+
+    # --------------------------------------------------------------------------------------------
+
+    async def _answer(self, request: HttpRequest, stream: trio.abc.Stream) -> Response | None:
+        fault = self._strikes.fault
+        if fault is not None and fault.at == "connect":
+            self._strikes.count()
+            if fault.kind == "stall":
+                await _until_left(stream)
+            elif fault.kind in ("drop", "close"):
+                await trio.aclose_forcefully(stream)
+            elif fault.kind == "slow":
+                await trio.sleep(SLOW_S)
+            elif fault.kind == "refuse":
+                return _refusal(fault.status, {"error": "not now"})
+        refused = self.admit(request)
+        return None if refused is None else _refusal(*refused)
+
+    async def _all_gone(self) -> None:
+        while self.open_lines:
+            self._gone = trio.Event()
+            await self._gone.wait()
+
+
+async def _until_left(stream: trio.abc.Stream) -> None:
+    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        while await stream.receive_some(4096):
+            continue
+
+
+def encoded(message: Mapping[str, Any] | Data) -> Data:
+    """Return a message as it goes over the line."""
+    return message if isinstance(message, str | bytes) else json.dumps(message)
+
+
+def _refusal(status: int, body: Mapping[str, Any]) -> Response:
+    return http_response(HTTPStatus(status), "application/json", json.dumps(body).encode())
+
+
+def _turned_back(message: Any, keys: tuple[str, ...]) -> Any:
+    """Return a message whose times are negative and in the wrong order."""
+    if isinstance(message, Mapping):
+        return {
+            name: _negative(value) if name in keys else _turned_back(value, keys)
+            for name, value in message.items()
+        }
+    if isinstance(message, list):
+        return [_turned_back(one, keys) for one in message]
+    return message
+
+
+def _negative(value: Any) -> Any:
+    if isinstance(value, list):
+        return [-1 - 2 * one for one in value]
+    return -1 - 2 * value if isinstance(value, int | float) else value

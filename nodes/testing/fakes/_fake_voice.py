@@ -1,0 +1,196 @@
+"""A voice of a vendor's, played: each character lasts `CHAR_S`, and is made ten times as fast."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import trio
+
+from bargein.bridge.websocket import Data
+
+from ._fake_vendor import FakeLine, FakeVendor
+from ._fault import FaultKind, Stage
+
+CHAR_S = 0.05
+"""How long a character sounds."""
+
+SPEED = 10
+"""How much faster speech is made than it is heard."""
+
+SAMPLE_RATE_HZ = 24_000
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a message asks of a context."""
+
+    context: str
+    text: str = ""
+    flush: bool = False
+    """Whether all text so far is to be said now."""
+    end: bool = False
+    """Whether no text follows."""
+    cancel: bool = False
+    """Whether nothing more is to be said."""
+
+
+def pcm_of(text: str) -> bytes:
+    """Return sound that is as long as a text takes: PCM16 mono, 24 kHz."""
+    return b"\x00\x10" * round(len(text) * CHAR_S * SAMPLE_RATE_HZ)
+
+
+def base64_of(text: str) -> str:
+    """Return the sound of a text as base64."""
+    return base64.b64encode(pcm_of(text)).decode()
+
+
+class FakeVoice(FakeVendor):
+    """The voice of a vendor, played; see the classes of the vendors."""
+
+    faults: ClassVar[frozenset[FaultKind]] = frozenset(
+        {
+            *("stall", "drop", "close", "refuse", "garbage", "duplicate", "error"),
+            *("reorder", "slow", "empty", "flood", "deaf", "backwards", "late"),
+        }
+    )
+
+    cancelled: int = 0
+    """How many contexts were cancelled before all was said."""
+
+    # --- the vendor's own -----------------------------------------------------------------------
+
+    def read(self, data: Data) -> Asked | None:
+        """Return what a message asks for; None if it asks for nothing.
+
+        Raises:
+            ValueError: The vendor takes no such message.
+        """
+        raise NotImplementedError
+
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message]:
+        """Return the sound of a word.
+
+        Args:
+            context: Of which it is.
+            word: With a space behind it.
+            at_s: When it begins, from the beginning of the context.
+        """
+        raise NotImplementedError
+
+    def flushed(self, context: str, number: int) -> Sequence[Message]:
+        """Return what tells that all up to a flush was said; flushes are counted from 1."""
+        return ()
+
+    def done(self, context: str) -> Sequence[Message]:
+        """Return what tells that all was said."""
+        raise NotImplementedError
+
+    most_contexts: ClassVar[int | None] = None
+    """How many there may be at once on a line; None: any number."""
+
+    # --------------------------------------------------------------------------------------------
+
+    async def talk(self, line: FakeLine) -> None:
+        """Speak until the line is over."""
+        contexts: dict[str, _Context] = {}
+        async with trio.open_nursery() as nursery:
+            try:
+                why = ""
+                while not why:
+                    why = self._obey(await line.receive(), line, contexts, nursery)
+                line.close(1008, why)
+            finally:
+                nursery.cancel_scope.cancel(reason="the line is over")
+
+    def _obey(
+        self, data: Data, line: FakeLine, contexts: dict[str, _Context], nursery: trio.Nursery
+    ) -> str:
+        """Do what a message asks; return why the line is closed, or nothing."""
+        try:
+            asked = self.read(data)
+        except (ValueError, KeyError, TypeError) as error:
+            return str(error)[:100] or "unreadable"
+        if asked is not None and not self._ask(asked, line, contexts, nursery):
+            return "max_active_conversations"
+        return ""
+
+    def _ask(
+        self,
+        asked: Asked,
+        line: FakeLine,
+        contexts: dict[str, _Context],
+        nursery: trio.Nursery,
+    ) -> bool:
+        context = contexts.get(asked.context)
+        if context is None:
+            if asked.cancel or (asked.end and not asked.text):
+                return True
+            if self.most_contexts is not None and len(contexts) >= self.most_contexts:
+                return False
+            context = contexts[asked.context] = _Context(self, line, asked.context)
+            nursery.start_soon(self._run, context, contexts)
+        context.ask(asked)
+        return True
+
+    async def _run(self, context: _Context, contexts: dict[str, _Context]) -> None:
+        try:
+            await context.run()
+        finally:
+            del contexts[context.name]
+
+    def count_cancelled(self) -> None:
+        """Count a context that was cancelled."""
+        self.cancelled += 1
+
+
+class _Context:
+    """One utterance."""
+
+    def __init__(self, voice: FakeVoice, line: FakeLine, name: str) -> None:
+        self.name = name
+        self._voice = voice
+        self._line = line
+        self._send, self._jobs = trio.open_memory_channel[Asked](10_000)
+        self._text = ""
+        self._scope = trio.CancelScope()
+        self._at_s = 0.0
+        self._flushes = 0
+
+    def ask(self, asked: Asked) -> None:
+        if asked.cancel:
+            self._voice.count_cancelled()
+            if not self._line.has("late"):
+                self._scope.cancel(reason="cancelled by whoever asked")
+            return
+        self._send.send_nowait(asked)
+
+    async def run(self) -> None:
+        with self._scope:
+            async for asked in self._jobs:
+                self._text += asked.text
+                if asked.flush or asked.end:
+                    await self._say(asked)
+                if asked.end:
+                    return
+
+    async def _say(self, asked: Asked) -> None:
+        text, self._text = self._text, ""
+        for word in [] if self._line.has("empty") else text.split():
+            await trio.sleep(len(word) * CHAR_S / SPEED)
+            at: Stage = "middle" if self._at_s else "first"
+            await self._give(self._voice.audio(self.name, word + " ", self._at_s), at)
+            self._at_s += (len(word) + 1) * CHAR_S
+        if asked.flush:
+            self._flushes += 1
+            await self._give(self._voice.flushed(self.name, self._flushes), "middle")
+        if asked.end:
+            await self._give(self._voice.done(self.name), "last")
+
+    async def _give(self, messages: Sequence[Message], at: Stage) -> None:
+        for message in messages:
+            await self._voice.give(self._line, message, at)

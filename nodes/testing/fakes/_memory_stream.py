@@ -1,0 +1,139 @@
+"""A pair of streams in memory whose room is as bounded as a socket's."""
+
+from __future__ import annotations
+
+from typing import final
+
+import trio
+
+ROOM_BYTES = 65_536
+"""What one direction holds before its sender waits; the kernel's sockets begin with about that."""
+
+
+@final
+class _Pipe:
+    """One direction."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.is_ended = False  # nothing more will be sent
+        self.is_unread = False  # nobody will receive
+        self.changed = trio.Event()
+
+    def change(self) -> None:
+        self.changed.set()
+        self.changed = trio.Event()
+
+
+@final
+class MemoryStream(trio.abc.HalfCloseableStream):
+    """One end of a pair; made by `memory_stream_pair`."""
+
+    def __init__(self, incoming: _Pipe, outgoing: _Pipe) -> None:
+        """Keep both directions."""
+        self._in = incoming
+        self._out = outgoing
+        self._is_closed = False
+        self._is_sending = trio.Lock()
+        self._is_receiving = trio.Lock()
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send, waiting for room."""
+        try:
+            self._is_sending.acquire_nowait()
+        except trio.WouldBlock:
+            raise trio.BusyResourceError("another task is sending") from None
+        try:
+            await self._send(memoryview(data))
+        finally:
+            self._is_sending.release()
+
+    async def _send(self, rest: memoryview) -> None:
+        await trio.lowlevel.checkpoint()
+        while True:
+            if self._is_closed or self._out.is_ended:
+                raise trio.ClosedResourceError
+            if self._out.is_unread:
+                raise trio.BrokenResourceError
+            room = ROOM_BYTES - len(self._out.data)
+            if room > 0 and rest:
+                self._out.data += rest[:room]
+                rest = rest[room:]
+                self._out.change()
+            if not rest:
+                return
+            await self._out.changed.wait()
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until there is room."""
+        try:
+            self._is_sending.acquire_nowait()
+        except trio.WouldBlock:
+            raise trio.BusyResourceError("another task is sending") from None
+        try:
+            await trio.lowlevel.checkpoint()
+            while not (self._is_closed or self._out.is_ended or self._out.is_unread):
+                if len(self._out.data) < ROOM_BYTES:
+                    return
+                await self._out.changed.wait()
+            if self._is_closed or self._out.is_ended:
+                raise trio.ClosedResourceError
+        finally:
+            self._is_sending.release()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Return what came; empty at the end."""
+        if max_bytes is not None and not isinstance(max_bytes, int):
+            raise TypeError(f"max_bytes is {max_bytes!r}; it must be a whole number")
+        if max_bytes is not None and max_bytes < 1:
+            raise ValueError(f"max_bytes is {max_bytes!r}; it must be 1 or more")
+        try:
+            self._is_receiving.acquire_nowait()
+        except trio.WouldBlock:
+            raise trio.BusyResourceError("another task is receiving") from None
+        try:
+            await trio.lowlevel.checkpoint()
+            while True:
+                if self._is_closed:
+                    raise trio.ClosedResourceError
+                if self._in.data:
+                    got = bytes(self._in.data[:max_bytes])
+                    del self._in.data[: len(got)]
+                    self._in.change()
+                    return got
+                if self._in.is_ended:
+                    return b""
+                await self._in.changed.wait()
+        finally:
+            self._is_receiving.release()
+
+    async def send_eof(self) -> None:
+        """Tell that nothing more will be sent."""
+        if self._is_sending.locked():
+            raise trio.BusyResourceError("another task is sending")
+        await trio.lowlevel.checkpoint()
+        if self._is_closed:
+            raise trio.ClosedResourceError
+        self._out.is_ended = True
+        self._out.change()
+
+    def close(self) -> None:
+        """Close both directions."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._out.is_ended = True
+            self._in.is_unread = True
+            self._in.data.clear()
+            self._out.change()
+            self._in.change()
+
+    async def aclose(self) -> None:
+        """Close both directions."""
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+
+def memory_stream_pair() -> tuple[MemoryStream, MemoryStream]:
+    """Return both ends of a connection in memory, each direction of which holds 64 KiB."""
+    there, back = _Pipe(), _Pipe()
+    return MemoryStream(there, back), MemoryStream(back, there)

@@ -1,0 +1,98 @@
+"""All ears and voices that ship, each with the fake of its vendor: what the checks are run over.
+
+`python -m tests.providers` cancels behind every step, and uses each a thousand times; `make test`
+tries some of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from bargein.ears import AssemblyAIEar, CartesiaEar, DeepgramFlux, DeepgramNova, ElevenLabsEar
+from bargein.fakes import (
+    FakeAssemblyAIEar,
+    FakeCartesiaEar,
+    FakeCartesiaVoice,
+    FakeDeepgramFlux,
+    FakeDeepgramNova,
+    FakeElevenLabsEar,
+    FakeElevenLabsVoice,
+    FakeVendor,
+    Fault,
+)
+from bargein.testing import CheckReport, ProviderCheckError, check_ear, check_voice
+from bargein.voices import CartesiaVoice, ElevenLabsVoice
+
+KEY = "a key"
+
+
+@asynccontextmanager
+async def open_ear(ear: Any, fake: type[FakeVendor], fault: Fault | None) -> AsyncIterator[Any]:
+    """Open an ear in front of its fake."""
+    async with fake(fault=fault).open() as vendor:
+        yield ear(api_key=KEY, url="ws://fake", dial=vendor.dial)
+
+
+@asynccontextmanager
+async def open_voice(voice: Any, fake: type[FakeVendor], fault: Fault | None) -> AsyncIterator[Any]:
+    """Open a voice in front of its fake."""
+    async with fake(fault=fault).open() as vendor:
+        speaker = voice("joe", api_key=KEY, url="ws://fake", dial=vendor.dial)
+        async with speaker.open():
+            yield speaker
+
+
+EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
+    "AssemblyAIEar": (AssemblyAIEar, FakeAssemblyAIEar),
+    "CartesiaEar": (CartesiaEar, FakeCartesiaEar),
+    "DeepgramFlux": (DeepgramFlux, FakeDeepgramFlux),
+    "DeepgramNova": (DeepgramNova, FakeDeepgramNova),
+    "ElevenLabsEar": (ElevenLabsEar, FakeElevenLabsEar),
+}
+VOICES: dict[str, tuple[Any, type[FakeVendor]]] = {
+    "CartesiaVoice": (CartesiaVoice, FakeCartesiaVoice),
+    "ElevenLabsVoice": (ElevenLabsVoice, FakeElevenLabsVoice),
+}
+
+SKIPPED = {
+    "CartesiaEar": ("backwards",),  # it gives no times
+    "DeepgramNova": ("error",),  # its errors end nothing
+    "ElevenLabsEar": ("late", "backwards"),  # its messages bear no number, and no times
+}
+"""What cannot be tried, as the vendor has no such thing."""
+
+
+def checks() -> dict[str, Callable[..., CheckReport]]:
+    """Return the check of each provider, by its name."""
+    found: dict[str, Callable[..., CheckReport]] = {}
+    for name, (ear, fake) in EARS.items():
+        found[name] = partial(check_ear, partial(open_ear, ear, fake), can=fake.faults)
+    for name, (voice, fake) in VOICES.items():
+        found[name] = partial(check_voice, partial(open_voice, voice, fake), can=fake.faults)
+    return found
+
+
+def main() -> int:
+    """Run all checks in full, and return 1 if one failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.providers", description=__doc__)
+    parser.add_argument("--only", action="append", choices=[*checks()], help="may be repeated")
+    parser.add_argument("--seed", help="ignored: everything is tried")
+    options = parser.parse_args()
+    failed = 0
+    for name, check in checks().items():
+        if options.only is None or name in options.only:
+            try:
+                report = check()
+            except ProviderCheckError as error:
+                failed, report = 1, error.report
+            print(f"{name}: {report}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
