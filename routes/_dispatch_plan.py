@@ -155,8 +155,8 @@ def guarded(
         except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
             runtime.failed(None, what, as_error(error))
             return  # noqa: ASYNC104 - see as_error()
-        if runtime.failures is not None:
-            runtime.works(what)
+        if runtime.failures.known is not None:
+            runtime.failures.works(what)
         if meant:
             act(message)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ._chain_failures import ChainFailures
 from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
 from ._outcome import Verdict
 from ._pipeline import Pending
-from ._repeated_failures import Failures
 from ._rules import Gate, Interrupt
 from ._run import Run
 from ._stage_results import Shape, shape_of
@@ -23,16 +23,13 @@ ON_HOLD = "everything is held until hold_all() is taken back"
 class RuledChain(Protocol):
     """What rules need of the chain that has them."""
 
-    failures: Failures | None
+    failures: ChainFailures
 
     def is_withheld(self, message: Message) -> bool:
         """Return whether a message is not for the chains of this source, and record it if so."""
 
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
         """Report a failure of this chain."""
-
-    def works(self, stage: str) -> bool:
-        """Record that a condition has worked."""
 
     def start_waiting(self) -> None:
         """Begin the runs of the triggers that wait."""
@@ -102,8 +99,8 @@ class RuleActions:
         except BaseException as error:  # noqa: ASYNC103, BLE001 - told; silence is the safer side to err on
             self._chain.failed(None, rule.written, as_error(error))
             return True  # noqa: ASYNC104 - see as_error()
-        if self._chain.failures is not None:
-            self._chain.works(rule.written)
+        if self._chain.failures.known is not None:
+            self._chain.failures.works(rule.written)
         if not allowed:
             why = f"{rule.written}: the condition was {allowed!r}"
             self._decisions.add(message, "gated", why)

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 import trio
 
+from ._chain_failures import ChainFailures
 from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
@@ -18,7 +19,6 @@ from ._interruption_handler import call_handler, has_handler
 from ._message import Message
 from ._outcome import Decision, RouteStatistics
 from ._pipeline import Passed, Pending, Pipeline, StageError
-from ._repeated_failures import Failures
 from ._route import Route
 from ._rule_actions import RuleActions
 from ._rules import Interrupt
@@ -46,7 +46,7 @@ class RouteRuntime:
         pipeline: Its stages, ready to run.
         rules: What cuts, holds and releases its runs.
         statistics: What it has done so far.
-        failures: The failures that go on; ``None`` without any.
+        failures: Its failures that go on.
         removed: Whether it was removed, and starts no more runs.
         notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule has
             one.
@@ -66,10 +66,10 @@ class RouteRuntime:
         self.source = route.source
         publish = partial(router.broadcast, route.source)
         self.written = str(route)
-        self.pipeline = Pipeline(self.written, route.stages, publish, self.works)
+        self.failures = ChainFailures(route)
+        self.pipeline = Pipeline(self.written, route.stages, publish, self.failures.works)
         self._push = self.pipeline.lead.push
         self.statistics = RouteStatistics()
-        self.failures: Failures | None = None
         self.removed = False
         self._decisions = DecisionLog(route, router.listeners)
         self._runs = ChainRuns(trigger.limit if trigger.overlap == "concurrent" else 1)
@@ -286,8 +286,8 @@ class RouteRuntime:
                 self.statistics.failed += 1
             elif reached_end or run._stop:
                 run.finish("completed")
-                if self.failures is not None:
-                    self._all_works(self.failures)
+                if self.failures.known is not None:
+                    self.failures.all_work(self.pipeline.watches)
             else:
                 run.finish(self._router.closing or "shutdown")
         for stage, cause in causes(error, self.pipeline.head_name):
@@ -410,7 +410,7 @@ class RouteRuntime:
     def close(self, outcome: str) -> None:
         """End every run without a cut, and drop queued triggers."""
         self._queue.drop_all(f"the router is closing: {outcome}")
-        self._close_failures()
+        self.failures.close()
         for run in self.runs:
             run.end(outcome)
 
@@ -447,13 +447,11 @@ class RouteRuntime:
         """Start no more runs: the chain was extended, or its bridge has left."""
         self.removed = True
         self._queue.drop_all("the chain was taken away")
-        self._close_failures()
+        self.failures.close()
 
     def _leave_if_done(self) -> None:
         if self.removed and not self.runs:
             self._router.retire(self)
-
-    # --- failures -----------------------------------------------------------------------------
 
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
         """Report a failure of this chain; the other chains go on.
@@ -461,36 +459,5 @@ class RouteRuntime:
         A failure that repeats with each message is reported once, until the stage works again.
         """
         self._listeners.show(error)
-        if self._is_news(run, stage, error):
+        if self.failures.is_news(run, stage, error):
             self._router.report(run, self.route, stage, error)
-
-    def _is_news(self, run: Run | None, stage: str, error: Exception) -> bool:
-        """Return whether a failure should be told; else it is one that goes on, and is counted.
-
-        An answer is somebody's turn, who waits for it: each one that fails is told.
-        """
-        if run is not None and self.route.answers:
-            return True
-        if self.failures is None:
-            self.failures = Failures(route=self.written)
-        return self.failures.is_news(stage, error, run.id if run is not None else 0)
-
-    def works(self, stage: str) -> bool:
-        """Record that a stage has worked, and return whether its next failure is news."""
-        if self.failures is not None:
-            if not self.failures.works(stage):
-                return False
-            if not self.failures.stages:
-                self.failures = None
-        return True
-
-    def _all_works(self, failures: Failures) -> None:
-        """Record that a run came to its end: all stages that wait have worked."""
-        for stage in failures.stages:
-            if not self.pipeline.watches(stage):
-                self.works(stage)
-
-    def _close_failures(self) -> None:
-        failures, self.failures = self.failures, None
-        if failures is not None:
-            failures.close()

@@ -48,7 +48,7 @@ def test_each_wait_and_its_middle_are_points():
     assert report.drifted == 0
     names = " ".join(report.where)
     assert "the scenario: bargein/bridge/testing/_caller.py" in names
-    assert "run of agent: on(UserStoppedSpeaking): tests/bridge/test_interrupt_everywhere" in names
+    assert "run of agent: on(UserStoppedSpeaking): tests/bridge/scenarios" in names
     assert "in generate" in names
     assert "its end" in names
 
