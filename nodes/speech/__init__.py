@@ -19,6 +19,7 @@ from ._local_speech import LocalSpeech as LocalSpeech
 from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
+from ._protocols import NoiseFilter as NoiseFilter
 from ._protocols import SoundOfVoice as SoundOfVoice
 from ._protocols import SpeechPiece as SpeechPiece
 from ._protocols import SpeechToText as SpeechToText
@@ -71,6 +72,7 @@ __all__ = [
     "ListeningSettings",
     "LocalSpeech",
     "Mouth",
+    "NoiseFilter",
     "PerhapsOver",
     "PiperVoice",
     "Resampler",

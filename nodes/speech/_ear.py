@@ -52,6 +52,7 @@ from ._listening_settings import ListeningSettings
 from ._protocols import (
     EchoProbability,
     EndOfTurn,
+    NoiseFilter,
     SoundOfVoice,
     SpeechToText,
     Transcript,
@@ -170,6 +171,7 @@ class Ear:
         *,
         sounds: Sequence[SoundOfVoice] = (),
         echo: EchoProbability | None = None,
+        noise_filter: NoiseFilter | None = None,
     ) -> None:
         """Declare the routes of hearing.
 
@@ -181,13 +183,14 @@ class Ear:
             settings: When a voice counts as begun and as stopped.
             sounds: Classifiers of a voice by its sound, shared by all calls.
             echo: The detector of the agent's echo in this call; ``None`` takes nothing for an echo.
+            noise_filter: Cleans the audio of this call before all else; ``None`` leaves it as is.
         """
         self._bridge = bridge
         self._vad = vad
         self._stt = stt
         self._end_of_turn = end_of_turn
         self._settings = settings
-        self._echo = echo
+        self._echo, self._filter = echo, noise_filter
         self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
         self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
@@ -226,8 +229,9 @@ class Ear:
         Args:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
         """
-        self._waiting += message.event.pcm
         try:
+            pcm = message.event.pcm
+            self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]

@@ -22,7 +22,14 @@ from ._errors import SpeechExtraError
 from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._playback_reference import HeardAgent
-from ._protocols import EndOfTurn, SoundOfVoice, SpeechToText, TextToSpeech, VoiceActivity
+from ._protocols import (
+    EndOfTurn,
+    NoiseFilter,
+    SoundOfVoice,
+    SpeechToText,
+    TextToSpeech,
+    VoiceActivity,
+)
 from ._streaming_protocols import StreamingTTS
 from ._stt_whisper import WhisperTiny
 from ._throat_sounds import ThroatSoundDetector
@@ -58,6 +65,7 @@ class LocalSpeech:
         settings: ListeningSettings | None = None,
         fetch: bool = True,
         fillers: Fillers | None = DEFAULT_FILLERS,
+        noise_filter: Callable[[], NoiseFilter] | None = None,
     ) -> None:
         """Choose the engines; nothing is loaded before ``open()``.
 
@@ -77,6 +85,7 @@ class LocalSpeech:
             fetch: Whether ``open()`` downloads missing models; with false, a missing model is an
                 error.
             fillers: What the caller hears while an answer is late; ``None`` for silence.
+            noise_filter: Makes the filter that cleans each call's microphone; ``None`` for none.
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
@@ -94,6 +103,7 @@ class LocalSpeech:
         self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
         self._fillers = None if fillers is None else SpokenFillers(fillers, self._voice)
+        self._new_filter = noise_filter
         self._fetch = fetch
 
     def _need(self, model: str, engine: Any) -> Any:
@@ -155,6 +165,7 @@ class LocalSpeech:
             self._settings,
             sounds=self._sounds,
             echo=EchoDetector(HeardAgent(ears)),
+            noise_filter=self._new_filter() if self._new_filter is not None else None,
         )
         self._turns.attach(call)
         Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

@@ -97,6 +97,24 @@ class SoundOfVoice(Protocol):
 
 
 @runtime_checkable
+class NoiseFilter(Protocol):
+    """Takes the noise out of what the microphone hears; one instance per call, called on the event
+    loop."""
+
+    def clean(self, pcm: bytes) -> bytes:
+        """Return the sound without its noise, as far as it is ready.
+
+        Args:
+            pcm: The next samples of the microphone, PCM16 little-endian mono at 16 kHz, any length.
+
+        Returns:
+            The same format, within a millisecond.  A filter that works in blocks keeps what does
+            not fill one for the next call; in the long run as many samples leave it as enter it.
+        """
+        ...
+
+
+@runtime_checkable
 class EchoProbability(Protocol):
     """Detects the loudspeaker's sound in the microphone; one instance per call, called on the event
     loop."""

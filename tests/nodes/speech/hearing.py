@@ -65,7 +65,13 @@ class Says:
 
 @asynccontextmanager
 async def listening(
-    engines, end_of_turn=None, sounds=(), echo=None, expect_errors=False, **settings
+    engines,
+    end_of_turn=None,
+    sounds=(),
+    echo=None,
+    noise_filter=None,
+    expect_errors=False,
+    **settings,
 ):
     async def answer(call):
         Ear(
@@ -76,6 +82,7 @@ async def listening(
             ListeningSettings(**settings),
             sounds=sounds,
             echo=echo,
+            noise_filter=noise_filter,
         )
 
     async with open_call(answer, expect_errors=expect_errors) as caller:

@@ -1,0 +1,58 @@
+"""A filter in front of the ear, which hears nothing but what the filter leaves."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from bargein.events import ListeningFailed, VoiceStarted
+from bargein.speech import NoiseFilter
+from tests.nodes.speech.hearing import SILENCE, VOICE, Engines, listening, send, times
+
+
+class Blocks:
+    """A filter of blocks of 10 ms that leaves as many samples, or silence, or fails."""
+
+    def __init__(self, *, mutes: bool = False, fails: bool = False) -> None:
+        self.waiting, self.mutes, self.fails, self.blocks = b"", mutes, fails, 0
+
+    def clean(self, pcm: bytes) -> bytes:
+        if self.fails:
+            raise RuntimeError("no filter")
+        self.waiting += pcm
+        ready = len(self.waiting) // 320 * 320
+        cleaned, self.waiting = self.waiting[:ready], self.waiting[ready:]
+        self.blocks += ready // 320
+        return bytes(ready) if self.mutes else cleaned
+
+
+async def test_the_ear_hears_what_the_filter_leaves(autojump_clock: object) -> None:
+    """A filter works in blocks of its own; a voice that it takes for noise begins nothing."""
+    for mutes in (False, True):
+        cleans = Blocks(mutes=mutes)
+        assert isinstance(cleans, NoiseFilter)
+        async with listening(Engines(), noise_filter=cleans) as caller:
+            await send(caller, SILENCE, 0.32)
+            await send(caller, VOICE, 0.32)
+            assert len(times(caller, VoiceStarted)) == (0 if mutes else 1)
+        assert cleans.blocks == 64
+
+
+async def test_a_filter_that_fails_is_told_as_a_deaf_ear(autojump_clock: object) -> None:
+    """What the filter raises is an error of the ear's, and the call goes on."""
+    with_errors = listening(Engines(), noise_filter=Blocks(fails=True), expect_errors=True)
+    async with with_errors as caller:
+        await send(caller, VOICE, 0.32)
+        await trio.sleep(0.1)
+        failed = [event.error for event in caller.events(ListeningFailed)]
+        assert failed == ["RuntimeError"]
+        assert not caller.call.ended.is_set()
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1000])
+async def test_pieces_of_any_length_are_whole(autojump_clock: object, pieces: int) -> None:
+    """What a filter keeps for its next block is not lost."""
+    cleans, sound = Blocks(), bytes(range(1, 251)) * 128
+    step = max(2, len(sound) // pieces // 2 * 2)
+    cleaned = b"".join(cleans.clean(sound[at : at + step]) for at in range(0, len(sound), step))
+    assert cleaned == sound[: len(sound) // 320 * 320]
