@@ -3,6 +3,8 @@
 Words that come while another answer is being given have a turn of their own.  Either that answer
 has taken them in, because it was about to ask, or asked again after its tools: then they are not
 asked about twice.  Or it has not: then they stand behind it, though it was heard after them.
+
+Where nobody has said anything since an agent's last words, as at a hand-over, a note says so.
 """
 
 from __future__ import annotations
@@ -15,15 +17,22 @@ from weakref import WeakKeyDictionary
 import structlog
 import trio
 
-from bargein.bridge import AgentEntry, JobEntry, ToolEntry, UserEntry
+from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry
 
 if TYPE_CHECKING:
     from bargein.bridge.history import Entry
     from bargein.routes import Interruption, Outcome, Run
 
     from ._call_protocols import AnsweredCall
+    from ._conversation_context import ConversationContext
 
 log = structlog.get_logger()
+
+YOUR_TURN = (
+    "From the system; the user did not say this.\n"
+    "Nobody has said anything since. It is your turn to speak: go on from here."
+)
+"""What a model is told that is asked behind an agent's words."""
 
 
 class Turn(Protocol):
@@ -112,6 +121,14 @@ _of_calls: WeakKeyDictionary[AnsweredCall, LastAsked] = WeakKeyDictionary()
 def last_asked_of(call: AnsweredCall) -> LastAsked:
     """Return what the agents that the caller of a call hears were last asked about."""
     return _of_calls.setdefault(call, LastAsked())
+
+
+def with_last_word(context: ConversationContext) -> ConversationContext:
+    """Return a snapshot that ends with no agent's words: with a note behind them, if it does."""
+    chat = context.as_chat()
+    if not chat or chat[-1]["role"] != "assistant":
+        return context
+    return context.copy(NoteEntry(trio.current_time(), YOUR_TURN))
 
 
 def newest(entries: Sequence[Entry]) -> Entry | None:

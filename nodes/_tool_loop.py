@@ -42,7 +42,7 @@ from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall, ToolResul
 from bargein.bridge.history import as_chat
 from bargein.routes.containment import closing
 
-from ._model_request import LastAsked, last_asked_of, newest
+from ._model_request import LastAsked, last_asked_of, newest, with_last_word
 from .llm import (
     AnswerProgress,
     ChatModel,
@@ -373,7 +373,8 @@ class _Story:
         self._before = self._context.copy()
         self._seen = len(self._before)
         self._waits_for_results = bool(self._history.unsettled)
-        self._before = self._before.with_entries(self._last_asked.in_order(self._before.entries))
+        in_order = self._last_asked.in_order(self._before.entries)
+        self._before = with_last_word(self._before.with_entries(in_order))
         self.news = newest(self._before.entries)
         """The newest of the user's words and of the results of jobs that the model is told of."""
 

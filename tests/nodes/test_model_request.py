@@ -7,6 +7,8 @@ import trio
 
 from bargein import ChatNode
 from bargein.events import (
+    AgentHandoff,
+    AgentResponse,
     JobFinished,
     TurnEnded,
     UserStartedSpeaking,
@@ -211,3 +213,59 @@ async def test_the_new_agent_is_asked_about_what_came_while_the_old_one_answered
     [request] = new.requests
     assert request.last_text == "is my bill paid?"
     assert caller.heard.endswith("It is paid.")
+
+
+async def test_a_model_that_takes_over_is_not_asked_with_the_old_agents_words_last(autojump_clock):
+    """What handed over has spoken last: a note behind that says that it is the model's turn."""
+    model = ScriptedModel("Billing. ", "It is paid.")
+    billing = ChatNode(model)
+
+    async def front(message):
+        yield AgentResponse(content="I put you through. ")
+        yield AgentHandoff(target="billing")
+
+    async def answer(call):
+        place = call.bridge(name="front")
+        turns = place.on(UserStoppedSpeaking, where=lambda message: place.has_floor)
+        turns.interrupt_on(UserStartedSpeaking).stream(front).broadcast()
+        call.bridge(billing, name="billing").on(
+            [AgentHandoff, UserStoppedSpeaking],
+            where=lambda message: call.floor is not place,
+        ).interrupt_on(UserStartedSpeaking).stream(billing.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "billing, please")
+        await caller.quiet()
+        say(caller, "is my bill paid?")
+        await caller.quiet()
+    first, second = model.requests
+    assert [message["role"] for message in first.messages] == ["user", "assistant", "user"]
+    assert "your turn to speak" in first.last_text
+    assert contents(second) == [
+        "billing, please",
+        "I put you through.",
+        "Billing.",
+        "is my bill paid?",
+    ]
+    assert caller.heard.endswith("It is paid.")
+
+
+async def test_a_model_goes_on_behind_what_its_node_has_said_first(autojump_clock):
+    """A node that says a sentence of its own before it asks has the last word, too."""
+    model = ScriptedModel("It is paid.")
+
+    class Polite(ChatNode):
+        async def process_context(self, context):
+            yield AgentResponse(content="One moment. ")
+            async for event in super().process_context(context):
+                yield event
+
+    async def answer(call):
+        call.converse(Polite(model))
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "is my bill paid?")
+        await caller.quiet()
+    [request] = model.requests
+    assert [message["role"] for message in request.messages] == ["user", "assistant", "user"]
+    assert caller.heard == "One moment. It is paid."
