@@ -74,8 +74,8 @@ class Watcher:
     """
 
     __slots__ = (
-        "_began_s", "_call", "_is_on", "_is_sink", "_level", "_noted", "_untold", "_wake", "lost",
-        "waiting",
+        "_began_s", "_call", "_is_on", "_is_sink", "_level", "_noted", "_unnoted", "_untold",
+        "_wake", "lost", "waiting",
     )  # fmt: skip
 
     def __init__(self, level: WatchLevel, wake: Callable[[], None]) -> None:
@@ -94,6 +94,7 @@ class Watcher:
         self._is_sink = False
         self.waiting: list[_Event | _Decision] = []
         self._noted: list[int] = []
+        self._unnoted: list[Message] = []
         self._untold = 0
 
     def attached(self, call: Call) -> None:
@@ -112,6 +113,7 @@ class Watcher:
             call.router.explain_to(self._decided if self._is_on else None)
             if self._is_on and not self._is_sink:
                 self._is_sink = True
+                call.router.observe(_is_seen, self._begins, before_rules=True)
                 call.router.add_sink(self._happened, unless=_NOT_SEEN)
         return Watching(
             on=self._is_on,
@@ -137,9 +139,24 @@ class Watcher:
 
     # --- what happens ---------------------------------------------------------------------------
 
+    def _begins(self, message: Message) -> None:
+        """Remember an event that may lead to others before sinks get it."""
+        if self._is_on:
+            self._unnoted.append(message)
+
+    def _note_causes(self) -> None:
+        """Note, in their order, the events that have led to what is noted next."""
+        now_s = trio.current_time()
+        begun, self._unnoted = self._unnoted, []
+        for message in begun:
+            if message.at_s == now_s and message.id not in self._noted:
+                self._note(message)
+
     def _happened(self, message: Message) -> None:
-        if self._is_on and not is_operators(message.event) and message.id not in self._noted:
-            self._note(message)
+        if self._is_on and not is_operators(message.event):
+            self._note_causes()
+            if message.id not in self._noted:
+                self._note(message)
 
     def _decided(
         self, route: Route, message: Message, verdict: Verdict, why: str, run: int
@@ -147,8 +164,9 @@ class Watcher:
         if isinstance(message.event, _NOT_SEEN) or is_operators(message.event):
             return
         now_s = trio.current_time()
+        self._note_causes()  # rules act before sinks hear of it
         if message.at_s == now_s and message.id not in self._noted:
-            self._note(message)  # rules act before sinks hear of it, but a cause is told first
+            self._note(message)
         why = f"{why}: run {run}" if run else why
         self._queue(_Decision(now_s, message, verdict, why, route))
 
@@ -207,3 +225,7 @@ class Watcher:
 
     def _since_start(self, at_s: float) -> float:
         return round(max(0.0, at_s - self._began_s), 4)
+
+
+def _is_seen(message: Message) -> bool:
+    return not isinstance(message.event, _NOT_SEEN) and not is_operators(message.event)

@@ -8,6 +8,7 @@ from bargein import Call
 from bargein.client import Caller, Seen, Watching
 from bargein.events import (
     AgentResponse,
+    ControlRequested,
     LogMetric,
     ToolCall,
     TurnDecided,
@@ -220,3 +221,31 @@ async def test_decisions_about_turns_and_numbers_are_seen(serving, autojump_cloc
         assert decided.source == "ears"
         [metric] = seen(caller, "call.metric")
         assert metric.data == {"name": "listening.stt_s", "value": 0.2, "unit": "s"}
+
+
+async def test_a_cause_is_told_before_what_follows_from_it(serving, autojump_clock):
+    """An event that leads to another at once comes first, also where no chain says why it acted."""
+
+    async def answer(call: Call) -> None:
+        counter = call.bridge(name="counter", is_agent=False)
+        for event in (UserStartedSpeaking, AgentResponse, ControlRequested):
+            counter.on(event).map(count).broadcast()
+        await storyteller(call)
+
+    def count(message):
+        return LogMetric(name=message.alias, value=message.id)
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        await watch(caller)
+        caller.write("tell")
+        await trio.sleep(1.5)
+        caller.write("stop")
+        await trio.sleep(0.5)
+        caller.control("cancel")
+        await trio.sleep(0.5)
+        told = [one.id for one in seen(caller) if not one.name.startswith("route.")]
+        counted = seen(caller, "call.metric")
+        assert {one.data["name"] for one in counted} == {
+            "user.started_speaking", "agent.response", "call.control",
+        }  # fmt: skip
+        assert all(told.index(one.data["value"]) < told.index(one.id) for one in counted)
