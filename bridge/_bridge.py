@@ -225,6 +225,28 @@ class Bridge(ChainStart):
         found = self.call.speaking.utterance(utterance)
         return None if found is None else found.position_ms(trio.current_time())
 
+    def owe_clauses(self, utterance: int, more: int) -> None:
+        """Record that a voice has been asked for a clause, or has given one.
+
+        While it owes none, a caller who waits waits for the text.
+
+        Args:
+            utterance: The number of the utterance; nothing happens if it is over.
+            more: How many clauses more it owes; negative for fewer.
+        """
+        found = self.call.speaking.utterance(utterance)
+        if found is not None:
+            found.owe_clauses(more)
+
+    def owed_clauses(self, utterance: int) -> int:
+        """Return how many clauses of an utterance its voice owes; 0 if it is over.
+
+        Args:
+            utterance: Its number.
+        """
+        found = self.call.speaking.utterance(utterance)
+        return 0 if found is None else found.owed_clauses or 0
+
     @property
     def output_rate_hz(self) -> int:
         """The rate of ``AgentAudio`` that the caller's player takes, in Hz."""

@@ -124,10 +124,16 @@ class StageWatchdog:
 
     def _stage_of(self, front: Utterance, now_s: float) -> AnswerStage:
         """Return what keeps an utterance from being heard."""
-        model_s = now_s - front.text_at_s
-        if not front.text_complete and model_s >= self._budgets.of("between_tokens") / 2:
-            return "between_tokens"  # a voice has its clauses long before
+        if not front.text_complete and not self._voice_owes(front, now_s):
+            return "between_tokens"
         return "between_audio" if front.audio_ms else "first_audio"
+
+    def _voice_owes(self, front: Utterance, now_s: float) -> bool:
+        """Whether a voice has been given text that it has not said."""
+        if front.owed_clauses is not None:
+            return front.owed_clauses > 0
+        # This voice does not tell; any has its clauses long before.
+        return now_s - front.text_at_s < self._budgets.of("between_tokens") / 2
 
     def _silent_since_s(self) -> float:
         return max(self._since_s, self._call.speaking.sounds_until_s())

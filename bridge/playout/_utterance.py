@@ -51,6 +51,8 @@ class Utterance(PlayedPosition):
     """Since when it waits for its voice, if it does."""
     text_at_s: float = 0.0
     """When its last text came."""
+    owed_clauses: int | None = None
+    """How many clauses of it its voice was asked for and has not given; None if that is unknown."""
     heard_chars: int = 0
     text_complete: bool = False
     audio_complete: bool = False
@@ -148,6 +150,10 @@ class Utterance(PlayedPosition):
         """Say some more, from a time on."""
         self.generated += text
         self.text_at_s = at_s
+
+    def owe_clauses(self, more: int) -> None:
+        """Record that its voice was asked for clauses, or has given some."""
+        self.owed_clauses = (self.owed_clauses or 0) + more
 
     def complete_text(self, now_s: float) -> None:
         """Get no more text: now its voice has a deadline."""

@@ -105,7 +105,6 @@ class Mouth:
         self._fillers = fillers
         self._notices: set[int] = set()  # utterances whose sound was there before
         self._began_by: dict[int, Message] = {}  # the first text of each utterance
-        self._in_line: dict[int, int] = {}  # how many clauses of each the voice owes
         self._style = VoiceStyle()
         self._streamed: dict[int, StreamedText] = {}
         self._splitters: dict[int, ClauseSplitter] = {}
@@ -140,6 +139,7 @@ class Mouth:
             self._forget_cut()
             self._splitters[number] = ClauseSplitter()
             self._began_by[number] = message
+            self._bridge.owe_clauses(number, 0)
         splitter = self._splitters[number]
         for text in splitter.feed(message.event.content):
             self._ask(Clause(number, text), message)
@@ -163,7 +163,7 @@ class Mouth:
     def _say_waiting(self) -> bool:
         """Say the words that wait for the rest of their clause; return whether there were any."""
         for number, splitter in self._splitters.items():
-            if self._bridge.played_ms(number) is None or self._in_line.get(number):
+            if self._bridge.played_ms(number) is None or self._bridge.owed_clauses(number):
                 continue  # it is over, or it is the voice that is waited for
             words = splitter.cut_words()
             if words:
@@ -178,7 +178,6 @@ class Mouth:
         self._streamed = {n: s for n, s in self._streamed.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
         self._began_by = {n: m for n, m in self._began_by.items() if n in self._splitters}
-        self._in_line = {n: c for n, c in self._in_line.items() if played(n) is not None}
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
@@ -194,7 +193,7 @@ class Mouth:
     def _ask(self, clause: Clause, message: Message) -> None:
         """Put a clause in line, as output of the run whose text it is."""
         if not clause.last:
-            self._in_line[clause.utterance] = self._in_line.get(clause.utterance, 0) + 1
+            self._bridge.owe_clauses(clause.utterance, 1)
         if not callable(getattr(self._voice, "synthesize", None)):
             self._stream(clause, message)
         self._bridge.publish_for(clause, message)
@@ -232,7 +231,7 @@ class Mouth:
             yield AgentAudioComplete(utterance=clause.utterance)
             return
         if not clause.text.strip():
-            self._leave_line(clause.utterance)
+            self._bridge.owe_clauses(clause.utterance, -1)
             yield self._audio(b"", clause.text, (), clause.utterance, last=True)
             return
         began_s = trio.current_time()
@@ -244,11 +243,7 @@ class Mouth:
                         self._time("answer.first_audio_s")
                     yield audio
         finally:
-            self._leave_line(clause.utterance)
-
-    def _leave_line(self, number: int) -> None:
-        if number in self._in_line:
-            self._in_line[number] -= 1
+            self._bridge.owe_clauses(clause.utterance, -1)
 
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is kept back, so that the last one can be marked as such.

@@ -74,6 +74,7 @@ async def test_a_line_that_drops_in_mid_sentence_loses_nothing(serving, autojump
         assert (told.generated, told.heard, told.interruption) == (STORY, STORY, None)
         metrics = place.server.metrics
         assert (metrics.lines_lost, metrics.reconnects, metrics.calls_waiting) == (1, 1, 0)
+        assert bool(metrics.stages_stalled["line"]) == (down_s > 3)
 
 
 async def test_what_was_in_flight_is_sent_again(serving, autojump_clock):

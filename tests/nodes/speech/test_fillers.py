@@ -68,6 +68,17 @@ async def test_a_filler_stands_in_the_middle_of_an_answer(autojump_clock, voice)
         assert ("chat_node", "One two three. Four five.") in heard_by_agent(caller)
 
 
+async def test_a_slow_model_is_heard_word_by_word(autojump_clock, voice):
+    """What it has written is better than a filler, and it is not given up while it writes."""
+    model = WordModel(ANSWER)
+    model.fault = Fault("slow")
+    async with open_call(app_with(model, voice), own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        assert caller.heard.split() == ANSWER.split()
+        assert {e.stage for e in caller.events(StageStalled)} == {"between_tokens"}
+
+
 async def test_the_caller_interrupts_a_filler(autojump_clock, voice):
     """A barge-in cuts it, and the answer that was waited for, as anything that is said."""
     model = ScriptedModel([9.0, "Too late."], "Yes?")
