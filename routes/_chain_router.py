@@ -40,24 +40,32 @@ class ChainRouter(Protocol):
 
     def broadcast(self, source: str, value: Any, run: Run | None) -> None:
         """Publish what a chain gave."""
+        ...
 
     def next_run_id(self) -> int:
         """Return the number of a new run."""
+        ...
 
     def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Log a failure of a chain, and tell whoever listens."""
+        ...
 
     def catch_up(self) -> None:
         """Do what is left of a publication that is over."""
+        ...
 
     def run_cut(self, run: Run, cause: Message | None, watch: Callable[[Run], None]) -> None:
         """Tell the listener that a run was cut, now or later, and have it watched."""
+        ...
 
     def retire(self, chain: object) -> None:
         """Forget a chain that was taken away and has no more runs."""
+        ...
 
     def call_at(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
         """Call a plain function at a time, unless ``forget(key)`` comes before."""
+        ...
 
     def forget(self, key: object) -> None:
         """Take an alarm away, if there is one."""
+        ...

@@ -25,6 +25,7 @@ class Installer(Protocol):
 
     def install(self, route: Route, instead_of: Route | None) -> None:
         """Make a chain run, in the place of the one it was written from."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

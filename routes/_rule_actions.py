@@ -27,12 +27,15 @@ class RuledChain(Protocol):
 
     def is_withheld(self, message: Message) -> bool:
         """Return whether a message is not for the chains of this source, and record it if so."""
+        ...
 
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
         """Report a failure of this chain."""
+        ...
 
     def start_waiting(self) -> None:
         """Begin the runs of the triggers that wait."""
+        ...
 
 
 class RuleActions:

@@ -16,10 +16,12 @@ class CutRule(Protocol):
     @property
     def written(self) -> str:
         """The rule, as it was written."""
+        ...
 
     @property
     def handler(self) -> Callable[..., Any] | None:
         """What is called once the run has unwound; ``None`` for nothing."""
+        ...
 
 
 class RunningChain(Protocol[R]):
@@ -28,40 +30,52 @@ class RunningChain(Protocol[R]):
     @property
     def written(self) -> str:
         """The chain, as it was written."""
+        ...
 
     @property
     def source(self) -> str:
         """The bridge that declared it."""
+        ...
 
     @property
     def streams(self) -> bool:
         """Whether it streams something and broadcasts it."""
+        ...
 
     @property
     def scope(self) -> trio.CancelScope:
         """What ends all runs of all chains when it is cancelled."""
+        ...
 
     @property
     def has_line(self) -> bool:
         """Whether triggers wait for their turn."""
+        ...
 
     def rule_told_of(self, cause: Any) -> CutRule | None:
         """Return the rule whose handler is told of a cut that no rule made."""
+        ...
 
     def is_cut_by(self, event_class: type) -> bool:
         """Return whether a rule would cut runs for an event of a class."""
+        ...
 
     def was_cut(self, run: R, cause: Any) -> None:
         """Record a cut in the same step, by a message or by none."""
+        ...
 
     def was_held(self, run: R) -> None:
         """Keep a run that has finished interruptible."""
+        ...
 
     def was_released(self, run: R) -> None:
         """Forget a run of which nothing is outstanding."""
+        ...
 
     def ask_for_background(self, run: R) -> None:
         """Have whoever keeps the runs move this one to the background."""
+        ...
 
     def set_aside(self, run: R) -> None:
         """Let a run go on in the background."""
+        ...
