@@ -77,9 +77,11 @@ class Turn:
     """Made when somebody asks for it."""
     caps: Callable[[], dict[str, tuple[float, float]]] = dict
     """Gives each of its caps: what is used, and what is allowed."""
-    paused_s: float = 0.0
-    """For how long it was paused, up to the last time it went on."""
-    _paused_at_s: float | None = None
+    stood_still_s: float = 0.0
+    """For how long its time stood still, up to the last time it went on."""
+    _stands_for: tuple[str, ...] = ()
+    """Why its time stands still; empty while it does not."""
+    _stands_since_s: float = 0.0
 
     def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
         """Say what it is at now, and return whether that is news.
@@ -145,9 +147,10 @@ class Turn:
         """Record that a stronger verb takes the place of the one that cut it."""
         self.verb = verb
 
-    def ask_caller(self, *, on: bool) -> None:
+    def ask_caller(self, now_s: float, *, on: bool) -> None:
         """Wait for the caller's answer to a tool, or wait no more."""
         self.is_asking = on
+        (self.stand if on else self.go_on)("question", now_s)
 
     def move_to_background(self, end_job: Callable[[Outcome], None]) -> None:
         """Go on in the background, as a job that is ended by a function."""
@@ -181,20 +184,22 @@ class Turn:
         return self.end_job is not None
 
     @property
-    def is_paused(self) -> bool:
+    def stands_still(self) -> bool:
         """Whether its time stands still."""
-        return self._paused_at_s is not None
+        return bool(self._stands_for)
 
-    def pause(self, now_s: float) -> None:
-        """Stop its clock."""
-        if self._paused_at_s is None:
-            self._paused_at_s = now_s
+    def stand(self, reason: str, now_s: float) -> None:
+        """Stop its clock, until ``go_on()`` for each reason."""
+        if not self._stands_for:
+            self._stands_since_s = now_s
+        if reason not in self._stands_for:
+            self._stands_for += (reason,)
 
-    def go_on(self, now_s: float) -> None:
-        """Start its clock again."""
-        if self._paused_at_s is not None:
-            self.paused_s += now_s - self._paused_at_s
-            self._paused_at_s = None
+    def go_on(self, reason: str, now_s: float) -> None:
+        """Take a reason back, and start its clock again after the last one."""
+        if self._stands_for == (reason,):
+            self.stood_still_s += now_s - self._stands_since_s
+        self._stands_for = tuple(each for each in self._stands_for if each != reason)
 
     @property
     def seen_phase(self) -> TurnPhase:
@@ -211,9 +216,10 @@ class Turn:
         return self.phase
 
     def active_s(self, now_s: float) -> float:
-        """Return for how long it was worked on; pauses do not count."""
-        standing_s = 0.0 if self._paused_at_s is None else now_s - self._paused_at_s
-        return now_s - self.started_at_s - self.paused_s - standing_s
+        """Return for how long it was worked on, without pauses and the time people took to answer
+        it."""
+        standing_s = now_s - self._stands_since_s if self._stands_for else 0.0
+        return now_s - self.started_at_s - self.stood_still_s - standing_s
 
     @property
     def generated(self) -> str:

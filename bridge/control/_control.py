@@ -312,7 +312,7 @@ class Control(Reach):
         turn = self.target()
         self._speaking.hold("pause")
         if turn is not None:
-            turn.pause(message.at_s)
+            turn.stand("pause", message.at_s)
             self._speaking.note_pause(turn, message)
         for work in self.works(turn):
             if self.pause_tools == "cancel":
@@ -340,7 +340,7 @@ class Control(Reach):
         step = turn.step if turn is not None else 0
         self._speaking.history.add_resumed(step, message.event.text.strip())
         if turn is not None:
-            turn.go_on(message.at_s)
+            turn.go_on("pause", message.at_s)
         self._release()
         self._under_way = None
         receipt.settled.set()

@@ -55,7 +55,7 @@ class Snapshot:
     text: str
     """What the turn has generated so far."""
     active_s: float
-    """For how long the turn has been worked on; pauses do not count."""
+    """For how long the turn has been worked on, without pauses and waits for people's answers."""
     total_s: float
     """Seconds since the turn began."""
     caps: dict[str, tuple[float, float]] = field(default_factory=dict)

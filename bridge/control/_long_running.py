@@ -20,7 +20,7 @@ LONG_S = 10.0
 
 LOOK_S = 0.1
 """How long at least until it is looked again whether a turn counts as long: the time of one that is
-paused stands still, however near to the mark."""
+paused, or waits for a person, stands still, however near to the mark."""
 
 _SLACK_S = 1e-6
 """Times are sums, and a little off."""
@@ -35,7 +35,7 @@ class LongRunningMarks:
         self._router = router
 
     def watch(self, turn: Turn) -> None:
-        """Mark a turn once it has been worked on for ``LONG_S``; pauses do not count."""
+        """Mark a turn once it has been worked on for ``LONG_S``, as ``Turn.active_s()`` counts."""
         self._look_in(turn, LONG_S)
 
     def end(self, turn: Turn) -> None:
@@ -48,7 +48,7 @@ class LongRunningMarks:
     def _check(self, turn: Turn) -> None:
         active_s = turn.active_s(trio.current_time())
         if active_s < LONG_S - _SLACK_S:
-            self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.is_paused else 0.0))
+            self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.stands_still else 0.0))
             return
         phase = turn.seen_phase
         event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)

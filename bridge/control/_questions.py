@@ -266,7 +266,7 @@ class Questions:
             self._close(question, Answer("interrupted"))  # nobody hears it
             return
         question.turn = question.utterance.turn
-        question.turn.ask_caller(on=True)
+        question.turn.ask_caller(trio.current_time(), on=True)
         self._speaking.complete_text(question.turn)
         question.skips_turn = self._user_speaks
         log.info("question_asked", id=question.id, tool=question.name,
@@ -326,7 +326,7 @@ class Questions:
             return  # it stood in line, and nobody was told of it
         self._asked = None
         if question.turn is not None:
-            question.turn.ask_caller(on=False)
+            question.turn.ask_caller(trio.current_time(), on=False)
         self._fall_silent(question)
         closed = QuestionClosed(id=question.id, name=question.told_name, outcome=answer.outcome)
         router.publish_detached(closed, question.source)

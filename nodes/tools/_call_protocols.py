@@ -35,6 +35,14 @@ class TurnOfTools(Protocol):
         """Show what it is at; return whether that is new."""
         ...
 
+    def stand(self, reason: str, now_s: float) -> None:
+        """Stop its clock, until ``go_on()`` for each reason."""
+        ...
+
+    def go_on(self, reason: str, now_s: float) -> None:
+        """Take a reason back, and start its clock again after the last one."""
+        ...
+
 
 class QuestionsOfTools(Protocol):
     """The questions that tools have asked the caller."""

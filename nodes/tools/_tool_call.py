@@ -270,8 +270,10 @@ class RunningTool:
         turn = self._call.turn_of(self.run)
         permissions = self._call.permissions
         self._is_asking = True
+        reason = f"permission {self.id}"
         if turn is not None:
             turn.show("permission", turn.label)
+            turn.stand(reason, trio.current_time())
         try:
             by: Literal["caller", "operator"] = (
                 "operator" if self.tool.permission == "operator" else "caller"
@@ -284,6 +286,8 @@ class RunningTool:
             raise
         finally:
             self._is_asking = False
+            if turn is not None:
+                turn.go_on(reason, trio.current_time())
             others = [q for q in permissions.pending if self._call.turn_of(q.run) is turn]
             if turn is not None and turn.phase == "permission" and not others:
                 turn.show("tool", turn.label)

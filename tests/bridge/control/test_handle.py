@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from bargein import Call, ReasoningNode, open_agent
+from bargein import Call, ChatNode, ReasoningNode, open_agent
 from bargein.control import VERBS
 from bargein.events import (
     AgentResponse,
@@ -19,7 +19,8 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.testing import open_call
+from bargein.testing import ScriptedModel, calls, open_call
+from bargein.tools import ToolContext, tool
 from tests.bridge.control.counting import Counter
 
 FEED_LIMIT = 1024
@@ -404,6 +405,39 @@ async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
         handle.shutdown()
         marks = [m.event async for m in messages if isinstance(m.event, LongRunning)]
         assert [(m.turn, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]
+
+
+@pytest.mark.parametrize("asks", ["a question", "a permission"])
+async def test_the_time_in_which_people_think_is_no_work(autojump_clock, asks):
+    """A turn that waits for an answer has not been at work, and is not marked as long."""
+
+    @tool(permission="ask" if asks == "a permission" else "auto")
+    async def book(context: ToolContext) -> str:
+        """Book a table."""
+        if asks == "a question":
+            await context.ask("For how many?")
+        await trio.sleep(3)
+        return "booked"
+
+    node = ChatNode(ScriptedModel(calls("book"), "Booked."), tools=[book])
+    async with open_agent(node) as handle:
+        messages = handle.subscribe()
+        handle.send_input("a table, please")
+        await trio.sleep(20)
+        assert handle.snapshot().active_s == pytest.approx(0, abs=0.1)
+        seen = handle.snapshot()
+        if asks == "a question":
+            assert handle.answer(seen.question.id, "for two")
+        else:
+            assert handle.respond(seen.permissions[0].id, allow=True)
+        handle.pause()
+        await trio.sleep(60)
+        handle.resume()
+        await trio.sleep(2)
+        assert handle.snapshot().active_s == pytest.approx(2, abs=0.1)
+        await trio.sleep(60)
+        handle.shutdown()
+        assert [m async for m in messages if isinstance(m.event, LongRunning)] == []
 
 
 async def test_a_pause_just_before_the_mark_costs_no_steps(autojump_clock):
