@@ -29,10 +29,13 @@ from ._caller_audio import CallerAudio
 from ._protocol import (
     AskRefused,
     AudioCommitted,
+    CallAsked,
     ItemAdded,
     RealtimeModel,
     ResponseBegan,
     ResponseOver,
+    SpeechGiven,
+    TextGiven,
 )
 from ._response import LineLostError, Response
 from ._vendor_memory import VendorMemory
@@ -224,7 +227,7 @@ class RealtimeLine:
                     self._began(fact)
                 case AskRefused():
                     self._to_asked(fact)
-                case _ if hasattr(fact, "response"):
+                case ItemAdded() | SpeechGiven() | TextGiven() | CallAsked() | ResponseOver():
                     self._to_response(fact)
                 case _:
                     if isinstance(fact, VoiceBegan | WentOn):
@@ -251,7 +254,9 @@ class RealtimeLine:
                 return
         log.warning("vendor_error", vendor=self._model.address.vendor, code=fact.error.code)
 
-    def _to_response(self, fact: Any) -> None:
+    def _to_response(
+        self, fact: ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver
+    ) -> None:
         for response in self._responses:
             if response.name == fact.response:
                 response.add(fact)

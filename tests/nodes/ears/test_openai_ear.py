@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ from bargein.speech import (
     WentOn,
     WordsHeard,
 )
-from bargein.testing import ScriptedModel, open_call
+from bargein.testing import ScriptedModel, check_ear, open_call
 from bargein.user_turns import ModelEndpointing, TurnSettings, TurnTaking
 from bargein.vendors import SessionLimits, VendorError
 from bargein.websocket import ConnectionClosedError, WebSocket, accept, using
@@ -93,13 +93,14 @@ class FakeOpenAI:
 
     async def _serve(self, stream: trio.abc.Stream, script: list[Any]) -> None:
         opened = await accept(stream, lambda request: None)
-        assert opened is not None
+        if opened is None:
+            return  # it was left before it was open
         self.requests.append(opened[0])
         line = Line()
         self.lines.append(line)
         with suppress(ConnectionClosedError):
             async with using(opened[1]) as socket, trio.open_nursery() as nursery:
-                nursery.start_soon(self._hear, socket, line)
+                nursery.start_soon(self._hear, socket, line, nursery.cancel_scope)
                 for act in script:
                     if callable(act):
                         await act(socket, line)
@@ -107,11 +108,12 @@ class FakeOpenAI:
                         await socket.send(json.dumps(act))
                 await trio.sleep_forever()
 
-    async def _hear(self, socket: WebSocket, line: Line) -> None:
+    async def _hear(self, socket: WebSocket, line: Line, scope: trio.CancelScope) -> None:
         with suppress(ConnectionClosedError):
             while True:
                 line.append(json.loads(await socket.receive()))
                 line.news.set()
+        scope.cancel()
 
     def audio(self, line: int) -> bytes:
         """Return the audio of a line."""
@@ -411,3 +413,20 @@ async def test_an_ear_that_detects_nothing_wants_a_detector(autojump_clock, nurs
         async with open_call(lambda call: None) as caller:
             StreamingSpeech(ear).attach(caller.call)
     nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def open_checked(fault: Any) -> AsyncIterator[OpenAIEar]:
+    """Open the ear in front of a vendor that hears a latte on each line, and commits as asked."""
+    hears = after("input_audio_buffer.append", 5)
+    asked = after("input_audio_buffer.commit")
+    script = [hears, began("i1"), asked, buffer("committed", "i1"), words("i1", "a latte")]
+    async with trio.open_nursery() as nursery:
+        yield ear_of(FakeOpenAI(nursery, *[script] * 500))
+        nursery.cancel_scope.cancel()
+
+
+def test_the_ear_keeps_its_promises_wherever_it_is_cut():
+    """Cancelled at each step and left early it works on, and nothing is left."""
+    report = check_ear(open_checked, points=20, only=["cancel", "cancel_opening", "leave_early"])
+    assert len(report.passed) == 4
