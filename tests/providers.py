@@ -1,4 +1,4 @@
-"""All ears and voices that ship, each with the fake of its vendor: what the checks are run over.
+"""All ears, voices and models that ship, each with the fake of its vendor, for the checks.
 
 `python -m tests.providers` cancels behind every step, and uses each a thousand times; `make test`
 tries some of both.
@@ -15,17 +15,27 @@ from typing import Any
 
 from bargein.ears import AssemblyAIEar, CartesiaEar, DeepgramFlux, DeepgramNova, ElevenLabsEar
 from bargein.fakes import (
+    FakeAnthropic,
     FakeAssemblyAIEar,
     FakeCartesiaEar,
     FakeCartesiaVoice,
+    FakeChat,
     FakeDeepgramFlux,
     FakeDeepgramNova,
     FakeElevenLabsEar,
     FakeElevenLabsVoice,
+    FakeOpenAIChat,
     FakeVendor,
     Fault,
 )
-from bargein.testing import CheckReport, ProviderCheckError, check_ear, check_voice
+from bargein.llm import AnthropicChat, OpenAIChat
+from bargein.testing import (
+    CheckReport,
+    ProviderCheckError,
+    check_ear,
+    check_llm,
+    check_voice,
+)
 from bargein.voices import CartesiaVoice, ElevenLabsVoice
 
 KEY = "a key"
@@ -47,6 +57,15 @@ async def open_voice(voice: Any, fake: type[FakeVendor], fault: Fault | None) ->
             yield speaker
 
 
+@asynccontextmanager
+async def open_model(model: Any, fake: type[FakeChat], fault: Fault | None) -> AsyncIterator[Any]:
+    """Open a model in front of its fake."""
+    async with fake(fault=fault).open() as endpoint:
+        chat = model("any", base_url="http://fake", api_key=KEY, transport=endpoint.transport())
+        async with chat.open():
+            yield chat
+
+
 EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
     "AssemblyAIEar": (AssemblyAIEar, FakeAssemblyAIEar),
     "CartesiaEar": (CartesiaEar, FakeCartesiaEar),
@@ -54,12 +73,20 @@ EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
     "DeepgramNova": (DeepgramNova, FakeDeepgramNova),
     "ElevenLabsEar": (ElevenLabsEar, FakeElevenLabsEar),
 }
+MODELS: dict[str, tuple[Any, type[FakeChat]]] = {
+    "AnthropicChat": (AnthropicChat, FakeAnthropic),
+    "OpenAIChat": (OpenAIChat, FakeOpenAIChat),
+}
 VOICES: dict[str, tuple[Any, type[FakeVendor]]] = {
     "CartesiaVoice": (CartesiaVoice, FakeCartesiaVoice),
     "ElevenLabsVoice": (ElevenLabsVoice, FakeElevenLabsVoice),
 }
 
+NOT_OF_MODELS = ("late", "backwards", "deaf")
+
 SKIPPED = {
+    "AnthropicChat": NOT_OF_MODELS,
+    "OpenAIChat": NOT_OF_MODELS,
     "CartesiaEar": ("backwards",),  # it gives no times
     "DeepgramNova": ("error",),  # its errors end nothing
     "ElevenLabsEar": ("late", "backwards"),  # its messages bear no number, and no times
@@ -74,6 +101,8 @@ def checks() -> dict[str, Callable[..., CheckReport]]:
         found[name] = partial(check_ear, partial(open_ear, ear, fake), can=fake.faults)
     for name, (voice, fake) in VOICES.items():
         found[name] = partial(check_voice, partial(open_voice, voice, fake), can=fake.faults)
+    for name, (model, chat) in MODELS.items():
+        found[name] = partial(check_llm, partial(open_model, model, chat), can=chat.faults)
     return found
 
 

@@ -4,6 +4,7 @@ report = check_voice(make, can=FakeCartesiaVoice.faults)
 """
 
 from ._check_ear import check_ear as check_ear
+from ._check_llm import check_llm as check_llm
 from ._check_report import CheckReport as CheckReport
 from ._check_report import CheckResult as CheckResult
 from ._check_report import ProviderCheckError as ProviderCheckError
@@ -14,5 +15,6 @@ __all__ = [
     "CheckResult",
     "ProviderCheckError",
     "check_ear",
+    "check_llm",
     "check_voice",
 ]

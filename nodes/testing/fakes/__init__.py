@@ -11,6 +11,9 @@ from ._deepgram import FakeDeepgramFlux as FakeDeepgramFlux
 from ._deepgram import FakeDeepgramNova as FakeDeepgramNova
 from ._elevenlabs import FakeElevenLabsEar as FakeElevenLabsEar
 from ._elevenlabs import FakeElevenLabsVoice as FakeElevenLabsVoice
+from ._fake_chat import FakeAnthropic as FakeAnthropic
+from ._fake_chat import FakeChat as FakeChat
+from ._fake_chat import FakeOpenAIChat as FakeOpenAIChat
 from ._fake_ear import FakeEar as FakeEar
 from ._fake_ear import FakeTurn as FakeTurn
 from ._fake_vendor import FakeLine as FakeLine
@@ -25,15 +28,18 @@ from ._memory_stream import memory_stream_pair as memory_stream_pair
 
 __all__ = [
     "Asked",
+    "FakeAnthropic",
     "FakeAssemblyAIEar",
     "FakeCartesiaEar",
     "FakeCartesiaVoice",
+    "FakeChat",
     "FakeDeepgramFlux",
     "FakeDeepgramNova",
     "FakeEar",
     "FakeElevenLabsEar",
     "FakeElevenLabsVoice",
     "FakeLine",
+    "FakeOpenAIChat",
     "FakeTurn",
     "FakeVendor",
     "FakeVoice",

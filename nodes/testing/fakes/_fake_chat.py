@@ -1,0 +1,351 @@
+"""An endpoint of a language model, played: HTTP, and an answer as server-sent events."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import trio
+
+from ._fake_vendor import FLOOD_BYTES, LEAVE_S, SLOW_S, Strikes
+from ._fault import Fault, FaultKind, Stage
+from ._memory_stream import memory_stream_pair
+from ._memory_transport import memory_transport
+
+if TYPE_CHECKING:
+    import httpx2
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+
+GARBAGE = (b": ping\n\n", b"data: \n\n", b"id: 7\nretry: 10\n\n", b"event: nobody\n\n")
+"""What an event stream may hold beside events, and no model means anything by."""
+
+GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
+
+Event = Mapping[str, Any] | str
+
+
+class FakeChat:
+    """A model's endpoint, in memory by `transport`, or over real sockets by `serve`.
+
+    Attributes:
+        faults: What can go wrong with it.
+        requests: The bodies of the requests, the newest last, at most 50.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = frozenset(
+        {
+            *("stall", "drop", "close", "refuse", "error", "garbage", "duplicate"),
+            *("reorder", "slow", "empty", "flood"),
+        }
+    )
+    error: ClassVar[Mapping[str, Any]]
+
+    def __init__(self, *words: str, fault: Fault | None = None) -> None:
+        """Write the answer.
+
+        Args:
+            words: Its pieces, each with its spaces.
+            fault: What goes wrong; None: nothing.
+
+        Raises:
+            ValueError: This fake cannot do that.
+        """
+        if fault is not None and fault.kind not in self.faults:
+            raise ValueError(f"{type(self).__name__} cannot {fault.kind!r}")
+        self._words = words or ("Two ", "lattes, ", "please ", "wait.")
+        self._strikes = Strikes(fault)
+        self._nursery: trio.Nursery | None = None
+        self.requests: deque[dict[str, Any]] = deque(maxlen=50)
+        self.open_lines = 0
+        """How many connections there are now."""
+
+    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+        """Return the events of an answer, the first with a word as "first"."""
+        raise NotImplementedError
+
+    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Return the status and the body of a refusal; None lets the request in."""
+        return None
+
+    # --- reaching it ------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Self]:
+        """Be there for `transport` while the block runs."""
+        raised: Exception | None = None
+        async with trio.open_nursery() as self._nursery:
+            try:
+                yield self
+                with trio.move_on_after(LEAVE_S):
+                    while self.open_lines:  # noqa: ASYNC110 (seen by a test only)
+                        await trio.sleep(0.05)
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                left = self.open_lines
+                self._nursery.cancel_scope.cancel(reason="the endpoint is closed")
+        if raised is not None:
+            raise raised
+        if left:
+            raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
+
+    async def dial(self) -> trio.abc.Stream:
+        """Return a stream to it in memory.
+
+        Raises:
+            RuntimeError: It is not open.
+        """
+        if self._nursery is None:
+            raise RuntimeError(f"{type(self).__name__} is closed: use `async with fake.open():`")
+        fault = self._strikes.fault
+        if fault is not None and fault.at == "connect" and fault.kind == "stall":
+            self._strikes.count()
+            await trio.sleep_forever()
+        await trio.lowlevel.checkpoint()
+        ours, theirs = memory_stream_pair()
+        self._nursery.start_soon(self.handle, ours)
+        return theirs
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        """Return what carries requests to it in memory, for the ``transport=`` of a model."""
+        return memory_transport(self.dial)
+
+    @asynccontextmanager
+    async def serve(self, port: int = 0) -> AsyncIterator[int]:
+        """Serve real sockets on this machine while the block runs.
+
+        Yields:
+            The port.
+        """
+        listeners = await trio.open_tcp_listeners(port, host="127.0.0.1")
+        async with trio.open_nursery() as nursery:
+            await nursery.start(trio.serve_listeners, self.handle, listeners)
+            yield listeners[0].socket.getsockname()[1]
+            nursery.cancel_scope.cancel(reason="the endpoint is closed")
+
+    async def handle(self, stream: trio.abc.Stream) -> None:
+        """Answer the requests of one connection."""
+        self.open_lines += 1
+        try:
+            with suppress(*GONE):
+                rest = b""
+                while (request := await _read(stream, rest)) is not None:
+                    head, body, rest = request
+                    if not await self._answer(stream, head, body):
+                        break
+        finally:
+            self.open_lines -= 1
+            with trio.move_on_after(1, shield=True):
+                await trio.aclose_forcefully(stream)
+
+    async def _answer(self, stream: trio.abc.Stream, head: str, body: bytes) -> bool:
+        """Answer one request; return whether the connection goes on."""
+        fault = self._strikes.fault
+        if fault is not None and fault.at == "connect":
+            if fault.kind == "slow":
+                await trio.sleep(SLOW_S)
+            elif fault.kind == "refuse":
+                self._strikes.count()
+                await _refuse(stream, fault.status, self.error)
+                return True
+            elif fault.kind in ("drop", "close"):
+                self._strikes.count()
+                return False
+        refused = self.refusal(head)
+        if refused is not None:
+            await _refuse(stream, *refused)
+            return True
+        self.requests.append(json.loads(body) if body else {})
+        await stream.send_all(HEAD)
+        fault = self._strikes.fault
+        is_empty = fault is not None and fault.kind == "empty"
+        answer = _Answer(stream, self._strikes, self.error)
+        for event, at in self.events([] if is_empty else self._words):
+            if not await answer.give(event, at):
+                return False
+        await stream.send_all(b"0\r\n\r\n")
+        return True
+
+
+class _Answer:
+    """One answer on its way, with what goes wrong."""
+
+    def __init__(self, stream: trio.abc.Stream, strikes: Strikes, error: Mapping[str, Any]) -> None:
+        self._stream = stream
+        self._strikes = strikes
+        self._error = error
+        self._held: bytes | None = None
+        self._has_held = self._has_flooded = False
+
+    async def give(self, event: Event, at: Stage) -> bool:
+        """Send an event; return whether the connection goes on."""
+        fault = self._strikes.fault
+        data = _encoded(event)
+        if fault is None or fault.at != at:
+            await self._send(data)
+            if fault is not None and (fault.at, at) == ("after", "last"):
+                self._strikes.count()
+                await self._stream.send_all(b"0\r\n\r\n")
+                return False
+            return True
+        match fault.kind:
+            case "stall":
+                self._strikes.count()
+                await _until_left(self._stream)
+                return False
+            case "drop":
+                self._strikes.count()
+                return False
+            case "close":
+                self._strikes.count()
+                await self._stream.send_all(b"0\r\n\r\n")
+                return False
+            case "error":
+                self._strikes.count()
+                await self._send(_encoded(self._error))
+                return False
+            case "garbage":
+                for rubbish in GARBAGE:
+                    await self._send(rubbish)
+            case "duplicate":
+                await self._send(data)
+            case "reorder" if not self._has_held:
+                self._has_held, self._held = True, data
+                return True
+            case "slow":
+                await trio.sleep(SLOW_S)
+            case "flood" if not self._has_flooded:
+                self._has_flooded = True
+                for _ in range(FLOOD_BYTES // len(data)):
+                    await self._send(data)
+        await self._send(data)
+        return True
+
+    async def _send(self, data: bytes) -> None:
+        await self._stream.send_all(b"%x\r\n%s\r\n" % (len(data), data))
+        held, self._held = self._held, None
+        if held is not None:
+            await self._send(held)
+
+
+def _encoded(event: Event) -> bytes:
+    if isinstance(event, str):
+        return f"data: {event}\n\n".encode()
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n".encode()
+
+
+async def _read(stream: trio.abc.Stream, rest: bytes) -> tuple[str, bytes, bytes] | None:
+    """Return the head and the body of a request, and what follows; None at the end."""
+    while b"\r\n\r\n" not in rest:
+        more = await stream.receive_some(4096)
+        if not more:
+            return None
+        rest += more
+    raw, rest = rest.split(b"\r\n\r\n", 1)
+    head = raw.decode("iso-8859-1")
+    size = 0
+    for line in head.lower().split("\r\n"):
+        if line.startswith("content-length:"):
+            size = int(line.partition(":")[2])
+    while len(rest) < size:
+        more = await stream.receive_some(4096)
+        if not more:
+            return None
+        rest += more
+    return head, rest[:size], rest[size:]
+
+
+async def _refuse(stream: trio.abc.Stream, status: int, body: Mapping[str, Any]) -> None:
+    data = json.dumps(body).encode()
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    )
+    await stream.send_all(head.encode() + data)
+
+
+async def _until_left(stream: trio.abc.Stream) -> None:
+    while await stream.receive_some(4096):
+        continue
+
+
+class FakeOpenAIChat(FakeChat):
+    """``/chat/completions``."""
+
+    error: ClassVar[Mapping[str, Any]] = {
+        "error": {"message": "no", "type": "server_error", "param": None, "code": "server_error"}
+    }
+
+    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+        """Return chunks, the reason of the end, the usage, and the end."""
+        pieces: list[tuple[Event, Stage]] = [
+            (_chunk({"role": "assistant", "content": word}), "middle" if n else "first")
+            for n, word in enumerate(words)
+        ]
+        usage = {"prompt_tokens": 7, "completion_tokens": len(words), "total_tokens": 9}
+        end = {**_chunk({}), "choices": [], "usage": usage}
+        return [*pieces, (_chunk({}, "stop"), "last"), (end, "after"), ("[DONE]", "after")]
+
+
+def _chunk(delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_800_000_000}
+    return {**head, "model": "fake", "choices": [choice]}
+
+
+class FakeAnthropic(FakeChat):
+    """``/v1/messages``."""
+
+    error: ClassVar[Mapping[str, Any]] = {
+        "type": "error",
+        "error": {"type": "overloaded_error", "message": "no"},
+    }
+
+    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse who has no key, or names no version."""
+        if "\r\nx-api-key:" not in head.lower():
+            error = {"type": "authentication_error", "message": "x-api-key header is required"}
+        elif "\r\nanthropic-version:" not in head.lower():
+            error = {"type": "invalid_request_error", "message": "anthropic-version is required"}
+        else:
+            return None
+        status = 401 if error["type"] == "authentication_error" else 400
+        return status, {"type": "error", "error": error}
+
+    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+        """Return a message with one block of text."""
+        usage = {"input_tokens": 7, "output_tokens": 1}
+        message: dict[str, Any] = {
+            **{"id": "msg_1", "type": "message", "role": "assistant", "model": "fake"},
+            **{"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage},
+        }
+        block = {"type": "text", "text": ""}
+        deltas: list[tuple[Event, Stage]] = [
+            (
+                {
+                    **{"type": "content_block_delta", "index": 0},
+                    "delta": {"type": "text_delta", "text": word},
+                },
+                "middle" if n else "first",
+            )
+            for n, word in enumerate(words)
+        ]
+        delta = {"stop_reason": "end_turn", "stop_sequence": None}
+        return [
+            ({"type": "message_start", "message": message}, "after"),
+            ({"type": "content_block_start", "index": 0, "content_block": block}, "after"),
+            ({"type": "ping"}, "after"),
+            *deltas,
+            ({"type": "content_block_stop", "index": 0}, "after"),
+            (
+                {"type": "message_delta", "delta": delta, "usage": {"output_tokens": len(words)}},
+                "last",
+            ),
+            ({"type": "message_stop"}, "after"),
+        ]

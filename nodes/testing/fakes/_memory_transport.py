@@ -1,0 +1,76 @@
+"""Carries HTTP requests to a fake in memory, through the pool of connections that users have."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import trio
+
+from bargein.nodes.llm._errors import need
+
+if TYPE_CHECKING:
+    import httpx2
+
+GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
+
+
+def memory_transport(
+    dial: Callable[[], Awaitable[trio.abc.Stream]],
+) -> httpx2.AsyncBaseTransport:
+    """Return the transport of httpx2, whose connections are streams of ours.
+
+    Args:
+        dial: Opens a connection.
+
+    Raises:
+        ChatModelExtraError: httpx2 is not installed (extra ``llm``).
+    """
+    http = need("a fake endpoint", "httpx2", "llm")
+    core = need("a fake endpoint", "httpcore2", "llm")
+
+    class Connection(core.AsyncNetworkStream):  # type: ignore[misc,name-defined]  # an extra
+        def __init__(self, stream: trio.abc.Stream) -> None:
+            self._stream = stream
+
+        async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+            try:
+                return bytes(await self._stream.receive_some(max_bytes))
+            except GONE as error:
+                raise core.ReadError from error
+
+        async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+            try:
+                await self._stream.send_all(buffer)
+            except GONE as error:
+                raise core.WriteError from error
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+        def get_extra_info(self, info: str) -> Any:
+            return None
+
+    class Backend(core.AsyncNetworkBackend):  # type: ignore[misc,name-defined]  # an extra
+        async def connect_tcp(
+            self,
+            host: str,
+            port: int,
+            timeout: float | None = None,
+            **_: Any,  # noqa: ASYNC109
+        ) -> Any:
+            try:
+                with trio.fail_after(float("inf") if timeout is None else timeout):
+                    return Connection(await dial())
+            except trio.TooSlowError as error:
+                raise core.ConnectTimeout from error
+
+        async def sleep(self, seconds: float) -> None:
+            await trio.sleep(seconds)
+
+    class Transport(http.AsyncHTTPTransport):  # type: ignore[misc,name-defined]  # an extra
+        def __init__(self) -> None:
+            super().__init__()
+            self._pool = core.AsyncConnectionPool(network_backend=Backend())
+
+    return cast("httpx2.AsyncBaseTransport", Transport())
