@@ -34,9 +34,9 @@ FOR_GOOD = range(4000, 4005)
 
 
 class AssemblyAIEar(VendorEar):
-    """Hears with AssemblyAI's streaming model, which decides itself when a turn ends.
+    """Hears with AssemblyAI's streaming model, which detects the ends of turns itself.
 
-    It tells the words of a whole turn with their times, the speaker and the language.
+    It reports the words of a whole turn with their times, the speaker and the language.
     """
 
     def __init__(
@@ -53,25 +53,26 @@ class AssemblyAIEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            api_key: The key; None takes it from ASSEMBLYAI_API_KEY.
-            model: The vendor's name of it; None: the vendor's default.
-            format_turns: Whether the final words have punctuation and figures; they come later.
+            api_key: The key; ``None`` reads ASSEMBLYAI_API_KEY.
+            model: The vendor's name of it; ``None`` for the vendor's default.
+            format_turns: Whether the final words have punctuation and digits; they then arrive
+                later.
             end_threshold: How sure it has to be that a turn is over, 0 to 1; None: the vendor's
                 default.
             shortest_silence_s: After so much silence a turn is over of which it is sure; None: the
                 vendor's default.
             longest_silence_s: After so much silence it is over in any case; None: the vendor's
                 default.
-            keyterms: Words that callers are likely to use.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         asked = query(
             sample_rate=SAMPLE_RATE_HZ,

@@ -27,7 +27,7 @@ VERSION = "2026-08-14"
 
 
 class CartesiaEar(VendorEar):
-    """Hears with Cartesia's Ink, which decides itself when a turn begins and ends.
+    """Hears with Cartesia's Ink, which detects turns itself.
 
     It tells the words of a whole turn, that it is perhaps over, and that it went on; no times of
     words, no probabilities.  It has no message that ends a turn: a second of silence does.
@@ -46,24 +46,24 @@ class CartesiaEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            api_key: The key; None takes it from CARTESIA_API_KEY.
-            model: The vendor's name of it.
+            api_key: The key; ``None`` reads CARTESIA_API_KEY.
+            model: The vendor's name of the model.
             end_threshold: Below which likelihood of more speech a turn is over, 0.05 to 0.5; None:
                 the vendor's default.
             eager_end_threshold: Below which it is perhaps over, 0.3 to 0.6; None: the vendor's
                 default.
             end_timeout_s: After so much silence a turn is over in any case, 0.64 to 11.2; None: the
                 vendor's default.
-            keyterms: Words that callers are likely to use.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         asked = query(
             model=model,

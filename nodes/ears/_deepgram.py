@@ -39,9 +39,9 @@ CLOSE = json.dumps({"type": "CloseStream"})
 
 
 class DeepgramFlux(VendorEar):
-    """Hears with Deepgram's Flux, which decides itself when a turn begins and ends.
+    """Hears with Deepgram's Flux, which detects turns itself.
 
-    It tells the words of a whole turn, how likely the turn is over, and that it went on.
+    It reports the words of a whole turn, how likely the turn is over, and that it went on.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class DeepgramFlux(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            api_key: The key; None takes it from DEEPGRAM_API_KEY.
+            api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             model: The vendor's name of it; ``flux-general-multi`` hears several languages.
             eager_threshold: How sure it has to be to tell `PerhapsOver`, 0.3 to 0.9; None: it is
                 never told.
@@ -69,14 +69,14 @@ class DeepgramFlux(VendorEar):
                 vendor's default.
             end_timeout_s: After so much silence a turn is over however unsure it is; None: the
                 vendor's default.
-            keyterms: Words that callers are likely to use.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             language_hints: Languages that are likely, for a model of several.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         asked = query(
             model=model,
@@ -154,7 +154,8 @@ class FluxCodec:
 class DeepgramNova(VendorEar):
     """Hears with Deepgram's Nova, which ends a turn after a silence.
 
-    With ``TurnSettings(endpointing=ModelEndpointing())`` our own end-of-turn model decides.
+    With ``TurnSettings(endpointing=ModelEndpointing())``, bargein's end-of-turn model decides
+    instead.
     """
 
     def __init__(
@@ -170,21 +171,21 @@ class DeepgramNova(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            api_key: The key; None takes it from DEEPGRAM_API_KEY.
-            model: The vendor's name of it.
-            language: As in BCP 47, or "multi"; None: the vendor's default.
+            api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
+            model: The vendor's name of the model.
+            language: As in BCP 47, or "multi"; ``None`` for the vendor's default.
             silence_s: After so much silence a turn is over.
-            keyterms: Words that callers are likely to use.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             diarize: Whether speakers are told apart.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         asked = query(
             model=model,

@@ -47,20 +47,20 @@ class ElevenLabsEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            api_key: The key; None takes it from ELEVENLABS_API_KEY.
-            model: The vendor's name of it.
+            api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
+            model: The vendor's name of the model.
             language: As in ISO 639; None lets it find out.
-            silence_s: After so much silence a turn is over, 0.3 to 3; None: the vendor's default.
+            silence_s: Silence that ends a turn, 0.3 to 3; ``None`` for the vendor's default.
             keyterms: Words that callers are likely to use, at most 50.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         asked = query(
             model_id=model,

@@ -64,10 +64,10 @@ class OpenAIEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            api_key: The key; None takes it from OPENAI_API_KEY.
+            api_key: The key; ``None`` reads OPENAI_API_KEY.
             model: The vendor's name of it; ``gpt-live-transcribe`` wants ``turns="none"``.
             language: As in ISO 639-1; None lets it find out.
             prompt: Words or a sentence that guide the model, for models that take one.
@@ -80,8 +80,8 @@ class OpenAIEar(VendorEar):
             noise_reduction: Which microphone the vendor filters for; None: it does not.
             tells_confidence: Whether the model is asked how sure it is; not every model tells.
             url: The vendor's address, without ``/realtime``.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
             ValueError: There is no key, `url` is none, or a setting does not fit `turns`.

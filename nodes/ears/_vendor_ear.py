@@ -116,14 +116,14 @@ class VendorEar:
         judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle whom to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
             address: Where, and with which key.
             codec: Makes the codec of each stream.
-            limits: What a session may take; None for the defaults.
+            limits: The limits of a session; ``None`` for the defaults.
             judge: Says what a close of the vendor's means; see `open_session`.
-            dial: Opens the stream that carries a line; None dials the address.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address = address
         self._codec = codec

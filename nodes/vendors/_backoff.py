@@ -22,7 +22,7 @@ class Trouble(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential back-off with jitter; says nothing about what may be sent again."""
+    """Exponential back-off with jitter; whether a retry is safe is the caller's decision."""
 
     attempts: int = 3
     """How often a request is sent at most, the first time included."""
@@ -41,7 +41,7 @@ class Backoff:
             attempt: Its number, from 1.
 
         Returns:
-            At least what the server asked for; None when the error is to be raised instead.
+            At least the time the server asked for; ``None`` to raise the error instead.
         """
         if not error.retryable or attempt >= self.attempts:
             return None

@@ -8,7 +8,7 @@ from typing import final
 
 @final
 class Credential:
-    """A secret that no ``repr``, log line or error shows.
+    """A secret that never appears in a ``repr``, a log line or an error.
 
     Attributes:
         is_given: Whether there is one.
@@ -17,15 +17,15 @@ class Credential:
     __slots__ = ("_secret",)
 
     def __init__(self, vendor: str, given: str | None, variable: str) -> None:
-        """Take a key.
+        """Wrap a key.
 
         Args:
             vendor: Whose key it is, for the error.
-            given: The key; None takes it from the environment.
-            variable: The environment variable that has it otherwise.
+            given: The key; ``None`` reads the environment.
+            variable: The environment variable to read.
 
         Raises:
-            ValueError: There is none, or it cannot stand in a header.
+            ValueError: There is no key, or a header cannot hold it.
         """
         secret = (os.environ.get(variable, "") if given is None else given).strip()
         if not secret:

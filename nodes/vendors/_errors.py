@@ -8,11 +8,11 @@ _DETAIL_CHARACTERS = 300
 
 
 class VendorError(BargeinError):
-    """A vendor's service refused, failed, or is out of reach.
+    """A vendor's service refused, failed or cannot be reached.
 
     Attributes:
         vendor: Whose it is, as in logs.
-        problem: What went wrong, in our words.
+        problem: What went wrong.
         retryable: Whether trying again later may help.
         status: HTTP status or WebSocket close code; None when the trouble was neither.
         code: The vendor's own word for the trouble; may be empty.

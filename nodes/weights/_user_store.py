@@ -15,8 +15,8 @@ from ._store import ModelStore, Progress, ProgressCallback
 def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None = None) -> Path:
     """Return the path of a model in the user's cache folder.
 
-    The first time in a process its files are hashed in the background, which takes a fifth of a
-    core for some seconds; one that is not what the table pins is told by an error in the log.
+    At the first use in a process its files are hashed in the background, which takes a fifth of a
+    core for some seconds.  A file that differs from the table is logged as an error.
 
     Args:
         name: A name in the table, such as ``"whisper-tiny.en"``.
@@ -43,13 +43,13 @@ async def fetch_models(
     *,
     store: ModelStore | None = None,
 ) -> None:
-    """Download what is not here yet, in a thread.
+    """Download missing models in a thread.
 
-    Cancelling is safe: the download ends within a second and leaves nothing behind.
+    Cancelling is safe: the download ends within a second and leaves no partial file.
 
     Args:
         names: Which models; None means all.
-        progress: Told how far the download is, from the thread.
+        progress: Called with the download's progress, in the thread.
         store: The store to fill; None means the user's.
 
     Raises:
