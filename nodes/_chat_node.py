@@ -19,7 +19,7 @@ from bargein.bridge.history import last_messages
 
 from ._conversation_context import ConversationContext
 from ._jobs import Job, Jobs, bring
-from ._model_request import LastAsked
+from ._model_request import LastAsked, with_announced_last
 from ._reasoning_node import ReasoningNode
 from ._speculation import SpeculativeModel
 from ._tool_loop import LoopPlan, ToolLoop
@@ -164,6 +164,7 @@ class ChatNode(ReasoningNode):
         """
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch
+        context = with_announced_last(context)
         loop = ToolLoop(self._plan, context, call, self._runner_here(), on_start, self._last_asked)
         return loop.answer()
 

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 import structlog
 import trio
 
-from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry
+from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry, current_run
+from bargein.bridge.events import JobAnnounced
 
 if TYPE_CHECKING:
     from bargein.bridge.history import Entry
@@ -52,6 +53,23 @@ class _Request:
     turn: Turn
     news: Entry
     at_s: float
+
+
+def with_announced_last(context: ConversationContext) -> ConversationContext:
+    """Return the conversation with the result that is to be told anew at its end.
+
+    What was said since may be the agent's own words, and no model is asked about those.
+
+    Args:
+        context: The conversation up to the turn.
+    """
+    run = current_run()
+    event = None if run is None or run.trigger is None else run.trigger.event
+    if not isinstance(event, JobAnnounced):
+        return context
+    told = [e for e in context.entries if isinstance(e, JobEntry) and e.job.id == event.id]
+    others = [entry for entry in context.entries if entry not in told]
+    return context.with_entries([*others, *told])
 
 
 class LastAsked:

@@ -21,7 +21,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.testing import chat_problems, open_call
+from bargein.testing import ScriptedModel, calls, chat_problems, open_call
 from bargein.tools import commit, shield, tool
 
 from .answering import answer_with
@@ -213,6 +213,27 @@ async def test_an_answer_cut_unheard_is_brought_again(autojump_clock):
         (announced,) = caller.events(JobAnnounced)
         assert (announced.id, announced.content) == (finished.id, finished.content)
         assert len(job_entries(caller)) == 1
+
+
+@pytest.mark.parametrize("cut", ["voice", "redirect"])
+async def test_a_result_that_is_brought_again_is_the_last_that_the_model_reads(autojump_clock, cut):
+    """No provider is asked about a chat that ends with what the agent said since."""
+    model = ScriptedModel(calls("report", seconds=2.0), then=[1.0, "The report is there."])
+    async with open_call(answer_with(ChatNode(model, tools=[report]))) as caller:
+        await caller.says("report", takes_s=0.2)
+        await caller.says("and so on", at_s=1.0, takes_s=0.2)
+        await caller.receives(JobFinished)
+        await trio.sleep(0.4)  # the model thinks what to say of it
+        if cut == "voice":
+            await caller.says("hm", takes_s=0.2)
+        else:
+            caller.call.handle.redirect("hm")
+        await caller.receives(JobAnnounced)
+        await caller.quiet()
+        last = model.requests[-1].messages[-1]
+        assert last["role"] == "user"
+        assert "report of 2 seconds" in last["content"]
+        assert str(model.requests[-1].messages).count("report of 2 seconds") == 1
 
 
 async def test_an_answer_cut_when_heard_is_not_brought_again(autojump_clock):
