@@ -156,6 +156,24 @@ async def test_a_wrong_token_opens_nothing(serving, autojump_clock, change):
         assert place.server.metrics.rejected["resume_expired"] == 1
 
 
+async def test_the_token_of_one_call_opens_no_other(serving, autojump_clock):
+    """A client that knows another call's name, which is no secret, gets nothing by its own token;
+    and both calls go on for their owners."""
+    async with (
+        serving(echo) as place,
+        place.call(mode="text", redials=True) as ada,
+        place.call(mode="text", redials=True) as eve,
+    ):
+        stolen = f"{ada.hello.call}.{eve.hello.resume.partition('.')[2]}"
+        answer, code = await asked(place, Resume(token=stolen, received=0))
+        assert (answer.code, code) == ("resume_expired", 1008)
+        for caller, words in ((ada, "I am Ada"), (eve, "I am Eve")):
+            caller.write(words)
+            await caller.wait_for(Spoken, lambda m, words=words: m.text == f"you said {words}")
+        told = [each.message.text for each in eve.received if isinstance(each.message, Spoken)]
+        assert not any("Ada" in text for text in told)
+
+
 @pytest.mark.parametrize("text", ["{", '{"type":"ping"}', '{"type":"resume"}', "x" * 70_000])
 async def test_nothing_but_resume_begins_a_line_that_goes_on(serving, autojump_clock, text):
     """Another first message gets the same typed error."""
