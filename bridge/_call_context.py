@@ -35,7 +35,7 @@ class CallContext:
     """
 
     __slots__ = (
-        "_is_busy", "_looks", "_update", "audio", "ended", "floor", "history", "is_closing",
+        "_looks", "_update", "audio", "ended", "floor", "history", "is_closing",
         "is_paused", "on_touch", "router", "state", "touch_state", "work",
     )  # fmt: skip
 
@@ -45,30 +45,25 @@ class CallContext:
         self.history = history
         self.audio = audio
         self.floor = Floor()
-        self.work = WorkRoom(self._work_changed)
+        self.work = WorkRoom(self.touch_state, self._time_cuts)
         self.ended = trio.Event()
         self.state: CallState = "idle"
         self.is_paused = False
         self.is_closing = False
         self.on_touch: list[Callable[[], None]] = []
         self._update: Callable[[], None] | None = None
-        self._is_busy = audio
-        self._time_cuts()
+        self._time_cuts(False)
         self._looks: list[tuple[Callable[[], object], Callable[[], None]]] = []
 
-    def _work_changed(self) -> None:
-        is_busy = self.audio or len(self.work) > 0
-        if is_busy is not self._is_busy:
-            self._is_busy = is_busy
-            self._time_cuts()
-        self.touch_state()
-
-    def _time_cuts(self) -> None:
+    def _time_cuts(self, works: bool) -> None:
         """Hear of a barge-in at once where a voice or a tool has to end by it.
 
         Where there is neither, what is known of it is known as well when the node has cleaned up.
+
+        Args:
+            works: Whether a tool is at work.
         """
-        self.router.tell_later(None if self._is_busy else UserStartedSpeaking)
+        self.router.tell_later(None if self.audio or works else UserStartedSpeaking)
 
     def _work_out(self) -> None:
         if self._update is not None:

@@ -94,7 +94,8 @@ class Aftermath:
                     self.untold.append(run)
                     return
         if listener is not None:
-            self.tell_cuts()
+            if self.untold:
+                self.tell_cuts()
             self.listeners.notify(listener, run)
 
     def tell_cuts(self) -> None:

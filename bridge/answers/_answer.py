@@ -251,6 +251,8 @@ class Turn:
 
     def descends_from(self, run: Run) -> bool:
         """Whether a run, or one that it has caused, works on it or gave some of its text."""
+        if self.run is run:
+            return True
         own = (self.run, *self.active, *(each for u in self.utterances for each in u.runs))
         return any(run is each for mine in own for each in lineage(mine))
 

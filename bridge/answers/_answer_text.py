@@ -5,9 +5,11 @@ A run that said something is held until that was heard: so it stays interruptibl
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
+import trio
 
 from bargein.routes import Message, Outcome, Run
 
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     from ._history_writer import AnswerMemory
 
 log = structlog.get_logger()
+
+
+HEARD_EVERY_S = 0.1
+"""How often it is told what was heard where only text travels: the first piece at once, and what is
+sent within this time after it in one ``AgentSpeechSent``.  The wire joins as much."""
 
 
 class Answers(Protocol):
@@ -42,7 +49,8 @@ class Texts:
     """Gives the text of the agents to utterances."""
 
     __slots__ = (
-        "_answers", "_audio", "_floor", "_history", "_memory", "_playout", "_router", "_turns",
+        "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
+        "_router", "_told_chars", "_told_s", "_turns", "_untold",
     )  # fmt: skip
 
     def __init__(
@@ -61,11 +69,18 @@ class Texts:
         self._turns = turns
         self._playout = playout
         self._memory = memory
+        self._last: Utterance | None = None
+        self._last_run: Run | None = None
+        self._untold: Utterance | None = None
+        self._told_chars = 0
+        self._told_s = -math.inf
         context.router.observe(AgentResponse, self._response)
         context.router.add_sink(self._response_passed, AgentResponse)
 
     def complete(self, turn: Turn) -> None:
         """Speak what a turn has said so far, without waiting for the rest of its clause."""
+        self.tell_heard()
+        self._last = None
         for utterance in turn.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)
@@ -76,6 +91,21 @@ class Texts:
     # --- text -------------------------------------------------------------------------------------
 
     def _response(self, message: Message) -> None:
+        last, response = self._last, message.event
+        if (
+            last is not None
+            and message.run is self._last_run
+            and last.turn.outcome is None
+            and last.interruptible is response.interruptible
+            and message.source == self._floor.holder
+        ):  # in place: most pieces of an answer go on with the piece before
+            last.add_text(response.content, message.at_s)
+            message.carry(last)
+            self._memory.note(last.turn)
+        else:
+            self._first_response(message)
+
+    def _first_response(self, message: Message) -> None:
         has_floor = message.source == self._floor.holder or self._floor.is_audible(message)
         if self._answers.is_closed or not has_floor:
             log.debug("unheard_agent", source=message.source)
@@ -96,6 +126,8 @@ class Texts:
         utterance.add_text(response.content, message.at_s)
         if self._audio:
             self._playout.look_by(message.at_s + TICK_S)
+        else:
+            self._last, self._last_run = utterance, run
         message.carry(utterance)
         self._memory.note(turn)
 
@@ -110,15 +142,41 @@ class Texts:
             return
         turn = utterance.turn
         if not self._audio:
+            before = utterance.heard_chars
             utterance.hear_as_text()
             if self._history.on_change is not None:
                 self._memory.write()  # saved before it is told
-            sent = AgentSpeechSent(content=message.event.content, utterance=utterance.number)
-            self._publish_of(utterance, sent)
+            if utterance is not self._untold:
+                self._tell_in_time(utterance, before)
         if turn.interruption is not None:
             self._answers.finish(turn, "interrupted")  # by these words, which are all of it
         elif not turn.active:
             self._answers.finish(turn, "completed")  # no run will end it
+
+    def _tell_in_time(self, utterance: Utterance, told_chars: int) -> None:
+        """Tell what was sent at once, or with what follows if something was told just now."""
+        self.tell_heard()
+        self._untold, self._told_chars = utterance, told_chars
+        next_s = self._told_s + HEARD_EVERY_S
+        if trio.current_time() < next_s:
+            self._router.call_at(self, next_s, self.tell_heard)
+        else:
+            self.tell_heard()
+
+    def close(self) -> None:
+        """Tell the last that was heard: the call is over."""
+        self._last = None
+        self.tell_heard()
+
+    def tell_heard(self) -> None:
+        """Tell what was sent, and so heard, where only text travels, and not told yet."""
+        utterance, self._untold = self._untold, None
+        if utterance is not None:
+            self._told_s = trio.current_time()
+            self._router.forget(self)
+            content = utterance.generated[self._told_chars : utterance.heard_chars]
+            sent = AgentSpeechSent(content=content, utterance=utterance.number)
+            self._router.publish_detached(sent, utterance.turn.agent)
 
     def _utterance_for(self, turn: Turn, run: Run | None, interruptible: bool) -> Utterance:
         last = turn.utterances[-1] if turn.utterances else None

@@ -70,7 +70,7 @@ class BackgroundAnswers:
 
     def run_cut(self, run: Run) -> None:
         """Let the turn of a run that is cut end by that, if it was moved in this very step."""
-        if run.interruption is not None:
+        if self._untold and run.interruption is not None:
             for turn in self.take_untold(run):
                 self._stop(turn, run.interruption)
 

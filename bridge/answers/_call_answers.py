@@ -303,6 +303,7 @@ class Speaking(AnswerAudio):
         Args:
             outcome: What becomes of answers that were not heard to their end.
         """
+        self._texts.close()
         self._background.publish_moved()
         self._closed_as = outcome
         self.is_closed = True
@@ -342,6 +343,8 @@ class Speaking(AnswerAudio):
 
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run has said, in the step in which it is cut."""
+        if not self._context.audio:
+            self._texts.tell_heard()
         self._playout.advance(trio.current_time())
         self._background.run_cut(run)
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,13 +11,19 @@ if TYPE_CHECKING:
 
 
 class AnswerMemory:
-    """The answers of one call in its history; those that have changed wait to be written."""
+    """The answers of one call in its history; those that have changed wait to be written.
 
-    __slots__ = ("_history", "_unwritten")
+    Attributes:
+        note: Has a turn written down before the history is read.
+    """
+
+    __slots__ = ("_history", "_unwritten", "note")
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._unwritten: dict[Turn, None] = {}  # mostly none, and an empty set takes 0.2 kB
+        # No method of ours: it comes with each piece of an answer.
+        self.note: Callable[[Turn], None] = self._unwritten.setdefault
 
     def remember(self, turn: Turn) -> None:
         """Write down what a turn has said, and what of it was heard."""
@@ -27,10 +34,6 @@ class AnswerMemory:
         """Write a turn down if it has said anything."""
         if turn.generated:
             self.remember(turn)
-
-    def note(self, turn: Turn) -> None:
-        """Have a turn written down before the history is read."""
-        self._unwritten[turn] = None
 
     def write(self) -> None:
         """Write down every turn that has changed."""

@@ -105,16 +105,18 @@ class BackgroundJob(Protocol):
 class WorkRoom:
     """All running tools of a call."""
 
-    __slots__ = ("_on_change", "_works")
+    __slots__ = ("_on_busy", "_on_change", "_works")
 
-    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, on_change: Callable[[], None], on_busy: Callable[[bool], None]) -> None:
         """Begin with none.
 
         Args:
             on_change: Called whenever a tool begins, ends or moves to the background.
+            on_busy: Called with True before the first tool begins, with False after the last.
         """
         self._works: dict[Work, None] = {}
         self._on_change = on_change
+        self._on_busy = on_busy
 
     def __iter__(self) -> Iterator[Work]:
         return iter(tuple(self._works))
@@ -124,12 +126,16 @@ class WorkRoom:
 
     def add(self, work: Work) -> None:
         """Add a tool that begins, or asks for permission."""
+        if not self._works:
+            self._on_busy(True)
         self._works[work] = None
         self._on_change()
 
     def remove(self, work: Work) -> None:
         """Forget a tool that has its outcome."""
         self._works.pop(work, None)
+        if not self._works:
+            self._on_busy(False)
         self._on_change()
 
     def changed(self) -> None:

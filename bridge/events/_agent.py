@@ -73,7 +73,11 @@ class AgentStoppedSpeaking(Event):
 
 
 class AgentSpeechSent(Event):
-    """Words that the caller has now heard, in the order in which they were heard."""
+    """Words that the caller has now heard, in the order in which they were heard.
+
+    Where only text travels, what is sent within a tenth of a second is one such event, told before
+    all that follows from it.
+    """
 
     type: Literal["agent.speech_sent"] = "agent.speech_sent"
     content: str

@@ -129,11 +129,11 @@ def rows(size: Size) -> list[Row]:
             compare(
                 "interrupt to finally, one whole call", "us",
                 lambda: bare(1, interrupts), lambda: _interrupts(interrupts),
-                rounds=size.interrupt_rounds, bound=None, note=INTERRUPT_GOAL,
+                rounds=size.interrupt_rounds, bound=1.9, note=INTERRUPT_GOAL,
             ),
             compare(
                 "a piece through a whole call, to the engine", "us",
                 lambda: _pieces_of_engine(repeats), lambda: _pieces_of_call(repeats),
-                rounds=size.stream_rounds, bound=None, note=PIECE_GOAL,
+                rounds=size.stream_rounds, bound=1.45, note=PIECE_GOAL,
             ),
         ]  # fmt: skip
