@@ -309,7 +309,8 @@ class FakeAnthropic(FakeChat):
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse who has no key, or names no version."""
-        if "\r\nx-api-key:" not in head.lower():
+        # The SDK 2.12 sends a key as a bearer's token, earlier ones as x-api-key.
+        if not any(f"\r\n{name}:" in head.lower() for name in ("x-api-key", "authorization")):
             error = {"type": "authentication_error", "message": "x-api-key header is required"}
         elif "\r\nanthropic-version:" not in head.lower():
             error = {"type": "invalid_request_error", "message": "anthropic-version is required"}

@@ -1,0 +1,206 @@
+"""The fakes of vendors, proven by the vendors' own SDKs over real sockets (`make nightly`).
+
+Each SDK gets an environment of its own, as their pins do not fit ours, and talks to our fake as it
+talks to its vendor.  Without a registry to install them from, nothing is proven and that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import trio
+
+from bargein.fakes import (
+    FakeAnthropic,
+    FakeCartesiaEar,
+    FakeDeepgramFlux,
+    FakeDeepgramNova,
+    FakeElevenLabsEar,
+)
+
+LIMIT_S = 60.0
+INSTALL_S = 600.0
+
+SOUND = 'sound = b"\\x10\\x00" * 1600\n'
+
+FLUX = """
+import sys
+from deepgram import DeepgramClient
+from deepgram.environment import DeepgramClientEnvironment
+here = "ws://127.0.0.1:" + sys.argv[1]
+env = DeepgramClientEnvironment(base=here, production=here, agent=here, agent_rest=here)
+client = DeepgramClient(api_key="any", environment=env)
+with client.listen.v2.connect(
+    model="flux-general-en", encoding="linear16", sample_rate=16000
+) as line:
+    for _ in range(5):
+        line.send_media(sound)
+    line.send_force_end_turn()
+    while True:
+        message = line.recv()
+        if message.type == "TurnInfo" and message.event == "EndOfTurn":
+            print(message.transcript)
+            break
+"""
+
+NOVA = """
+import sys
+from deepgram import DeepgramClient
+from deepgram.environment import DeepgramClientEnvironment
+here = "ws://127.0.0.1:" + sys.argv[1]
+env = DeepgramClientEnvironment(base=here, production=here, agent=here, agent_rest=here)
+client = DeepgramClient(api_key="any", environment=env)
+with client.listen.v1.connect(model="nova-3", encoding="linear16", sample_rate=16000) as line:
+    for _ in range(5):
+        line.send_media(sound)
+    line.send_finalize()
+    while True:
+        message = line.recv()
+        if message.type == "Results" and message.is_final:
+            print(message.channel.alternatives[0].transcript)
+            break
+"""
+
+SCRIBE = """
+import asyncio, base64, sys
+from elevenlabs.realtime.scribe import AudioFormat, CommitStrategy, ScribeRealtime
+from elevenlabs.realtime.connection import RealtimeEvents
+
+async def main():
+    client = ScribeRealtime("any", base_url="ws://127.0.0.1:" + sys.argv[1])
+    line = await client.connect({
+        "model_id": "scribe_v2_realtime", "audio_format": AudioFormat.PCM_16000,
+        "sample_rate": 16000, "commit_strategy": CommitStrategy.MANUAL,
+    })
+    over = asyncio.get_running_loop().create_future()
+    line.on(RealtimeEvents.COMMITTED_TRANSCRIPT, over.set_result)
+    await line.send({"audio_base_64": base64.b64encode(sound).decode()})
+    await line.commit()
+    print((await over)["text"])
+    await line.close()
+
+asyncio.run(main())
+"""
+
+INK = """
+import sys
+from cartesia import Cartesia
+client = Cartesia(api_key="any", websocket_base_url="ws://127.0.0.1:" + sys.argv[1])
+with client.stt.auto_finalize.websocket(
+    model="ink-2", encoding="pcm_s16le", sample_rate=16000
+) as line:
+    for _ in range(5):
+        line.send_raw(sound)
+    for _ in range(10):
+        line.send_raw(bytes(3200))
+    while True:
+        message = line.recv()
+        if message.type == "turn.end":
+            print(message.transcript)
+            break
+"""
+
+MESSAGES = """
+import sys
+from anthropic import Anthropic
+client = Anthropic(api_key="any", base_url="http://127.0.0.1:" + sys.argv[1])
+ask = [{"role": "user", "content": "Hi"}]
+with client.messages.stream(model="any", max_tokens=100, messages=ask) as stream:
+    text = "".join(stream.text_stream)
+    assert stream.get_final_message().stop_reason == "end_turn"
+print(text)
+"""
+
+TURN, ANSWER = "a large latte please", "Two lattes, please wait."
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What an SDK does, and what it has to hear of our fake."""
+
+    package: str
+    """The pinned package of the vendor, with what its client needs."""
+    program: str
+    """Prints what it heard; is given the port."""
+    serve: Callable[[], AbstractAsyncContextManager[int]]
+    expected: str
+
+
+PROOFS = {
+    "DeepgramFlux": Proof("deepgram-sdk==7.17.0", SOUND + FLUX, FakeDeepgramFlux(TURN).serve, TURN),
+    "DeepgramNova": Proof("deepgram-sdk==7.17.0", SOUND + NOVA, FakeDeepgramNova(TURN).serve, TURN),
+    "ElevenLabsEar": Proof(
+        "elevenlabs==2.78.0", SOUND + SCRIBE, FakeElevenLabsEar(TURN).serve, TURN
+    ),
+    "CartesiaEar": Proof(
+        "cartesia[websockets]==4.2.0", SOUND + INK, FakeCartesiaEar(TURN).serve, TURN
+    ),
+    "AnthropicChat": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
+}
+
+
+def installed(package: str, folder: Path) -> Path | None:
+    """Return the Python of an environment that has a package; None if there is no registry."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    command = [str(python), "-m", "pip", "install", "-q", package]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=INSTALL_S
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return python if done.returncode == 0 else None
+
+
+async def prove(proof: Proof, python: Path) -> str:
+    """Return what was wrong, or nothing."""
+    with trio.move_on_after(LIMIT_S):
+        async with proof.serve() as port:
+            command = [str(python), "-c", proof.program, str(port)]
+            env = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
+            env.pop("PYTHONPATH", None)
+            done = await trio.run_process(
+                command, capture_stdout=True, capture_stderr=True, check=False, env=env
+            )
+        heard = done.stdout.decode().strip()
+        if done.returncode:
+            return done.stderr.decode()[-2000:]
+        return "" if heard == proof.expected else f"it heard {heard!r}, not {proof.expected!r}"
+    return f"nothing within {LIMIT_S:g} s"
+
+
+def main() -> int:
+    """Prove all fakes, and return 1 if an SDK does not understand one."""
+    parser = argparse.ArgumentParser(prog="python -m tests.vendor_sdks", description=__doc__)
+    parser.add_argument("--only", action="append", choices=[*PROOFS], help="may be repeated")
+    parser.add_argument("--python", type=Path, help="has all packages: nothing is installed")
+    parser.add_argument("--seed", help="ignored")
+    options = parser.parse_args()
+    failed = 0
+    with TemporaryDirectory() as folder:
+        for name, proof in PROOFS.items():
+            if options.only is not None and name not in options.only:
+                continue
+            place = Path(folder) / proof.package.partition("=")[0].partition("[")[0]
+            python = options.python or installed(proof.package, place)
+            if python is None:
+                print(f"{name}: skipped, {proof.package} cannot be installed here", flush=True)
+                continue
+            wrong = trio.run(prove, proof, python)
+            failed |= bool(wrong)
+            print(f"{name}: {wrong or f'proven by {proof.package}'}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
