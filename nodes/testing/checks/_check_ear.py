@@ -100,7 +100,7 @@ def check_ear(
 class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
     """Has a turn heard."""
 
-    may_be_silent: ClassVar[tuple[Stage, ...]] = ("first",)
+    may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("first",))
     # As while nobody speaks: a detector and a budget of the app find it
 
     def __init__(self, pcm: bytes, linger_s: float) -> None:

@@ -9,7 +9,14 @@ from typing import Any
 
 import trio
 
-from bargein.nodes.llm import AnswerPiece, AnswerProgress, ChatModel, TextDelta, Usage
+from bargein.nodes.llm import (
+    AnswerPiece,
+    AnswerProgress,
+    ChatModel,
+    TextDelta,
+    ToolCallRequest,
+    Usage,
+)
 
 from ..fakes import FaultKind
 from ._check_report import Breach, CheckReport
@@ -87,7 +94,7 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
             if isinstance(piece, Usage):
                 raise Breach("one Usage", repr(answer))
             if not isinstance(piece, TextDelta):
-                calls.append(piece.raw if hasattr(piece, "raw") else repr(piece))
+                calls.append(piece.raw if isinstance(piece, ToolCallRequest) else repr(piece))
             elif calls or not piece.text:
                 raise Breach("texts that are not empty, ahead of all calls", repr(piece))
             else:

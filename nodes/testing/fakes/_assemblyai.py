@@ -20,7 +20,7 @@ class FakeAssemblyAIEar(FakeEar):
     """``/v3/ws``: turns with a number, of whose words some are final."""
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
-    error: ClassVar[Mapping[str, Any]] = {"type": "Error", "error_code": 3005, "error": "no"}
+    error: ClassVar[Mapping[str, Any] | None] = {"type": "Error", "error_code": 3005, "error": "no"}
     time_keys = ("start", "end")
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:

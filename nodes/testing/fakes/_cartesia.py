@@ -29,7 +29,7 @@ class FakeCartesiaEar(FakeEar):
     """``/stt/turns/websocket``: turns, each message with all words so far, without times."""
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"backwards"} | LATE
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",
         "error_code": "internal_error",
         "message": "no",
@@ -85,7 +85,7 @@ class FakeCartesiaVoice(FakeVoice):
     """``/tts/websocket``: contexts, chunks, and then the times of their words."""
 
     time_keys = ("start", "end")
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",
         "done": True,
         "status_code": 500,

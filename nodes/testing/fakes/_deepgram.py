@@ -44,7 +44,7 @@ class FakeDeepgramFlux(_FakeDeepgram):
     """``/v2/listen``: turns with their probabilities, each message with the whole turn."""
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Error",
         "sequence_id": 9,
         "code": "INTERNAL_SERVER_ERROR",

@@ -27,7 +27,7 @@ class FakeElevenLabsEar(FakeEar):
     """
 
     faults = FakeEar.faults - {"backwards"}
-    error: ClassVar[Mapping[str, Any]] = {"message_type": "transcriber_error", "error": "no"}
+    error: ClassVar[Mapping[str, Any] | None] = {"message_type": "transcriber_error", "error": "no"}
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse who has no key."""
@@ -60,7 +60,11 @@ class FakeElevenLabsVoice(FakeVoice):
     """``multi-stream-input``: audio with its characters; closing a context lets it go on."""
 
     time_keys = ("charStartTimesMs", "charDurationsMs")
-    error: ClassVar[Mapping[str, Any]] = {"message": "no", "error": "internal_error", "code": 1011}
+    error: ClassVar[Mapping[str, Any] | None] = {
+        "message": "no",
+        "error": "internal_error",
+        "code": 1011,
+    }
     most_contexts = 5
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:

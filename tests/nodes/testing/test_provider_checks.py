@@ -13,6 +13,7 @@ from bargein.events import WordTiming
 from bargein.fakes import FakeCartesiaVoice, FakeDeepgramFlux, FakeOpenAIChat, Fault
 from bargein.llm import ChatModelError, OpenAIChat, TextDelta, Usage
 from bargein.speech import (
+    EspeakVoice,
     SpeechPiece,
     Transcript,
     TurnOver,
@@ -453,3 +454,17 @@ def test_engines_of_whole_utterances_pass():
     names = ["cancel", "leave_early", "nothing"]
     assert check_ear(whisperer, only=names).passed == ("works", *names)
     assert check_voice(mumbler, only=names).passed == ("works", *names)
+
+
+def test_a_local_voice_passes():
+    """espeak, whose workers are processes, is checked in real time."""
+
+    @asynccontextmanager
+    async def make(fault):
+        voice = EspeakVoice()
+        async with voice.open():
+            yield voice
+
+    names = ["cancel", "leave_early", "nothing"]
+    report = check_voice(make, virtual=False, points=4, only=names)
+    assert report.passed == ("works", *names)
