@@ -32,8 +32,6 @@ class TransportGuard:
         fails: Whether a method has raised and was not seen to work since.
     """
 
-    __slots__ = ("_failures", "_send", "_transport", "clear", "fails", "hold", "play")
-
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._failures = Failures(transport=type(transport).__name__)

@@ -94,7 +94,7 @@ def needs_no_validation(cls: type[M]) -> type[M]:
         if fields or type(self) is not cls:
             validated(self, **fields)
             return
-        self.__dict__.update(defaults)
+        vars(self).update(defaults)
         _set(self, "__pydantic_fields_set__", set())
         _set(self, "__pydantic_extra__", None)
         _set(self, "__pydantic_private__", None)

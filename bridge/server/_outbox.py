@@ -27,15 +27,14 @@ class Outbox:
         dropped: Messages that were queued or offered and never sent.
         sent: Messages that the connection has taken.
         is_closed: Whether nothing more is taken.
-        on_news: Called when there may be something to take; set by the connection.
         on_next: Told of each message as it is taken, in order: the utterance of audio and its PCM,
             or None and the message.
         spare: Asked for a message whenever none waits to be sent; it may give none.
     """
 
     __slots__ = (
-        "_is_broken", "_max_bytes", "_on_broken", "_queue", "_urgent", "_waiting_bytes", "dropped",
-        "is_closed", "on_news", "on_next", "sent", "spare",
+        "_is_broken", "_max_bytes", "_on_broken", "_on_news", "_queue", "_urgent", "_waiting_bytes",
+        "dropped", "is_closed", "on_next", "sent", "spare",
     )  # fmt: skip
 
     def __init__(
@@ -51,7 +50,7 @@ class Outbox:
         self.dropped = 0
         self.sent = 0
         self.is_closed = False
-        self.on_news: Callable[[], None] = lambda: None
+        self._on_news: Callable[[], None] = lambda: None
         self.on_next: Callable[[int | None, Data], None] = lambda utterance, data: None
         self.spare: Callable[[], Data | None] = lambda: None
         self._max_bytes = max_bytes
@@ -61,6 +60,10 @@ class Outbox:
         self._queue: list[Entry] = []
         self._waiting_bytes = 0
         self._is_broken = False
+
+    def notify(self, on_news: Callable[[], None]) -> None:
+        """Call ``on_news`` when there may be something to take, from now on."""
+        self._on_news = on_news
 
     @property
     def waiting(self) -> int:
@@ -75,7 +78,7 @@ class Outbox:
             return
         self._waiting_bytes = waiting_bytes
         self._queue.append((None, data))
-        self.on_news()
+        self._on_news()
 
     def put_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind what waits.
@@ -88,13 +91,13 @@ class Outbox:
         """
         if self._admit(pcm):
             self._queue.append((utterance, pcm))
-            self.on_news()
+            self._on_news()
 
     def put_first(self, data: Data) -> None:
         """Queue a message in front of all that wait, behind earlier ones queued like this."""
         if self._admit(data):
             self._urgent.append(data)
-            self.on_news()
+            self._on_news()
 
     def drop_audio(self, fence: int) -> int:
         """Drop the audio that waits, of all utterances up to and including ``fence``.
@@ -118,7 +121,7 @@ class Outbox:
 
     def wake(self) -> None:
         """Have the connection look for something to send; for who has it in `spare`."""
-        self.on_news()
+        self._on_news()
 
     def take_over(self, other: Outbox, before: Iterable[Entry] = ()) -> None:
         """Queue what waits in another outbox, which breaks without telling anybody.
@@ -138,12 +141,12 @@ class Outbox:
         other._clear()
         other.close()
         other._is_broken = True
-        self.on_news()
+        self._on_news()
 
     def close(self) -> None:
         """Take nothing more; the connection is closed once all that waits is sent."""
         self.is_closed = True
-        self.on_news()
+        self._on_news()
 
     def next(self) -> Data | None:
         """Take the message that is due; ``None`` if there is none."""

@@ -56,14 +56,15 @@ class Source(Protocol):
     """The messages that a connection's writer sends.
 
     Attributes:
-        on_news: Set by the connection; call it whenever a message is added.
         is_closed: Whether no more will be added; the connection closes once all are sent.
     """
 
-    on_news: Callable[[], None]
-
     @property
     def is_closed(self) -> bool: ...
+
+    def notify(self, on_news: Callable[[], None]) -> None:
+        """Call ``on_news`` whenever a message is added, from now on."""
+        ...
 
     def next(self) -> Data | None:
         """Take the next message; ``None`` if none waits."""
@@ -229,7 +230,7 @@ class Connection:
             take: Called with each received message; must neither wait nor raise.
             may_read: Awaited before each read; ``None`` reads without waiting.
         """
-        source.on_news = self._wake_writer
+        source.notify(self._wake_writer)
         try:
             with self._scope:
                 async with trio.open_nursery() as nursery:

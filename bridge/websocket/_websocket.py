@@ -45,7 +45,7 @@ class Outgoing:
     """A plain queue of messages: the source of a ``WebSocket`` that is given no other."""
 
     def __init__(self) -> None:
-        self.on_news: Callable[[], None] = lambda: None
+        self._on_news: Callable[[], None] = lambda: None
         self.is_closed = False
         self.waiting_bytes = 0
         self.room = trio.Event()
@@ -55,7 +55,16 @@ class Outgoing:
         """Queue a message."""
         self._queue.append(data)
         self.waiting_bytes += len(data)
-        self.on_news()
+        self._on_news()
+
+    def notify(self, on_news: Callable[[], None]) -> None:
+        """Call ``on_news`` whenever a message is added, or none will be, from now on."""
+        self._on_news = on_news
+
+    def close(self) -> None:
+        """Add no more messages; the connection closes once all are sent."""
+        self.is_closed = True
+        self._on_news()
 
     def next(self) -> Data | None:
         """Take the oldest message; ``None`` if none waits."""
@@ -137,8 +146,7 @@ class WebSocket:
         self._is_closing = True
         self.connection.end_with(code, reason)
         if isinstance(self._source, Outgoing):
-            self._source.is_closed = True
-            self._source.on_news()
+            self._source.close()
 
     def _closed(self) -> ConnectionClosedError:
         connection = self.connection

@@ -150,7 +150,7 @@ async def _carry(outbox: Any, send: Callable[[str | bytes], Any]) -> None:
     def wake() -> None:
         news.set()
 
-    outbox.on_news = wake
+    outbox.notify(wake)
     while True:
         data = outbox.next()
         if data is not None:
