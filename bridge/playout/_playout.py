@@ -21,7 +21,7 @@ import trio
 from .._transport import Transport
 from ..events import AgentAudio
 from ._playout_listener import PlayoutListener
-from ._resend import GivenAudio
+from ._replay import GivenAudio
 from ._utterance import Utterance
 from ._utterance_timing import (
     CLOSE_S,
