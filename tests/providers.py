@@ -20,7 +20,9 @@ from bargein.fakes import (
     FakeCartesiaEar,
     FakeCartesiaVoice,
     FakeChat,
+    FakeDeepgramAura,
     FakeDeepgramFlux,
+    FakeDeepgramFluxVoice,
     FakeDeepgramNova,
     FakeElevenLabsEar,
     FakeElevenLabsVoice,
@@ -36,7 +38,7 @@ from bargein.testing import (
     check_llm,
     check_voice,
 )
-from bargein.voices import CartesiaVoice, ElevenLabsVoice
+from bargein.voices import CartesiaVoice, DeepgramVoice, ElevenLabsVoice
 
 KEY = "a key"
 
@@ -52,7 +54,7 @@ async def open_ear(ear: Any, fake: type[FakeVendor], fault: Fault | None) -> Asy
 async def open_voice(voice: Any, fake: type[FakeVendor], fault: Fault | None) -> AsyncIterator[Any]:
     """Open a voice in front of its fake."""
     async with fake(fault=fault).open() as vendor:
-        speaker = voice("joe", api_key=KEY, url="ws://fake", dial=vendor.dial)
+        speaker = voice(api_key=KEY, url="ws://fake", dial=vendor.dial)
         async with speaker.open():
             yield speaker
 
@@ -78,8 +80,10 @@ MODELS: dict[str, tuple[Any, type[FakeChat]]] = {
     "OpenAIChat": (OpenAIChat, FakeOpenAIChat),
 }
 VOICES: dict[str, tuple[Any, type[FakeVendor]]] = {
-    "CartesiaVoice": (CartesiaVoice, FakeCartesiaVoice),
-    "ElevenLabsVoice": (ElevenLabsVoice, FakeElevenLabsVoice),
+    "CartesiaVoice": (partial(CartesiaVoice, "joe"), FakeCartesiaVoice),
+    "DeepgramAura": (partial(DeepgramVoice, "aura-2-thalia-en"), FakeDeepgramAura),
+    "DeepgramFluxVoice": (partial(DeepgramVoice, "flux-haley-en"), FakeDeepgramFluxVoice),
+    "ElevenLabsVoice": (partial(ElevenLabsVoice, "joe"), FakeElevenLabsVoice),
 }
 
 NOT_OF_MODELS = ("late", "backwards", "deaf")
@@ -88,6 +92,8 @@ SKIPPED = {
     "AnthropicChat": NOT_OF_MODELS,
     "OpenAIChat": NOT_OF_MODELS,
     "CartesiaEar": ("backwards",),  # it gives no times
+    "DeepgramAura": ("backwards",),  # it gives no times
+    "DeepgramFluxVoice": ("backwards",),
     "DeepgramNova": ("error",),  # its errors end nothing
     "ElevenLabsEar": ("late", "backwards"),  # its messages bear no number, and no times
 }

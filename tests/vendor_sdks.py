@@ -21,7 +21,9 @@ import trio
 from bargein.fakes import (
     FakeAnthropic,
     FakeCartesiaEar,
+    FakeDeepgramAura,
     FakeDeepgramFlux,
+    FakeDeepgramFluxVoice,
     FakeDeepgramNova,
     FakeElevenLabsEar,
 )
@@ -67,6 +69,52 @@ with client.listen.v1.connect(model="nova-3", encoding="linear16", sample_rate=1
         if message.type == "Results" and message.is_final:
             print(message.channel.alternatives[0].transcript)
             break
+"""
+
+SPEAK = """
+import sys
+from deepgram import DeepgramClient
+from deepgram.environment import DeepgramClientEnvironment
+from deepgram.speak.v1.types import SpeakV1Text
+from deepgram.speak.v2.types import SpeakV2Speak
+here = "ws://127.0.0.1:" + sys.argv[1]
+env = DeepgramClientEnvironment(base=here, production=here, agent=here, agent_rest=here)
+client = DeepgramClient(api_key="any", environment=env)
+"""
+
+AURA = """
+with client.speak.v1.connect(
+    model="aura-2-thalia-en", encoding="linear16", sample_rate=24000
+) as line:
+    first, audio = line.recv().model_name, 0
+    line.send_text(SpeakV1Text(type="Speak", text="Two lattes."))
+    line.send_flush()
+    while isinstance(message := line.recv(), bytes):
+        audio += len(message)
+    print(first, audio, message.type, message.sequence_id)
+"""
+
+FLUX_VOICE = """
+with client.speak.v2.connect(
+    model="flux-haley-en", encoding="linear16", sample_rate=24000
+) as line:
+    types, audio = [], 0
+    line.send_speak(SpeakV2Speak(type="Speak", text="Two lattes."))
+    line.send_flush()
+    while types[-1:] != ["SpeechMetadata"]:
+        message = line.recv()
+        if isinstance(message, bytes):
+            audio += len(message)
+        else:
+            types.append(message.type)
+    line.send_speak(SpeakV2Speak(type="Speak", text="One large latte with oat milk."))
+    line.send_flush()
+    while not isinstance(line.recv(), bytes):
+        pass
+    line.send_interrupt()
+    while isinstance(message := line.recv(), bytes):
+        pass
+    print(*types, audio, message.type, message.metadata.controls_applied.breaks_applied)
 """
 
 SCRIBE = """
@@ -137,6 +185,15 @@ class Proof:
 PROOFS = {
     "DeepgramFlux": Proof("deepgram-sdk==7.17.0", SOUND + FLUX, FakeDeepgramFlux(TURN).serve, TURN),
     "DeepgramNova": Proof("deepgram-sdk==7.17.0", SOUND + NOVA, FakeDeepgramNova(TURN).serve, TURN),
+    "DeepgramAura": Proof(
+        "deepgram-sdk==7.17.0", SPEAK + AURA, FakeDeepgramAura().serve, "fake 28800 Flushed 0"
+    ),
+    "DeepgramFluxVoice": Proof(
+        "deepgram-sdk==7.17.0",
+        SPEAK + FLUX_VOICE,
+        FakeDeepgramFluxVoice().serve,
+        "Connected Flushed SpeechStarted SpeechMetadata 28800 SpeechInterrupted 0",
+    ),
     "ElevenLabsEar": Proof(
         "elevenlabs==2.78.0", SOUND + SCRIBE, FakeElevenLabsEar(TURN).serve, TURN
     ),

@@ -9,11 +9,14 @@ Rule 3. After a line was lost, an utterance of which nothing has come begins ane
 one of which something has come fails, as nobody knows what is missing.
 Rule 4. At most `most_flushes` flushes wait for an answer: text is sent at once, and the next flush
 goes for all of it.  A vendor may limit how often it is flushed.
+Rule 5. A vendor that owes audio and sends none for `SessionLimits.answer_s` has failed.
+Rule 6. A line is sound once it has brought audio: a greeting proves nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -102,7 +105,7 @@ class SocketVoice:
         self._address_of = address_of
         self._codec = codec
         self._sample_rate_hz = sample_rate_hz
-        self._limits = limits
+        self._limits = limits or SessionLimits()
         self._dial = dial
         self._nursery: trio.Nursery | None = None
         self._idle: list[_Socket] = []
@@ -161,7 +164,8 @@ class SocketVoice:
         socket = self._socket_for(style)
         self._add_spare(style)
         most_bytes = round(MOST_WAITING_S * 2 * self._sample_rate_hz)
-        context = SocketVoiceContext(socket, self._codec(style), most_bytes)
+        answer_s = self._limits.answer_s
+        context = SocketVoiceContext(socket, self._codec(style), most_bytes, answer_s)
         socket.follow(context)
         try:
             yield context
@@ -185,7 +189,7 @@ class _Socket:
     def __init__(
         self,
         address: VendorAddress,
-        limits: SessionLimits | None,
+        limits: SessionLimits,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None,
     ) -> None:
         self.address = address
@@ -211,8 +215,13 @@ class _Socket:
         """Close it, now."""
         self._scope.cancel(reason="the utterance was cut")
 
-    async def send(self, message: str) -> None:
-        """Send a message.
+    @property
+    def lines(self) -> int:
+        """How many lines it has had."""
+        return 0 if self._session is None else self._session.lines
+
+    async def ready(self) -> None:
+        """Wait until a line is open.
 
         Raises:
             VendorError: The session was given up.
@@ -221,7 +230,16 @@ class _Socket:
         if self._error is not None:
             raise self._error
         assert self._session is not None  # it is open
-        await self._session.send(message)
+        await self._session.ready()
+
+    async def send_on(self, line: int, message: str) -> bool:
+        """Send a message on one line, and on no later one; return whether it was sent.
+
+        Raises:
+            VendorError: The session was given up.
+        """
+        assert self._session is not None  # it has had a line
+        return await self._session.send_on(line, message)
 
     async def run(self) -> None:
         """Hold the session until it is given up or closed."""
@@ -231,42 +249,55 @@ class _Socket:
                 self._opened.set()
                 try:
                     while True:
-                        await self._hear(await session.receive())
+                        if not await self._hear(await session.receive()):
+                            session.doubt()
                 except VendorError as error:
                     self._error = error
                     if self._context is not None:
                         self._context.fail(error)
 
-    async def _hear(self, data: str | bytes | Reopened) -> None:
+    async def _hear(self, data: str | bytes | Reopened) -> bool:
+        """Give what came to the utterance; return whether it brought something of it."""
         context = self._context
         if context is None:
-            return
+            return False
         if isinstance(data, Reopened):
-            await context.begin_again()
-        elif isinstance(data, bytes):
+            await context.go_on()
+            return True
+        if isinstance(data, bytes):
             context.hear(data)
-        else:
-            try:
-                message = json.loads(data)
-                if not isinstance(message, dict):
-                    raise TypeError("no object")
-                context.read(message)
-            except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
-                kind = type(error).__name__
-                log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
-            await context.send_flush()
+            return True
+        is_answer = False
+        try:
+            message = json.loads(data)
+            if not isinstance(message, dict):
+                raise TypeError("no object")
+            is_answer = context.read(message)
+        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+            kind = type(error).__name__
+            log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
+        if is_answer:
+            await context.go_on()
+        return is_answer
 
 
 @final
 class SocketVoiceContext:
     """One utterance on its way through a socket; see `VoiceContext`."""
 
-    def __init__(self, socket: _Socket, codec: SpeakCodec, most_waiting_bytes: int) -> None:
+    def __init__(
+        self, socket: _Socket, codec: SpeakCodec, most_waiting_bytes: int, answer_s: float
+    ) -> None:
         """Begin with no text."""
         self._socket = socket
         self._codec = codec
         self._most_bytes = most_waiting_bytes
+        self._answer_s = answer_s
+        self._heard_at_s = 0.0  # or when the vendor began to owe something
         self._texts: list[str] = []
+        self._sent_texts = 0
+        self._line = 0  # to which they were sent
+        self._sending = trio.Lock()
         self._asked_flushes = self._sent_flushes = 0  # ours, and how many of them were sent for
         self._sent: deque[int] = deque()  # for how many of ours each flush that waits goes
         self._pieces: deque[SpeechPiece | TextSaid] = deque()
@@ -287,15 +318,20 @@ class SocketVoiceContext:
     async def send(self, text: str) -> None:
         """Add text; see `VoiceContext.send`."""
         self._check()
+        number = len(self._texts)
         self._texts.append(text)
-        for message in self._codec.text(text):
-            await self._socket.send(message)
+        try:
+            await self._push()
+        except trio.Cancelled:
+            if self._sent_texts <= number:
+                self._texts.pop()
+            raise
 
     async def flush(self) -> None:
         """Have all that was sent said; see `VoiceContext.flush`."""
         self._check()
         self._asked_flushes += 1
-        await self.send_flush()
+        await self._push()
 
     async def end(self) -> None:
         """Tell that no more text will come; see `VoiceContext.end`."""
@@ -312,11 +348,18 @@ class SocketVoiceContext:
             if self.is_all_said:
                 return None
             self._news = trio.Event()
-            await self._news.wait()
+            with trio.move_on_at(self._late_at_s()):
+                await self._news.wait()
+            if trio.current_time() >= self._late_at_s():
+                self.fail(VendorError(self._vendor, f"no audio for {self._answer_s:g} s"))
         piece = self._pieces.popleft()
         if isinstance(piece, SpeechPiece):
             self._waiting_bytes -= len(piece.pcm)
         return piece
+
+    def _late_at_s(self) -> float:
+        """Return until when the vendor has to send something; for ever if it owes nothing."""
+        return self._heard_at_s + self._answer_s if self._sent else math.inf
 
     def _check(self) -> None:
         if self._error is not None:
@@ -324,20 +367,63 @@ class SocketVoiceContext:
 
     # --- for the socket -------------------------------------------------------------------------
 
-    async def send_flush(self) -> None:
-        """Flush for all text so far, if something is to be flushed and the vendor may be asked."""
+    async def go_on(self) -> None:
+        """Send what waited for an answer, or for another line."""
+        with suppress(VendorError):  # whoever receives raises it
+            await self._push()
+
+    async def _push(self) -> None:
+        """Send what was not sent; all of it, if the line is another one than before."""
+        async with self._sending:
+            while self._error is None:
+                await self._socket.ready()
+                if self._line != self._socket.lines and not self._start_line():
+                    return
+                if self._sent_texts < len(self._texts):
+                    if await self._say(self._codec.text(self._texts[self._sent_texts])):
+                        self._sent_texts += 1
+                elif not await self._flush():
+                    return
+
+    def _start_line(self) -> bool:
+        """Go on with another line, if nothing has come over the one before."""
+        if self._has_begun:
+            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
+            return False
+        self._line, self._sent_texts, self._sent_flushes = self._socket.lines, 0, 0
+        self._sent.clear()
+        return True
+
+    async def _flush(self) -> bool:
+        """Flush for all text so far; return False if nothing is to be flushed, or not yet."""
         owed = self._asked_flushes - self._sent_flushes
         if not owed or len(self._sent) >= self._codec.most_flushes:
-            return
+            return False
+        if not self._sent:
+            self._heard_at_s = trio.current_time()
+            self._news.set()  # who waits has a deadline now
         self._sent.append(owed)
         self._sent_flushes += owed
-        with suppress(VendorError):  # whoever receives raises it
-            for message in self._codec.flush():
-                await self._socket.send(message)
+        is_sent = False
+        try:
+            is_sent = await self._say(self._codec.flush())
+        finally:
+            if not is_sent:
+                self._sent.pop()
+                self._sent_flushes -= owed
+        return True
+
+    async def _say(self, messages: Sequence[str]) -> bool:
+        for message in messages:
+            if not await self._socket.send_on(self._line, message):
+                return False
+        return True
 
     def hear(self, data: bytes) -> None:
-        """Take in audio, of which a sample may come in two parts."""
-        self._has_begun = True
+        """Take in audio, of which a sample may come in two parts; none once it has failed."""
+        if self._error is not None:
+            return
+        self._has_begun, self._heard_at_s = True, trio.current_time()
         whole = self._half + data
         self._half = whole[len(whole) & ~1 :]
         pcm = whole[: len(whole) & ~1]
@@ -347,31 +433,19 @@ class SocketVoiceContext:
             self.fail(VendorError(self._vendor, f"{MOST_WAITING_S:g} s of its audio wait"))
         self._news.set()
 
-    def read(self, message: Mapping[str, Any]) -> None:
-        """Take in a message of the vendor's."""
+    def read(self, message: Mapping[str, Any]) -> bool:
+        """Take in a message of the vendor's; return whether it answers a flush."""
         try:
             is_answer = self._codec.answers_flush(message)
         except VendorError as error:
             self.fail(error)
-            return
+            return False
         if is_answer and self._sent:
-            self._has_begun = True
+            self._has_begun, self._heard_at_s = True, trio.current_time()
             self._half = b""
             self._pieces += [TextSaid()] * self._sent.popleft()
             self._news.set()
-
-    async def begin_again(self) -> None:
-        """Ask for all of it on another line, if nothing has come yet."""
-        if self._has_begun:
-            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
-            return
-        self._sent.clear()
-        self._sent_flushes = 0
-        with suppress(VendorError):  # whoever receives raises it
-            for text in (*self._texts,):
-                for message in self._codec.text(text):
-                    await self._socket.send(message)
-        await self.send_flush()
+        return is_answer
 
     def fail(self, error: VendorError) -> None:
         """Let who waits for audio know that no more will come."""
@@ -380,10 +454,9 @@ class SocketVoiceContext:
 
     async def cancel(self) -> None:
         """Stop it at the vendor's, if it was begun."""
-        if self._texts and self._error is None:
+        if self._sent_texts and self._error is None:
             with suppress(VendorError):
-                for message in self._codec.cancel():
-                    await self._socket.send(message)
+                await self._say(self._codec.cancel())
 
     @property
     def _vendor(self) -> str:

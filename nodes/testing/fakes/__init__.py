@@ -9,6 +9,8 @@ from ._cartesia import FakeCartesiaEar as FakeCartesiaEar
 from ._cartesia import FakeCartesiaVoice as FakeCartesiaVoice
 from ._deepgram import FakeDeepgramFlux as FakeDeepgramFlux
 from ._deepgram import FakeDeepgramNova as FakeDeepgramNova
+from ._deepgram_voice import FakeDeepgramAura as FakeDeepgramAura
+from ._deepgram_voice import FakeDeepgramFluxVoice as FakeDeepgramFluxVoice
 from ._elevenlabs import FakeElevenLabsEar as FakeElevenLabsEar
 from ._elevenlabs import FakeElevenLabsVoice as FakeElevenLabsVoice
 from ._fake_chat import FakeAnthropic as FakeAnthropic
@@ -33,7 +35,9 @@ __all__ = [
     "FakeCartesiaEar",
     "FakeCartesiaVoice",
     "FakeChat",
+    "FakeDeepgramAura",
     "FakeDeepgramFlux",
+    "FakeDeepgramFluxVoice",
     "FakeDeepgramNova",
     "FakeEar",
     "FakeElevenLabsEar",

@@ -14,15 +14,20 @@ from ._fault import Fault, FaultKind
 REQUEST = "11111111-2222-3333-4444-555555555555"
 
 
+def refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+    """Return the status and the body for a request without a key; None lets it in."""
+    kind, _, key = request.headers.get("Authorization", "").partition(" ")
+    if kind in ("Token", "Bearer", "token", "bearer") and key:
+        return None
+    return 401, {"err_code": "INVALID_AUTH", "err_msg": "Invalid credentials."}
+
+
 class _FakeDeepgram(FakeEar):
     asks_end: ClassVar[str]
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse who has no key."""
-        kind, _, key = request.headers.get("Authorization", "").partition(" ")
-        if kind in ("Token", "Bearer", "token", "bearer") and key:
-            return None
-        return 401, {"err_code": "INVALID_AUTH", "err_msg": "Invalid credentials."}
+        return refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
         """Return what a message asks for."""

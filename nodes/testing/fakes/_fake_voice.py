@@ -37,6 +37,8 @@ class Asked:
     """Whether no text follows."""
     cancel: bool = False
     """Whether nothing more is to be said."""
+    close: bool = False
+    """Whether the line is to be closed, at once."""
 
 
 def pcm_of(text: str) -> bytes:
@@ -72,7 +74,19 @@ class FakeVoice(FakeVendor):
         """
         raise NotImplementedError
 
-    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message]:
+    def hello(self) -> Sequence[Message]:
+        """Return what a line begins with."""
+        return ()
+
+    def taken(self, asked: Asked) -> Sequence[Message]:
+        """Return what tells at once that a message came."""
+        return ()
+
+    def began(self, context: str) -> Sequence[Message]:
+        """Return what comes ahead of the audio of a flush."""
+        return ()
+
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message | bytes]:
         """Return the sound of a word.
 
         Args:
@@ -88,7 +102,11 @@ class FakeVoice(FakeVendor):
 
     def done(self, context: str) -> Sequence[Message]:
         """Return what tells that all was said."""
-        raise NotImplementedError
+        return ()
+
+    def stopped(self, context: str, at_s: float) -> Sequence[Message]:
+        """Return what answers a cancel; `at_s` of audio were made by then."""
+        return ()
 
     most_contexts: ClassVar[int | None] = None
     """How many there may be at once on a line; None: any number."""
@@ -98,26 +116,25 @@ class FakeVoice(FakeVendor):
     async def talk(self, line: FakeLine) -> None:
         """Speak until the line is over."""
         contexts: dict[str, _Context] = {}
+        for message in self.hello():
+            await line.say(message)
         async with trio.open_nursery() as nursery:
             try:
-                why = ""
-                while not why:
-                    why = self._obey(await line.receive(), line, contexts, nursery)
-                line.close(1008, why)
+                while True:
+                    asked = self._read(await line.receive(), line)
+                    if asked is not None:
+                        for message in self.taken(asked):
+                            await line.say(message)
+                        self._ask(asked, line, contexts, nursery)
             finally:
                 nursery.cancel_scope.cancel(reason="the line is over")
 
-    def _obey(
-        self, data: Data, line: FakeLine, contexts: dict[str, _Context], nursery: trio.Nursery
-    ) -> str:
-        """Do what a message asks; return why the line is closed, or nothing."""
+    def _read(self, data: Data, line: FakeLine) -> Asked | None:
         try:
-            asked = self.read(data)
+            return self.read(data)
         except (ValueError, KeyError, TypeError) as error:
-            return str(error)[:100] or "unreadable"
-        if asked is not None and not self._ask(asked, line, contexts, nursery):
-            return "max_active_conversations"
-        return ""
+            line.close(1008, str(error)[:100] or "unreadable")
+            return None
 
     def _ask(
         self,
@@ -125,23 +142,27 @@ class FakeVoice(FakeVendor):
         line: FakeLine,
         contexts: dict[str, _Context],
         nursery: trio.Nursery,
-    ) -> bool:
+    ) -> None:
         context = contexts.get(asked.context)
+        if asked.close:
+            line.close()
+            return
         if context is None:
             if asked.cancel or (asked.end and not asked.text):
-                return True
+                return
             if self.most_contexts is not None and len(contexts) >= self.most_contexts:
-                return False
+                line.close(1008, "max_active_conversations")
+                return
             context = contexts[asked.context] = _Context(self, line, asked.context)
             nursery.start_soon(self._run, context, contexts)
         context.ask(asked)
-        return True
 
     async def _run(self, context: _Context, contexts: dict[str, _Context]) -> None:
         try:
             await context.run()
         finally:
-            del contexts[context.name]
+            if contexts.get(context.name) is context:
+                del contexts[context.name]
 
     def count_cancelled(self) -> None:
         """Count a context that was cancelled."""
@@ -177,9 +198,13 @@ class _Context:
                     await self._say(asked)
                 if asked.end:
                     return
+        if self._scope.cancelled_caught:
+            for message in self._voice.stopped(self.name, self._at_s):
+                await self._line.say(message)
 
     async def _say(self, asked: Asked) -> None:
         text, self._text = self._text, ""
+        await self._give(self._voice.began(self.name), "middle" if self._at_s else "first")
         for word in [] if self._line.has("empty") else text.split():
             await trio.sleep(len(word) * CHAR_S / SPEED)
             at: Stage = "middle" if self._at_s else "first"
@@ -187,10 +212,15 @@ class _Context:
             self._at_s += (len(word) + 1) * CHAR_S
         if asked.flush:
             self._flushes += 1
-            await self._give(self._voice.flushed(self.name, self._flushes), "middle")
+            await self._give(self._voice.flushed(self.name, self._flushes), self._end_of_flush())
         if asked.end:
             await self._give(self._voice.done(self.name), "last")
 
-    async def _give(self, messages: Sequence[Message], at: Stage) -> None:
+    def _end_of_flush(self) -> Stage:
+        """Return "last" where nothing waits to be said, and no message tells that all was said."""
+        waits = self._jobs.statistics().current_buffer_used
+        return "middle" if waits or self._voice.done(self.name) else "last"
+
+    async def _give(self, messages: Sequence[Message | bytes], at: Stage) -> None:
         for message in messages:
             await self._voice.give(self._line, message, at)

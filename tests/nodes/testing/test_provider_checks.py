@@ -21,11 +21,11 @@ from bargein.speech import (
 )
 from bargein.testing import CheckReport, ProviderCheckError, check_ear, check_llm, check_voice
 from bargein.vendors import VendorError
-from bargein.voices import CartesiaVoice
 from tests.providers import (
     EARS,
     NOT_OF_MODELS,
     SKIPPED,
+    VOICES,
     checks,
     open_ear,
     open_model,
@@ -216,7 +216,7 @@ def test_a_flaw_of_a_voice_fails_its_check(flaw):
 
     @asynccontextmanager
     async def make(fault):
-        async with open_voice(CartesiaVoice, FakeCartesiaVoice, fault) as voice:
+        async with open_voice(*VOICES["CartesiaVoice"], fault) as voice:
             yield BrokenVoice(voice, flaw, fault)
 
     report = check_flawed(check_voice, make, flaw, FakeCartesiaVoice.faults)
@@ -370,7 +370,7 @@ def test_a_provider_that_hangs_without_words_fails():
 
     @asynccontextmanager
     async def make(fault):
-        async with open_voice(CartesiaVoice, FakeCartesiaVoice, fault) as voice:
+        async with open_voice(*VOICES["CartesiaVoice"], fault) as voice:
             wrapped = Voice()
             wrapped.inner = voice
             yield wrapped
@@ -388,7 +388,7 @@ def test_what_is_left_behind_when_opening_is_cancelled_fails():
         except trio.Cancelled:
             trio.lowlevel.spawn_system_task(trio.sleep_forever)
             raise
-        async with open_voice(CartesiaVoice, FakeCartesiaVoice, fault) as voice:
+        async with open_voice(*VOICES["CartesiaVoice"], fault) as voice:
             yield voice
 
     report = check_flawed(check_voice, make, "cancel_opening", ())
@@ -401,7 +401,7 @@ def test_what_cannot_be_tried_is_told():
 
     @asynccontextmanager
     async def make(fault):
-        async with open_voice(CartesiaVoice, FakeCartesiaVoice, fault) as voice:
+        async with open_voice(*VOICES["CartesiaVoice"], fault) as voice:
             yield voice
 
     report = check_voice(make, can=["stall"], only=["stall", "late"], points=5, times=5)
@@ -415,7 +415,7 @@ def test_what_cannot_be_tried_is_told():
 async def test_a_check_is_called_from_a_plain_test():
     """A check runs trio itself, and says so where it cannot."""
     with pytest.raises(RuntimeError, match="plain test"):
-        check_voice(lambda fault: open_voice(CartesiaVoice, FakeCartesiaVoice, fault))
+        check_voice(lambda fault: open_voice(*VOICES["CartesiaVoice"], fault))
 
 
 # --- engines of whole utterances ------------------------------------------------------------------

@@ -1,0 +1,119 @@
+"""Deepgram's voices, played, by the types of the vendor's SDK 7.17.
+
+Audio bears no name, so a line says one utterance at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from bargein.bridge.websocket import Data, HttpRequest
+
+from ._deepgram import REQUEST, refusal
+from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, pcm_of
+from ._fault import FaultKind
+
+SPEECH = "dg_sp_0123456789ab"
+MODEL: Mapping[str, Any] = {
+    "request_id": REQUEST,
+    "model_name": "fake",
+    "model_version": "2026-01-01.0",
+}
+CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
+
+
+class _FakeDeepgramVoice(FakeVoice):
+    faults: ClassVar[frozenset[FaultKind]] = FakeVoice.faults - {"backwards"}  # it gives no times
+    stop: ClassVar[str]
+
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request without a key."""
+        return refusal(request)
+
+    def read(self, data: Data) -> Asked | None:
+        """Return what a message asks for."""
+        message = json.loads(data)
+        self.received.append(message)
+        match message["type"]:
+            case "Speak":
+                return Asked(context="", text=message["text"])
+            case "Flush":
+                return Asked(context="", flush=True)
+            case "Close":
+                return Asked(context="", close=True)
+            case self.stop:
+                return Asked(context="", cancel=True)
+        raise ValueError(f"unknown message {message['type']}")
+
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[bytes]:
+        """Return sound in two messages, of which the first ends within a sample."""
+        pcm = pcm_of(word)
+        return pcm[:501], pcm[501:]
+
+
+class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
+    """``/v2/speak``: each flush is a turn, echoed at once and over with its ``SpeechMetadata``."""
+
+    error: ClassVar[Mapping[str, Any]] = {
+        "type": "Error",
+        "code": "NET-0000",
+        "description": "no",
+    }
+    stop = "Interrupt"
+
+    def hello(self) -> Sequence[Message]:
+        """Return ``Connected``."""
+        return ({"type": "Connected", **MODEL, "model_uuids": [REQUEST]},)
+
+    def taken(self, asked: Asked) -> Sequence[Message]:
+        """Return the echo of a flush."""
+        return ({"type": "Flushed", "speech_id": SPEECH},) if asked.flush else ()
+
+    def began(self, context: str) -> Sequence[Message]:
+        """Return ``SpeechStarted``."""
+        return ({"type": "SpeechStarted", "speech_id": SPEECH},)
+
+    def flushed(self, context: str, number: int) -> Sequence[Message]:
+        """Return ``SpeechMetadata``."""
+        return ({"type": "SpeechMetadata", **_metadata(0.0)},)
+
+    def stopped(self, context: str, at_s: float) -> Sequence[Message]:
+        """Return ``SpeechInterrupted``; without an offset it knows of no text."""
+        interrupted = {"type": "SpeechInterrupted", "audio_played_ms": round(1000 * at_s)}
+        return ({**interrupted, "metadata": _metadata(at_s)},)
+
+
+def _metadata(audio_s: float) -> dict[str, Any]:
+    characters = round(audio_s / CHAR_S)
+    return {
+        "speech_id": SPEECH,
+        "audio_duration_ms": round(1000 * audio_s),
+        "input_character_count": characters,
+        "billable_character_count": characters,
+        "controls_applied": CONTROLS,
+    }
+
+
+class FakeDeepgramAura(_FakeDeepgramVoice):
+    """``/v1/speak``: all up to a flush is said when its ``Flushed`` comes."""
+
+    error: ClassVar[Mapping[str, Any]] = {
+        "type": "Warning",
+        "code": "EXCESSIVE_FLUSH",
+        "description": "The Flush is not processed.",
+    }
+    stop = "Clear"
+
+    def hello(self) -> Sequence[Message]:
+        """Return ``Metadata``."""
+        return ({"type": "Metadata", **MODEL, "model_uuid": REQUEST},)
+
+    def flushed(self, context: str, number: int) -> Sequence[Message]:
+        """Return ``Flushed``."""
+        return ({"type": "Flushed", "sequence_id": number - 1},)
+
+    def stopped(self, context: str, at_s: float) -> Sequence[Message]:
+        """Return ``Cleared``."""
+        return ({"type": "Cleared", "sequence_id": 0},)
