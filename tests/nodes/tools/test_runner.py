@@ -216,16 +216,16 @@ async def test_each_call_has_an_id_of_its_own(autojump_clock, open_bench, id):
 
 async def test_a_guard_that_fails_still_gives_a_result(autojump_clock, open_bench):
     """Whatever goes wrong around a tool, the model is told, and the call goes on."""
-    async with open_bench(sleeper(permission="ask"), expect_errors=RuntimeError) as bench:
-
-        async def broken(*_):
-            raise RuntimeError("no permissions today")
-
-        bench.call.permissions.ask = broken
-        running = bench.start("work")
+    work = sleeper(permission="ask")
+    async with open_bench(work, expect_errors=ValueError) as bench, trio.open_nursery() as nursery:
+        nursery.start_soon(bench.call.permissions.ask, "same", "another", {}, bench.run)
+        await trio.testing.wait_all_tasks_blocked()
+        running = bench.start("work", id="same")
         await running.done.wait()
         assert running.outcome == "not_started"
+        assert [question.name for question in bench.call.permissions.pending] == ["another"]
         assert not bench.call.ended.is_set()
+        nursery.cancel_scope.cancel()
 
 
 async def test_tools_have_names_of_their_own(autojump_clock, open_bench):

@@ -32,8 +32,9 @@ class FakeDeepgram(Vendor):
 
     @property
     def said(self) -> list[dict[str, Any]]:
-        """All messages, the first line's that said something first."""
-        return [message for line in self.lines for message in line]
+        """All messages of the lines over which something was said; a spare says only goodbye."""
+        spoken = (line for line in self.lines if any(m["type"] == "Speak" for m in line))
+        return [message for line in spoken for message in line]
 
     def cut_line(self) -> None:
         """Lose the line that speaks."""
