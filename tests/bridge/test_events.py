@@ -31,6 +31,7 @@ SAMPLES: dict[str, object] = {
     "action": "transfer",
     "content": "words",
     "button": "5",
+    "down": True,
     "metadata": {"a": 1},
     "utterance": 1,
     "heard": "a",
