@@ -13,7 +13,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from bargein.ears import AssemblyAIEar, CartesiaEar, DeepgramFlux, DeepgramNova, ElevenLabsEar
+from bargein.ears import (
+    AssemblyAIEar,
+    CartesiaEar,
+    DeepgramFlux,
+    DeepgramNova,
+    ElevenLabsEar,
+    OpenAIEar,
+)
 from bargein.fakes import (
     FakeAnthropic,
     FakeAssemblyAIEar,
@@ -27,6 +34,7 @@ from bargein.fakes import (
     FakeElevenLabsEar,
     FakeElevenLabsVoice,
     FakeOpenAIChat,
+    FakeOpenAIEar,
     FakeVendor,
     Fault,
 )
@@ -74,6 +82,8 @@ EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
     "DeepgramFlux": (DeepgramFlux, FakeDeepgramFlux),
     "DeepgramNova": (DeepgramNova, FakeDeepgramNova),
     "ElevenLabsEar": (ElevenLabsEar, FakeElevenLabsEar),
+    "OpenAIEar": (OpenAIEar, FakeOpenAIEar),
+    "OpenAIEarInWords": (partial(OpenAIEar, turns="none"), FakeOpenAIEar),
 }
 MODELS: dict[str, tuple[Any, type[FakeChat]]] = {
     "AnthropicChat": (AnthropicChat, FakeAnthropic),
@@ -94,6 +104,8 @@ SKIPPED = {
     "CartesiaEar": ("backwards",),  # it gives no times
     "DeepgramAura": ("backwards",),  # it gives no times
     "DeepgramFluxVoice": ("backwards",),
+    "OpenAIEar": ("backwards",),  # it gives no times
+    "OpenAIEarInWords": ("backwards",),
     "DeepgramNova": ("error",),  # its errors end nothing
     "ElevenLabsEar": ("late", "backwards"),  # its messages bear no number, and no times
 }

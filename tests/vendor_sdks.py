@@ -26,6 +26,7 @@ from bargein.fakes import (
     FakeDeepgramFluxVoice,
     FakeDeepgramNova,
     FakeElevenLabsEar,
+    FakeOpenAIEar,
 )
 
 LIMIT_S = 60.0
@@ -167,6 +168,26 @@ with client.messages.stream(model="any", max_tokens=100, messages=ask) as stream
 print(text)
 """
 
+TRANSCRIBE = """
+import base64, sys
+from openai import OpenAI
+here = "127.0.0.1:" + sys.argv[1] + "/v1"
+client = OpenAI(api_key="any", base_url="http://" + here, websocket_base_url="ws://" + here)
+with client.realtime.connect(extra_query={"intent": "transcription"}) as line:
+    heard = {"format": {"type": "audio/pcm", "rate": 24000}}
+    line.session.update(session={"type": "transcription", "audio": {"input": heard}})
+    audio = base64.b64encode(b"\\x00\\x10" * 4800).decode()
+    for _ in range(5):
+        line.input_audio_buffer.append(audio=audio)
+    line.input_audio_buffer.commit()
+    types = []
+    for message in line:
+        types.append(type(message).__name__)
+        if message.type.endswith("completed"):
+            print(message.transcript, types[1], types[2], types[-2])
+            break
+"""
+
 TURN, ANSWER = "a large latte please", "Two lattes, please wait."
 
 
@@ -199,6 +220,13 @@ PROOFS = {
     ),
     "CartesiaEar": Proof(
         "cartesia[websockets]==4.2.0", SOUND + INK, FakeCartesiaEar(TURN).serve, TURN
+    ),
+    "OpenAIEar": Proof(
+        "openai[realtime]==3.54.0",
+        TRANSCRIBE,
+        FakeOpenAIEar(TURN).serve,
+        f"{TURN} SessionUpdatedEvent InputAudioBufferSpeechStartedEvent"
+        " ConversationItemInputAudioTranscriptionDeltaEvent",
     ),
     "AnthropicChat": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
 }

@@ -76,7 +76,7 @@ class ElevenLabsEar(VendorEar):
             url=f"{url}/v1/speech-to-text/realtime?{asked}",
             headers={"xi-api-key": key.reveal()},
         )
-        super().__init__(address, ScribeCodec, limits=limits, dial=dial)
+        super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
 
 
 class ScribeCodec:

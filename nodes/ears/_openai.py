@@ -29,6 +29,9 @@ VARIABLE = "OPENAI_API_KEY"
 VENDOR_RATE_HZ = 24_000
 """The only rate of PCM that the vendor takes."""
 
+WIRE_BYTES = 2.1
+"""24 kHz for 16, four bytes for three in base64, and some JSON."""
+
 CONFIGURE = "configure"
 """The id of our message that configures a session: what it is refused for ends the session."""
 
@@ -115,7 +118,9 @@ class OpenAIEar(VendorEar):
             greeting=(json.dumps(update),),
         )
         self.ends_turns = turns != "none"
-        super().__init__(address, TranscriptionCodec, limits=limits, dial=dial)
+        super().__init__(
+            address, TranscriptionCodec, limits=limits, wire_bytes=WIRE_BYTES, dial=dial
+        )
 
 
 class TranscriptionCodec:

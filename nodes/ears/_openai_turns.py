@@ -8,11 +8,13 @@ Rule 1. A turn is the items that follow one another until all their words are kn
 speaks.
 Rule 2. The words of an item are a segment of the turn.  Words that are not final are told only
 while their item is spoken: told later, they would be a voice that goes on.
+Rule 3. What comes late of an item of a turn that is over is dropped: it would begin another one.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,9 @@ import structlog
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 
 log = structlog.get_logger()
+
+PAST_ITEMS = 64
+"""How many items that are over are known; messages are not later than that."""
 
 HEARS = "conversation.item.input_audio_transcription."
 
@@ -46,11 +51,13 @@ class OpenAITurns:
         """Begin between two turns."""
         self.spoken = ""
         self._items: dict[str, _Item] = {}
+        self._past: deque[str] = deque(maxlen=PAST_ITEMS)
 
     def restart(self) -> None:
         """Forget the turn."""
         self.spoken = ""
         self._items.clear()
+        self._past.clear()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield what a message tells of the caller; nothing for a message of another kind.
@@ -62,6 +69,8 @@ class OpenAITurns:
             Exception: `message` is none of the vendor's messages: KeyError, TypeError.
         """
         kind = message["type"]
+        if message.get("item_id") in self._past:
+            return
         if kind == "input_audio_buffer.speech_started":
             yield from self._begin_item(str(message["item_id"]))
             self.spoken = str(message["item_id"])
@@ -120,6 +129,7 @@ class OpenAITurns:
 
     def _end_turn(self) -> Iterable[EarFact]:
         if not self.spoken and all(item.is_known for item in self._items.values()):
+            self._past += self._items
             self._items.clear()
             yield TurnOver()
 

@@ -113,6 +113,7 @@ class VendorEar:
         codec: Callable[[], EarCodec],
         *,
         limits: SessionLimits | None = None,
+        wire_bytes: float = 1.0,
         judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -122,12 +123,15 @@ class VendorEar:
             address: Where, and with which key.
             codec: Makes the codec of each stream.
             limits: The limits of a session; ``None`` for the defaults.
+            wire_bytes: How many bytes a byte of audio is in a message: more in base64.
             judge: Says what a close of the vendor's means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address = address
         self._codec = codec
-        self._limits = limits or SessionLimits()
+        limits = limits or SessionLimits()
+        most_bytes = round(wire_bytes * limits.max_kept_bytes)
+        self._limits = replace(limits, max_kept_bytes=most_bytes)
         self._judge = judge
         self._dial = dial
 

@@ -62,7 +62,8 @@ class SessionLimits:
     max_waiting_bytes: int = 262_144
     """What may wait on either side before ``send`` waits, and before nothing more is read."""
     max_kept_bytes: int = 960_000
-    """What may be kept to be sent again: 30 s of PCM16 at 16 kHz."""
+    """What may be kept to be sent again: 30 s of PCM16 at 16 kHz; an ear whose vendor takes audio
+    in base64 keeps as many seconds, in more bytes."""
 
     def __post_init__(self) -> None:
         """Check the numbers.

@@ -29,8 +29,8 @@ from ..fakes import FaultKind, Stage
 from ._check_report import Breach, CheckReport
 from ._provider_checks import Make, ProviderChecks, ProviderUse, Terms
 
-SOUND = b"\x10\x00\xf0\xff" * 8_000
-"""A second of something that is no silence, for an ear that is played."""
+SOUND = (b"\x00\x10" * 16 + b"\x00\xf0" * 16) * 500
+"""A second of a tone of 500 Hz, for an ear that is played; a resampler leaves it what it is."""
 
 BYTES_PER_S = 32_000
 PIECE_BYTES = 3_200

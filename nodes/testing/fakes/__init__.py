@@ -27,6 +27,7 @@ from ._fault import FaultKind as FaultKind
 from ._fault import Stage as Stage
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
+from ._openai_ear import FakeOpenAIEar as FakeOpenAIEar
 
 __all__ = [
     "Asked",
@@ -44,6 +45,7 @@ __all__ = [
     "FakeElevenLabsVoice",
     "FakeLine",
     "FakeOpenAIChat",
+    "FakeOpenAIEar",
     "FakeTurn",
     "FakeVendor",
     "FakeVoice",

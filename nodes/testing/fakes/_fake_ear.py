@@ -72,6 +72,9 @@ class FakeEar(FakeVendor):
         }
     )
 
+    bytes_per_s: ClassVar[int] = BYTES_PER_S
+    """Of the audio that it takes."""
+
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
         """Write the script.
 
@@ -96,6 +99,14 @@ class FakeEar(FakeVendor):
         """
         raise NotImplementedError
 
+    def is_sound(self, pcm: bytes) -> bool:
+        """Return whether a message's audio is more than silence."""
+        return bool(pcm.strip(b"\0"))
+
+    def answers(self, data: Data) -> Sequence[Message]:
+        """Return what answers at once a message that asks for nothing."""
+        return ()
+
     def hello(self) -> Sequence[Message]:
         """Return what a line begins with."""
         return ()
@@ -114,6 +125,10 @@ class FakeEar(FakeVendor):
 
     def resumed(self, turn: FakeTurn) -> Sequence[Message]:
         """Return what tells that it was not."""
+        return ()
+
+    def ending(self, turn: FakeTurn) -> Sequence[Message]:
+        """Return what comes ahead of the end of a turn."""
         return ()
 
     def over(self, turn: FakeTurn) -> Sequence[Message]:
@@ -148,6 +163,9 @@ class FakeEar(FakeVendor):
                     await line.say(message)
                 line.close()
                 return
+            else:
+                for message in self.answers(data):
+                    await line.say(message)
 
     def next_words(self, line: FakeLine) -> list[str]:
         """Return the words of the turn that begins."""
@@ -174,9 +192,9 @@ class _Hearing:
         self.audio_s = 0.0
 
     async def hear(self, pcm: bytes) -> None:
-        seconds = len(pcm) / BYTES_PER_S
+        seconds = len(pcm) / self._ear.bytes_per_s
         self.audio_s += seconds
-        if pcm.strip(b"\0"):
+        if self._ear.is_sound(pcm):
             await self._sound(seconds)
         elif self._turn is not None:
             await self._silence(seconds)
@@ -217,6 +235,9 @@ class _Hearing:
         if turn is None:
             return
         turn.heard, turn.is_forced = len(turn.words), is_forced
+        ending = self._ear.ending(turn)
+        self._newest = ending or self._newest
+        await self._give(ending, "middle")
         await self._give(self._ear.over(turn), "last")
         self._turn, self._is_perhaps_over = None, False
         if not self._line.is_silent:

@@ -215,6 +215,25 @@ async def test_words_may_come_in_any_order(autojump_clock, nursery):
     assert [fact for fact in facts if isinstance(fact, TurnOver)] == [TurnOver()]
 
 
+async def test_what_comes_late_of_a_turn_begins_no_other(autojump_clock, nursery):
+    """Words, and the end of a stretch, that come once the turn is over are dropped."""
+    facts = await facts_of(
+        nursery,
+        began("i1"),
+        *stopped("i1"),
+        words("i1", "a large latte"),
+        *stopped("i1"),
+        delta("i1", "latte"),
+        words("i1", "a large latte"),
+    )
+    assert facts == [
+        VoiceBegan(),
+        PerhapsOver(),
+        WordsHeard("a large latte", final=True),
+        TurnOver(),
+    ]
+
+
 async def test_what_cannot_be_transcribed_ends_the_turn_without_words(autojump_clock, nursery):
     """A failure of the recogniser is logged by its code, and nobody waits for words."""
     failed = {"type": HEARS + "failed", "event_id": "e", "item_id": "i1", "content_index": 0}
