@@ -106,7 +106,8 @@ class WebSocket:
         source = self._source
         assert isinstance(source, Outgoing)  # whoever gave another puts messages there
         while source.waiting_bytes > self._max_bytes and self.connection.is_open:
-            source.room = trio.Event()
+            if source.room.is_set():  # else others wait for it, and would wait for ever
+                source.room = trio.Event()
             await source.room.wait()
         if self._is_over or not self.connection.is_open:
             raise self._closed()

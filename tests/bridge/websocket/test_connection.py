@@ -157,6 +157,27 @@ async def test_who_does_not_receive_stops_the_reading(autojump_clock, facing):
     assert outcome.got == [b"x" * 1000] * 200
 
 
+async def test_all_who_wait_to_send_go_on_once_there_is_room(autojump_clock, facing):
+    """Each of several tasks that send at once has its messages sent, however little may wait."""
+    words = [f"{number} ".encode() * 10_000 for number in range(5)]
+
+    async def talk(websocket):
+        async with trio.open_nursery() as nursery:
+            for word in words:
+                nursery.start_soon(send_twice, websocket, word)
+
+    async def send_twice(websocket, word):
+        for _ in range(2):
+            await websocket.send(word)
+
+    async with facing("server", talk, max_waiting_bytes=10_000) as peer:
+        with trio.fail_after(30):
+            got = [await peer.receive() for _ in range(10)]
+        await peer.send(peer.frame(CLOSE))
+        await peer.rest()
+    assert sorted(got) == sorted((BINARY, word) for word in words * 2)
+
+
 async def test_pongs_that_nobody_reads_stop_the_reading(autojump_clock):
     """Whoever pings without end and reads nothing costs no more than the pongs of one block."""
     mine, yours = _lockstep()
