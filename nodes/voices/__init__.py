@@ -9,9 +9,11 @@ from ._vendor_voice import VendorVoiceContext as VendorVoiceContext
 from ._vendor_voice import VoiceCodec as VoiceCodec
 from ._voice_connection import SocketVoice as SocketVoice
 from ._voice_connection import SpeakCodec as SpeakCodec
+from ._voice_line import ContextLimit as ContextLimit
 
 __all__ = [
     "CartesiaVoice",
+    "ContextLimit",
     "DeepgramVoice",
     "ElevenLabsVoice",
     "OpenAIVoice",

@@ -15,6 +15,7 @@ from bargein.nodes.speech import SpeechPiece, TextSaid
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
 from ._vendor_voice import Piece, VendorVoice
+from ._voice_line import ContextLimit
 
 VENDOR = "ElevenLabs"
 URL = "wss://api.elevenlabs.io"
@@ -25,11 +26,15 @@ SAMPLE_RATE_HZ = 24_000
 INACTIVE_S = 180
 """How long the vendor may keep a context without text: the most that it allows."""
 
+LIMIT = ContextLimit(5, lambda message: message.get("isFinal") is True, INACTIVE_S)
+"""The sixth context ends the socket, with all utterances on it."""
+
 
 class ElevenLabsVoice(VendorVoice):
     """Says text with ElevenLabs; knows when each word is heard, by its characters.
 
-    The vendor allows five contexts at once over a socket; the sixth ends the socket.
+    The vendor allows five contexts at once over a socket, so that it opens another socket for the
+    sixth; a context that was cut counts until the vendor has ended it.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class ElevenLabsVoice(VendorVoice):
             sample_rate_hz=SAMPLE_RATE_HZ,
             times="words",
             limits=limits,
+            limit=LIMIT,
             dial=dial,
         )
 

@@ -1,8 +1,7 @@
 """Voices of vendors: many utterances at once over one socket, and what a codec has to know of one.
 
 Rule 1. A codec does no I/O: it makes the messages of one context, and pieces of their answers.
-Rule 2. A vendor's message goes to the context that it names.  One for a context that is over is
-dropped: it is late audio of something that was cut.
+Rule 2. A context stays on one line.  While there is room on none, another line is opened.
 Rule 3. After a line was lost, a context of which nothing has come begins anew on the next line;
 one of which something has come fails, as nobody knows what is missing.
 Rule 4. A context holds at most `MOST_WAITING_S` of audio that nobody has taken.
@@ -12,7 +11,6 @@ Rule 6. Nothing is asked without words: what has none is said at once.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -20,13 +18,11 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, Literal, Protocol, final
 
-import structlog
 import trio
 
 from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
-    Reopened,
     SessionLimits,
     VendorAddress,
     VendorError,
@@ -35,7 +31,7 @@ from bargein.nodes.vendors import (
     open_session,
 )
 
-log = structlog.get_logger()
+from ._voice_line import ContextLimit, VoiceLine
 
 MOST_WAITING_S = 120.0
 """So much audio of one utterance may wait; who is so far behind will not catch up."""
@@ -93,6 +89,7 @@ class VendorVoice:
         sample_rate_hz: int,
         times: Literal["words", "none"],
         limits: SessionLimits | None = None,
+        limit: ContextLimit | None = None,
         judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -105,6 +102,7 @@ class VendorVoice:
             sample_rate_hz: Of the pieces.
             times: What is known of when each word is heard.
             limits: The limits of a session; ``None`` for the defaults.
+            limit: How many contexts the vendor allows on a line; ``None`` for any number.
             judge: Says what a close of the vendor's means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
@@ -116,11 +114,11 @@ class VendorVoice:
         self._limits = limits or SessionLimits()
         self._judge = judge
         self._dial = dial
-        self._session: VendorSession | None = None
-        self._contexts: dict[str, VendorVoiceContext] = {}
+        self._limit = limit
+        self._lines: list[VoiceLine] = []
+        self._nursery: trio.Nursery | None = None
+        self._opening = trio.Lock()
         self._numbers = count(1)
-        self._error: VendorError | None = None
-        self._revived = trio.Event()
 
     @property
     def sample_rate_hz(self) -> int:
@@ -135,24 +133,39 @@ class VendorVoice:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Hold the socket while the block runs; it does not wait for the line."""
-        self._error = None
         raised: Exception | None = None
-        async with (
-            open_session(
-                self._address, self._limits, judge=self._judge, dial=self._dial
-            ) as self._session,
-            trio.open_nursery() as nursery,
-        ):
-            nursery.start_soon(self._read, self._session)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._serve_line, VoiceLine.run)
+            self._nursery = nursery
             try:
                 yield
             except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
                 raised = caught
             finally:
-                self._session = None
+                self._nursery = None
+                for line in self._lines:
+                    line.session.close()
                 nursery.cancel_scope.cancel(reason="the voice is closed")
         if raised is not None:
             raise raised
+
+    async def _serve_line(
+        self,
+        run: Callable[[VoiceLine], Awaitable[None]],
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Hold a line as long as it is run."""
+        async with open_session(
+            self._address, self._limits, judge=self._judge, dial=self._dial
+        ) as session:
+            line = VoiceLine(self._address.vendor, session, self._context_of, self._limit)
+            self._lines.append(line)
+            try:
+                task_status.started()
+                await run(line)
+            finally:
+                self._lines.remove(line)
 
     @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[VendorVoiceContext]:
@@ -162,69 +175,35 @@ class VendorVoice:
             SpeechNotOpenError: The voice is not open.
             VendorError: The session was given up.
         """
-        session = self._session
-        if session is None:
-            raise SpeechNotOpenError(type(self).__name__)
-        if self._error is not None:
-            if not session.revive():
-                raise self._error
-            self._error = None
-            self._revived.set()
+        line = await self._line_with_room()
+        line.check()
         name = f"utterance-{next(self._numbers)}"
         make = lambda: self._codec(name, style)  # noqa: E731  # made anew after a lost line
         context = VendorVoiceContext(
-            self._address.vendor, session, make, self._sample_rate_hz, self._limits.answer_s
+            self._address.vendor, line.session, make, self._sample_rate_hz, self._limits.answer_s
         )
-        self._contexts[name] = context
+        line.join(name, context)
         try:
             yield context
         finally:
-            del self._contexts[name]
+            line.leave(name)
             with trio.move_on_after(CANCEL_S, shield=True):
                 await context.cancel()
 
-    async def _read(self, session: VendorSession) -> None:
-        while True:
-            try:
-                await self._read_session(session)
-            except VendorError as error:
-                self._error, self._revived = error, trio.Event()
-                for context in self._contexts.values():
-                    context.fail(error)
-            await self._revived.wait()
-
-    async def _read_session(self, session: VendorSession) -> None:
-        """Give each message to its context.
+    async def _line_with_room(self) -> VoiceLine:
+        """Return a line on which one more context fits; open one if there is none.
 
         Raises:
-            VendorError: The session was given up.
+            SpeechNotOpenError: The voice is not open.
         """
-        while True:
-            data = await session.receive()
-            if isinstance(data, Reopened):
-                for context in (*self._contexts.values(),):
-                    await context.begin_again()
-            elif isinstance(data, str):
-                self._route(data)
-
-    def _route(self, text: str) -> None:
-        try:
-            message = json.loads(text)
-            if not isinstance(message, dict):
-                raise TypeError("no object")
-            name = self._context_of(message)
-            context = self._contexts.get(name) if name is not None else None
-            if context is not None:
-                context.read(message)
-            elif (
-                name is None
-                and len(self._contexts) == 1
-                and "error" in (message.get("type"), *message)
-            ):
-                next(iter(self._contexts.values())).read(message)
-        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
-            kind = type(error).__name__
-            log.warning("vendor_message_unreadable", vendor=self._address.vendor, error=kind)
+        while self._nursery is not None:
+            for line in self._lines:
+                if line.has_room():
+                    return line
+            async with self._opening:  # whoever waited for it finds room on what was opened
+                if not any(line.has_room() for line in self._lines):
+                    await self._nursery.start(self._serve_line, VoiceLine.run_spare)
+        raise SpeechNotOpenError(type(self).__name__)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self._address.url.partition('?')[0]}>"
@@ -261,6 +240,7 @@ class VendorVoiceContext:
         self._news = trio.Event()
         self._error: VendorError | None = None
         self._has_begun = self._is_over = False
+        self._has_sent = self._is_final = False  # on this line
         self._flushes: deque[int] = deque()  # without an answer: how many are answered by each
         self._is_ended = False
         self._heard_at_s = math.inf
@@ -379,6 +359,7 @@ class VendorVoiceContext:
             self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
             return False
         self._line, self._sent, self._codec = self._session.lines, 0, self._new_codec()
+        self._has_sent = False
         self._heard_at_s = trio.current_time()
         return True
 
@@ -388,9 +369,15 @@ class VendorVoiceContext:
         for message in messages:
             if not await self._session.send_on(self._line, message):
                 return False
+            self._has_sent = True
         return True
 
     # --- for the voice --------------------------------------------------------------------------
+
+    @property
+    def is_open_at_vendor(self) -> bool:
+        """Whether the vendor was told of it, on its newest line, and has not ended it."""
+        return self._has_sent and not self._is_final and self._line == self._session.lines
 
     def read(self, message: Mapping[str, Any]) -> None:
         """Take in a message of the vendor's."""
@@ -401,6 +388,7 @@ class VendorVoiceContext:
             return
         self._heard_at_s = trio.current_time()
         for piece in pieces:
+            self._is_final |= piece is None
             if self._error is None and not self._is_over:
                 self._has_begun = True
                 self._accept(piece)
