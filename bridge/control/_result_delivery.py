@@ -27,7 +27,8 @@ class Delivery:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
-        context.look_when(self.__len__, self.deliver_next)
+        # The list's own length: asked whenever the state is touched, some six times a tool call.
+        context.look_when(self._waiting.__len__, self.deliver_next)
 
     def __len__(self) -> int:
         return len(self._waiting)
