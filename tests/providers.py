@@ -35,6 +35,7 @@ from bargein.fakes import (
     FakeElevenLabsVoice,
     FakeOpenAIChat,
     FakeOpenAIEar,
+    FakeOpenAIVoice,
     FakeVendor,
     Fault,
 )
@@ -46,7 +47,7 @@ from bargein.testing import (
     check_llm,
     check_voice,
 )
-from bargein.voices import CartesiaVoice, DeepgramVoice, ElevenLabsVoice
+from bargein.voices import CartesiaVoice, DeepgramVoice, ElevenLabsVoice, OpenAIVoice
 
 KEY = "a key"
 
@@ -74,6 +75,15 @@ async def open_model(model: Any, fake: type[FakeChat], fault: Fault | None) -> A
         chat = model("any", base_url="http://fake", api_key=KEY, transport=endpoint.transport())
         async with chat.open():
             yield chat
+
+
+@asynccontextmanager
+async def open_http_voice(fault: Fault | None) -> AsyncIterator[Any]:
+    """Open the voice that is asked over HTTP in front of its fake."""
+    async with FakeOpenAIVoice(fault=fault).open() as endpoint:
+        voice = OpenAIVoice(api_key=KEY, url="http://fake/v1", transport=endpoint.transport())
+        async with voice.open():
+            yield voice
 
 
 EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
@@ -106,6 +116,7 @@ SKIPPED = {
     "DeepgramFluxVoice": ("backwards",),
     "OpenAIEar": ("backwards",),  # it gives no times
     "OpenAIEarInWords": ("backwards",),
+    "OpenAIVoice": ("late", "error", "garbage", "backwards", "deaf"),  # its answer is sound alone
     "DeepgramNova": ("error",),  # its errors end nothing
     "ElevenLabsEar": ("late", "backwards"),  # its messages bear no number, and no times
 }
@@ -119,6 +130,7 @@ def checks() -> dict[str, Callable[..., CheckReport]]:
         found[name] = partial(check_ear, partial(open_ear, ear, fake), can=fake.faults)
     for name, (voice, fake) in VOICES.items():
         found[name] = partial(check_voice, partial(open_voice, voice, fake), can=fake.faults)
+    found["OpenAIVoice"] = partial(check_voice, open_http_voice, can=FakeOpenAIVoice.faults)
     for name, (model, chat) in MODELS.items():
         found[name] = partial(check_llm, partial(open_model, model, chat), can=chat.faults)
     return found

@@ -26,7 +26,9 @@ from bargein.fakes import (
     FakeDeepgramFluxVoice,
     FakeDeepgramNova,
     FakeElevenLabsEar,
+    FakeOpenAIChat,
     FakeOpenAIEar,
+    FakeOpenAIVoice,
 )
 
 LIMIT_S = 60.0
@@ -188,6 +190,30 @@ with client.realtime.connect(extra_query={"intent": "transcription"}) as line:
             break
 """
 
+SPEECH = """
+import sys
+from openai import OpenAI
+client = OpenAI(api_key="any", base_url="http://127.0.0.1:" + sys.argv[1] + "/v1")
+with client.audio.speech.with_streaming_response.create(
+    model="gpt-4o-mini-tts", voice="marin", input="Two lattes.", response_format="pcm"
+) as response:
+    print(response.headers["content-type"], sum(len(piece) for piece in response.iter_bytes()))
+"""
+
+COMPLETIONS = """
+import sys
+from openai import OpenAI
+client = OpenAI(api_key="any", base_url="http://127.0.0.1:" + sys.argv[1] + "/v1")
+ask = [{"role": "user", "content": "Hi"}]
+text, reasons = "", []
+for chunk in client.chat.completions.create(model="any", messages=ask, stream=True):
+    for choice in chunk.choices:
+        text += choice.delta.content or ""
+        reasons += [choice.finish_reason] if choice.finish_reason else []
+assert reasons == ["stop"], reasons
+print(text)
+"""
+
 TURN, ANSWER = "a large latte please", "Two lattes, please wait."
 
 
@@ -228,6 +254,10 @@ PROOFS = {
         f"{TURN} SessionUpdatedEvent InputAudioBufferSpeechStartedEvent"
         " ConversationItemInputAudioTranscriptionDeltaEvent",
     ),
+    "OpenAIVoice": Proof(
+        "openai[realtime]==3.54.0", SPEECH, FakeOpenAIVoice().serve, "audio/pcm 28800"
+    ),
+    "OpenAIChat": Proof("openai[realtime]==3.54.0", COMPLETIONS, FakeOpenAIChat().serve, ANSWER),
     "AnthropicChat": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
 }
 

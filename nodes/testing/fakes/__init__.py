@@ -28,6 +28,7 @@ from ._fault import Stage as Stage
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
 from ._openai_ear import FakeOpenAIEar as FakeOpenAIEar
+from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
 
 __all__ = [
     "Asked",
@@ -46,6 +47,7 @@ __all__ = [
     "FakeLine",
     "FakeOpenAIChat",
     "FakeOpenAIEar",
+    "FakeOpenAIVoice",
     "FakeTurn",
     "FakeVendor",
     "FakeVoice",

@@ -19,14 +19,14 @@ from ._memory_transport import memory_transport
 if TYPE_CHECKING:
     import httpx2
 
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n"
 
 GARBAGE = (b": ping\n\n", b"data: \n\n", b"id: 7\nretry: 10\n\n", b"event: nobody\n\n")
 """What an event stream may hold beside events, and no model means anything by."""
 
 GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
-Event = Mapping[str, Any] | str
+Event = Mapping[str, Any] | str | bytes
 
 
 class FakeChat:
@@ -44,6 +44,10 @@ class FakeChat:
         }
     )
     error: ClassVar[Mapping[str, Any]]
+    content_type: ClassVar[str] = "text/event-stream"
+
+    closes_whole: ClassVar[bool] = True
+    """Whether an answer that is closed in good order early looks like a whole one in HTTP."""
 
     def __init__(self, *words: str, fault: Fault | None = None) -> None:
         """Write the answer.
@@ -71,6 +75,18 @@ class FakeChat:
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the status and the body of a refusal; None lets the request in."""
         return None
+
+    def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
+        """Return the status and the body of a refusal of a request's body; None: it is right."""
+        return None
+
+    def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
+        """Return the words of the answer to a request."""
+        return self._words
+
+    def made_s(self, event: Event) -> float:
+        """Return how long an event takes to be made."""
+        return 0.0
 
     # --- reaching it ------------------------------------------------------------------------------
 
@@ -160,12 +176,18 @@ class FakeChat:
         if refused is not None:
             await _refuse(stream, *refused)
             return True
-        self.requests.append(json.loads(body) if body else {})
-        await stream.send_all(HEAD)
+        asked: dict[str, Any] = json.loads(body) if body else {}
+        self.requests.append(asked)
+        refused = self.refusal_of(asked)
+        if refused is not None:
+            await _refuse(stream, *refused)
+            return True
+        await stream.send_all(HEAD.format(self.content_type).encode())
         fault = self._strikes.fault
         is_empty = fault is not None and fault.kind == "empty"
-        answer = _Answer(stream, self._strikes, self.error)
-        for event, at in self.events([] if is_empty else self._words):
+        answer = _Answer(stream, self._strikes, self.error, closes_whole=self.closes_whole)
+        for event, at in self.events([] if is_empty else self.words_of(asked)):
+            await trio.sleep(self.made_s(event))
             if not await answer.give(event, at):
                 return False
         await stream.send_all(b"0\r\n\r\n")
@@ -175,7 +197,15 @@ class FakeChat:
 class _Answer:
     """One answer on its way, with what goes wrong."""
 
-    def __init__(self, stream: trio.abc.Stream, strikes: Strikes, error: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        strikes: Strikes,
+        error: Mapping[str, Any],
+        *,
+        closes_whole: bool,
+    ) -> None:
+        self._closes_whole = closes_whole
         self._stream = stream
         self._strikes = strikes
         self._error = error
@@ -203,7 +233,8 @@ class _Answer:
                 return False
             case "close":
                 self._strikes.count()
-                await self._stream.send_all(b"0\r\n\r\n")
+                if self._closes_whole:
+                    await self._stream.send_all(b"0\r\n\r\n")
                 return False
             case "error":
                 self._strikes.count()
@@ -234,6 +265,8 @@ class _Answer:
 
 
 def _encoded(event: Event) -> bytes:
+    if isinstance(event, bytes):
+        return event
     if isinstance(event, str):
         return f"data: {event}\n\n".encode()
     name = f"event: {event['type']}\n" if "type" in event else ""

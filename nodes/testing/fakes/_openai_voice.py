@@ -1,0 +1,66 @@
+"""OpenAI's voice, played: a request for each clause, and its audio while it is made.
+
+By the types of the vendor's SDK 3.54.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from ._fake_chat import Event, FakeChat
+from ._fake_voice import CHAR_S, SPEED, pcm_of
+from ._fault import FaultKind, Stage
+
+FIELDS = ("model", "voice", "input")
+
+
+class FakeOpenAIVoice(FakeChat):
+    """``/audio/speech`` with ``response_format="pcm"``, in pieces that end within a sample.
+
+    Its answer is sound and nothing else, so it has no words for an error, and nothing is garbage.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = FakeChat.faults - {"error", "garbage"}
+    error: ClassVar[Mapping[str, Any]] = {
+        "error": {"message": "no", "type": "server_error", "param": None, "code": None}
+    }
+    content_type = "audio/pcm"
+    closes_whole = False
+
+    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request without a key, and one for something else."""
+        if "\r\nauthorization: bearer " not in head.lower():
+            message = "Missing bearer authentication in header"
+            return 401, {"error": {"message": message, "type": "invalid_request_error"}}
+        if not head.partition("\r\n")[0].split()[1].endswith("/audio/speech"):
+            return 404, {"error": {"message": "Invalid URL", "type": "invalid_request_error"}}
+        return None
+
+    def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request that lacks something, and one for a text without words."""
+        for field in FIELDS:
+            if not str(body.get(field) or "").strip():
+                error = {"message": f"{field} is missing", "type": "invalid_request_error"}
+                return 400, {"error": {**error, "param": field, "code": None}}
+        return None
+
+    def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
+        """Return the words of the text."""
+        return str(body["input"]).split()
+
+    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+        """Return the sound of each word in two pieces."""
+        pieces: list[bytes] = []
+        for word in words:
+            pcm = pcm_of(f"{word} ")
+            pieces += [pcm[:501], pcm[501:]]
+        last = len(pieces) - 1
+        return [
+            (piece, "first" if n == 0 else "last" if n == last else "middle")
+            for n, piece in enumerate(pieces)
+        ]
+
+    def made_s(self, event: Event) -> float:
+        """Return how long a piece takes to be made."""
+        return len(event) / len(pcm_of("a")) * CHAR_S / SPEED
