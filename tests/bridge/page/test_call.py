@@ -164,8 +164,11 @@ def test_fence(visit: Open) -> None:
     silent = first_after(call, "out_silent", call.log("clear")[0]["at"] - MARGIN_S)
     assert [entry for entry in call.log("out_hot") if entry["at"] > silent] == []
     call.type("next")
+    call.wait("bargein.log.some((e) => e.ev === 'player_start' && e.utterance === 2)")
     call.wait(f"bargein.log.some((e) => e.ev === 'out_hot' && e.at > {silent})")
-    assert call.log("player_start")[-1]["utterance"] == 2
+    started = call.log("player_start")[-1]  # two worklets tell of it, in any order
+    assert started["utterance"] == 2
+    assert first_after(call, "out_hot", silent) > started["at"] - MARGIN_S
 
 
 @dataclass

@@ -371,11 +371,11 @@ def test_a_signal_drains_the_server(agent, number):
     assert '"reason": "shutdown"' in err
 
 
-def test_the_second_signal_does_not_wait(agent):
-    """A client that never answers its goodbye holds the drain up until the second signal."""
+def seconds_to_end_by_two_signals(agent: Path) -> float:
+    """Have a server end by two signals, with a client that never answers its goodbye."""
     process, url = start(f"{agent}:app")
 
-    async def main() -> None:
+    async def main() -> float:
         port = int(url.split(":")[-1].strip("/"))
         async with await trio.open_tcp_stream("127.0.0.1", port) as mute:
             await mute.send_all(HANDSHAKE)
@@ -390,13 +390,25 @@ def test_the_second_signal_does_not_wait(agent):
             process.send_signal(signal.SIGTERM)
             with trio.fail_after(PATIENCE_S):
                 await trio.to_thread.run_sync(process.wait)
-            assert trio.current_time() - before < 1.8  # without the signal, 2 s to close the line
+            return trio.current_time() - before
 
     try:
-        trio.run(main)
+        took_s = trio.run(main)
         _, err = process.communicate(timeout=20)
     finally:
         process.kill()
         process.communicate()
     assert "stopping_by_force" in err
     assert "Traceback" not in err
+    return took_s
+
+
+def test_the_second_signal_does_not_wait(agent):
+    """A client that never answers its goodbye holds the drain up until the second signal.
+
+    Without that signal, each try takes 2 s to close the line; a busy machine delays some.
+    """
+    took: list[float] = []
+    while not took or (took[-1] >= 1.8 and len(took) < 5):
+        took.append(seconds_to_end_by_two_signals(agent))
+    assert took[-1] < 1.8, took
