@@ -57,6 +57,8 @@ def rows(tmp_path_factory):
         ("tokens", 2),
         ("turns", 1),
         ("whole", 2),
+        ("providers", 2),
+        ("vendor_cut", 1),
     ],
 )
 def test_a_load_gives_its_figures(rows, load, figures):

@@ -24,12 +24,14 @@ from . import (
     interrupt,
     leftovers,
     memory,
+    providers,
     publish,
     records,
     sockets,
     stream,
     tokens,
     turns,
+    vendor_cut,
     ways,
     whole,
 )
@@ -51,6 +53,8 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "turns": turns.rows,
     "ways": ways.rows,
     "whole": whole.rows,
+    "providers": providers.rows,
+    "vendor_cut": vendor_cut.rows,
 }
 
 

@@ -26,15 +26,20 @@ def run_python(*arguments: str) -> str:
     Raises:
         RuntimeError: It fails; with what it wrote.
     """
-    paths = [entry for entry in sys.path if entry] + [str(ROOT)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment(), check=False
     )
     if done.returncode:
         raise RuntimeError(f"{arguments!r} failed with {done.returncode}:\n{done.stderr}")
     return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of an interpreter that finds what this one finds."""
+    paths = [entry for entry in sys.path if entry] + [str(ROOT)]
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    return found
 
 
 def resident_bytes() -> int:

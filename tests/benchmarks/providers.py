@@ -1,0 +1,195 @@
+"""Load 15: what a provider costs beside a bare WebSocket loop that does the same.
+
+The provider is a fake of ``bargein.fakes`` in a process of its own, over real sockets.  The ear is
+Deepgram's, which gets 80 ms in a message; the voice is Cartesia's, which sends a word in one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import trio
+
+from bargein.ears import DeepgramFlux
+from bargein.speech import SpeechPiece, TurnOver, VoiceStyle
+from bargein.voices import CartesiaVoice
+
+from ._bare_provider import BareSocket, open_bare
+from ._measure import Row, Size, compare
+from ._process import ROOT, environment
+
+FRAME = b"\x01\x00" * 320
+EVERY_S = 0.02
+FRAMES_A_MESSAGE = 4
+SILENCE = bytes(640)
+SILENT_FRAMES = 52
+"""The fake ends a turn after 0.8 s of silence."""
+
+CARTESIA = {"Authorization": "Bearer k", "Cartesia-Version": "2026-08-14"}
+
+UTTERANCES = 4
+SENTENCE = "these words last about as long as those of people do " * 2
+
+EAR_BOUND = 1.45
+"""A frame took 1.20 and 1.31 times the CPU, in runs of eight rounds on two busy cores."""
+
+VOICE_BOUND = 1.0
+"""A piece took 0.77 and 0.79 times the CPU in the same runs."""
+
+
+@contextmanager
+def providers() -> Iterator[tuple[str, str]]:
+    """Run the fakes while the block runs, and give the addresses of the ear and the voice."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.benchmarks._fake_providers"],
+        stdout=subprocess.PIPE, text=True, env=environment(), cwd=ROOT,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        ear, voice = process.stdout.readline().split()
+        yield f"ws://127.0.0.1:{ear}", f"ws://127.0.0.1:{voice}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _say_frames(send: Callable[[bytes], Awaitable[None]], frames: int) -> None:
+    due_s = trio.current_time()
+    for number in range(frames + SILENT_FRAMES):
+        await send(FRAME if number < frames else SILENCE)
+        due_s += EVERY_S
+        await trio.sleep_until(due_s)
+
+
+async def bare_ear(url: str, frames: int) -> None:
+    """Have one turn heard by a bare loop."""
+    async with (
+        open_bare(f"{url}/v2/listen", Authorization="Token k") as socket,
+        trio.open_nursery() as nursery,
+    ):
+        gathered = bytearray()
+
+        async def send(pcm: bytes) -> None:
+            gathered.extend(pcm)
+            if len(gathered) == FRAMES_A_MESSAGE * len(pcm):
+                await socket.send(bytes(gathered))
+                gathered.clear()
+
+        nursery.start_soon(_say_frames, send, frames)
+        async for message in socket.messages():
+            if message.get("event") == "EndOfTurn":
+                break
+
+
+async def our_ear(url: str, frames: int) -> None:
+    """Have one turn heard by `DeepgramFlux`."""
+    async with (
+        DeepgramFlux(api_key="k", url=url).open_stream() as stream,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(_say_frames, stream.send, frames)
+        while not isinstance(await stream.receive(), TurnOver):
+            pass
+
+
+def _ear_us(
+    hear: Callable[[str, int], Awaitable[None]], url: str, streams: int, frames: int
+) -> list[float]:
+    """Return the CPU that a frame took, in µs."""
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            for _ in range(streams):
+                nursery.start_soon(hear, url, frames)
+                await trio.sleep(EVERY_S / streams)
+
+    began_s = time.process_time()
+    trio.run(main)
+    return [(time.process_time() - began_s) * 1e6 / streams / (frames + SILENT_FRAMES)]
+
+
+async def _bare_utterances(socket: BareSocket) -> int:
+    """Have all sentences said at once, and return how many pieces of audio came."""
+    for number in range(UTTERANCES):
+        asked = {
+            "model_id": "m", "voice": {"mode": "id", "id": "joe"}, "language": "en",
+            "output_format": {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000},
+            "context_id": f"u{number}", "transcript": SENTENCE, "continue": False,
+            "add_timestamps": True,
+        }  # fmt: skip
+        await socket.send(json.dumps(asked))
+    pieces = done = 0
+    heard: dict[str, bytearray] = {}
+    async for message in socket.messages():
+        name = message["context_id"]
+        if message["type"] == "chunk":
+            heard.setdefault(name, bytearray()).extend(base64.b64decode(message["data"]))
+            pieces += 1
+        elif message["type"] == "done":
+            done += 1
+            if done == UTTERANCES:
+                break
+    return pieces
+
+
+async def bare_voice(url: str) -> int:
+    """Have all sentences said by a bare loop."""
+    async with open_bare(f"{url}/tts/websocket", **CARTESIA) as socket:
+        return await _bare_utterances(socket)
+
+
+async def our_voice(url: str) -> int:
+    """Have all sentences said by `CartesiaVoice`."""
+    voice = CartesiaVoice("joe", api_key="k", url=url)
+    pieces = 0
+
+    async def say() -> None:
+        nonlocal pieces
+        async with voice.open_context(VoiceStyle()) as context:
+            await context.send(SENTENCE)
+            await context.end()
+            heard = bytearray()
+            while (piece := await context.receive()) is not None:
+                if isinstance(piece, SpeechPiece):
+                    heard += piece.pcm
+                    pieces += 1
+
+    async with voice.open(), trio.open_nursery() as nursery:
+        for _ in range(UTTERANCES):
+            nursery.start_soon(say)
+    return pieces
+
+
+def _voice_us(say: Callable[[str], Awaitable[int]], url: str) -> list[float]:
+    """Return the CPU that a piece took, in µs."""
+    began_s = time.process_time()
+    pieces = trio.run(say, url)
+    return [(time.process_time() - began_s) * 1e6 / pieces]
+
+
+def rows(size: Size) -> list[Row]:
+    """Run the load."""
+    streams, frames = (20, 60) if size.calls >= 20 else (3, 10)
+    rounds = max(1, size.stream_rounds)
+    with providers() as (ear_url, voice_url):
+        return [
+            compare(
+                "CPU of a frame to an ear", "us",
+                partial(_ear_us, bare_ear, ear_url, streams, frames),
+                partial(_ear_us, our_ear, ear_url, streams, frames),
+                rounds=rounds, bound=EAR_BOUND, note=f"{streams} callers",
+            ),
+            compare(
+                "CPU of a piece from a voice", "us",
+                partial(_voice_us, bare_voice, voice_url),
+                partial(_voice_us, our_voice, voice_url),
+                rounds=rounds, bound=VOICE_BOUND, note=f"{UTTERANCES} utterances at once",
+            ),
+        ]  # fmt: skip
