@@ -198,7 +198,7 @@ class TestErrors:
     ):
         """The effect is not known, the next call is told of the lost state, no fork is left."""
         fork = await worker.call(f("fork"))
-        with pytest.raises(WorkerDiedError, match=r"exit code 4.*is not known"):
+        with pytest.raises(WorkerDiedError, match=r"exit code 4.*is unknown"):
             await worker.call(f("die"), {"code": 4})
         assert state_of(fork) in "Z-"
         with pytest.raises(WorkerCallError, match=r"gone \(the worker was replaced") as caught:
