@@ -6,8 +6,8 @@ Rules:
 2. A thread looks at a turn that lasts.  It blames the step of one task alone: many short steps in
    a row make a loop slow as well, but no line of them is at fault, and the histogram shows it.
 3. Time in which the process stood still (SIGSTOP, a suspended machine) counts for nothing: the
-   thread stood still, too, and the loop's thread has used no processor meanwhile.  If it has, then
-   native code kept the interpreter to itself, and that counts.
+   thread stood still, too, and the loop's thread has used no processor meanwhile.  What it has used
+   counts: then native code kept the interpreter to itself, if only now and then on a busy machine.
 4. Each place is told once, a turn has one place at most, and only so many are kept.
 """
 
@@ -101,35 +101,46 @@ class _Watchdog:
         self._is_told = False
         self._task: trio.lowlevel.Task | None = None
         self._task_since_s = 0.0
-        self._awake_since_s = 0.0
+        """When its step began, on a clock that stands whenever the process does."""
+        self._stood_s = 0.0
+        """How long the process has stood still so far."""
 
     def run(self) -> None:
         looked_s, used_s = time.perf_counter(), self._used_s()
         while not self.over.wait(TICK_S):
             now_s, now_used_s = time.perf_counter(), self._used_s()
             passed_s = now_s - looked_s
+            stood_s = self._stood_s
             if passed_s > 2 * TICK_S and now_used_s - used_s < passed_s / 2:
-                self._awake_since_s = now_s  # the process stood still
+                self._stood_s += passed_s - (now_used_s - used_s)
             try:
-                self._check_turn(now_s, looked_s)
+                self._check_turn(now_s, looked_s, stood_s)
             except Exception:  # the outermost edge of the thread
                 log.exception("watchdog_failed")
                 return
             looked_s, used_s = now_s, now_used_s
 
-    def _check_turn(self, now_s: float, looked_s: float) -> None:
-        """Look at the turn under way, if it lasts."""
+    def _check_turn(self, now_s: float, looked_s: float, stood_s: float) -> None:
+        """Look at the turn under way, if it lasts.
+
+        Args:
+            now_s: Now.
+            looked_s: When the thread looked last.
+            stood_s: How long the process had stood still by then.
+        """
         turn_s = self._turns.since_s
         if turn_s is None or now_s - turn_s < TICK_S:
             self._task = None
             return
         task = None if self._root is None else _running(self._root)
         if turn_s != self._turn_s:
-            self._turn_s, self._task_since_s, self._is_told = turn_s, turn_s, False
+            self._turn_s, self._task_since_s, self._is_told = turn_s, turn_s - stood_s, False
         elif task is not self._task:
-            self._task_since_s = looked_s
+            self._task_since_s = looked_s - stood_s
         self._task = task
-        blocked_s = now_s - max(self._task_since_s, self._awake_since_s)
+        awake_s = now_s - self._stood_s
+        self._task_since_s = min(self._task_since_s, awake_s)  # it may have begun only afterwards
+        blocked_s = awake_s - self._task_since_s
         if blocked_s >= BLOCKED_S and not self._is_told:
             self._is_told = True
             self._log_block(blocked_s, task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pdb
@@ -291,6 +292,21 @@ def test_a_breakpoint_is_not_told():
     finally:
         sys.settrace(None)
     assert any(blocked(lambda: time.sleep(0.7)) for _ in range(TRIES))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sleeps in C with the interpreter kept")
+def test_native_code_is_told_on_a_machine_with_little_time_for_it():
+    """Where other work takes most of the processor, what this thread has used of it counts."""
+    sleep_us = ctypes.PyDLL(None).usleep  # keeps the interpreter, as a thread without its turn does
+
+    def starve() -> None:
+        until_s = time.thread_time() + 0.6
+        while time.thread_time() < until_s:
+            sum(range(5_000_000))
+            sleep_us(200_000)
+
+    (told,) = blocked(starve)
+    assert told.endswith("starve")
 
 
 async def test_many_short_steps_have_no_culprit():
