@@ -28,6 +28,7 @@ from bargein.fakes import (
     FakeElevenLabsEar,
     FakeOpenAIChat,
     FakeOpenAIEar,
+    FakeOpenAIRealtime,
     FakeOpenAIVoice,
 )
 
@@ -190,6 +191,28 @@ with client.realtime.connect(extra_query={"intent": "transcription"}) as line:
             break
 """
 
+REALTIME = """
+import base64, sys
+from openai import OpenAI
+here = "127.0.0.1:" + sys.argv[1] + "/v1"
+client = OpenAI(api_key="any", base_url="http://" + here, websocket_base_url="ws://" + here)
+with client.realtime.connect(model="gpt-realtime-2") as line:
+    line.session.update(session={"type": "realtime", "output_modalities": ["audio"]})
+    hi = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+    line.conversation.item.create(item=hi)
+    line.response.create(response={})
+    text, audio = "", 0
+    for message in line:
+        assert type(message).__name__ != "BaseModel", message
+        if message.type == "response.output_audio_transcript.delta":
+            text += message.delta
+        elif message.type == "response.output_audio.delta":
+            audio += len(base64.b64decode(message.delta))
+        elif message.type == "response.done":
+            print(text.strip(), audio, message.response.status, message.response.usage.total_tokens)
+            break
+"""
+
 SPEECH = """
 import sys
 from openai import OpenAI
@@ -253,6 +276,12 @@ PROOFS = {
         FakeOpenAIEar(TURN).serve,
         f"{TURN} SessionUpdatedEvent InputAudioBufferSpeechStartedEvent"
         " ConversationItemInputAudioTranscriptionDeltaEvent",
+    ),
+    "OpenAIRealtime": Proof(
+        "openai[realtime]==3.54.0",
+        REALTIME,
+        FakeOpenAIRealtime("Two lattes.").serve,
+        "Two lattes. 28800 completed 70",
     ),
     "OpenAIVoice": Proof(
         "openai[realtime]==3.54.0", SPEECH, FakeOpenAIVoice().serve, "audio/pcm 28800"

@@ -6,6 +6,8 @@ Rule 2. One response at a time: the next one is asked for when the vendor has en
 Rule 3. Nothing of a response that is not wanted any more is given to anybody, and what nobody has
 been given is taken out of the vendor's conversation.
 Rule 4. A new line knows nothing: it is told the whole conversation as text, as it was heard.
+Rule 5. A vendor that gives nothing of a response, and does not even end it when it is cancelled,
+has lost its line: over that line it would not hear the caller either.
 """
 
 from __future__ import annotations
@@ -128,6 +130,7 @@ class RealtimeLine:
         self._news = trio.Event()
         self._opened = trio.Event()
         self._error: VendorError | None = None
+        self._held: tuple[VendorSession, trio.Nursery] | None = None  # while the line is open
         self._about: tuple[Sequence[Entry], int] = ((), 0)
         self._is_asking = False
         self._resampler = EvenResampler(SAMPLE_RATE_HZ, self._codec.input_rate_hz)
@@ -155,6 +158,7 @@ class RealtimeLine:
                 trio.open_nursery() as nursery,
             ):
                 nursery.start_soon(self._carry, session)
+                self._held = session, nursery
                 self._opened.set()
                 self.caller_audio.follow(
                     VendorEarStream(address.vendor, session, self, model.limits),
@@ -165,6 +169,7 @@ class RealtimeLine:
                 except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
                     raised = caught
                 finally:
+                    self._held = None
                     nursery.cancel_scope.cancel(reason="the line is closed")
         finally:
             lost = raised if isinstance(raised, VendorError) else None
@@ -323,8 +328,20 @@ class RealtimeLine:
         try:
             return await response.receive(limit_s)
         except trio.TooSlowError:
-            problem = f"the model gave nothing for {limit_s:g} s"
-            raise VendorError(self._model.address.vendor, problem) from None
+            error = VendorError(
+                self._model.address.vendor, f"the model gave nothing for {limit_s:g} s"
+            )
+            if self._held is not None:
+                session, nursery = self._held
+                nursery.start_soon(self._give_up_if_dead, session, error)
+            raise error from None
+
+    async def _give_up_if_dead(self, session: VendorSession, error: VendorError) -> None:
+        """Open another line, unless the vendor answers the cancel, or says anything at all."""
+        line, cancelled_at_s = session.lines, trio.current_time()
+        await trio.sleep(ENDING_S)
+        if session.lines == line and session.heard_at_s <= cancelled_at_s:
+            session.reopen(error)
 
     async def _response_to(self, question: _Question) -> Response:
         """Return the response that was begun for this question, or ask for one."""

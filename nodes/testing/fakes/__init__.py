@@ -28,6 +28,10 @@ from ._fault import Stage as Stage
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
 from ._openai_ear import FakeOpenAIEar as FakeOpenAIEar
+from ._openai_realtime import FakeOpenAIRealtime as FakeOpenAIRealtime
+from ._openai_realtime import RealtimeCall as RealtimeCall
+from ._openai_realtime import RealtimeConversation as RealtimeConversation
+from ._openai_realtime import RealtimeItem as RealtimeItem
 from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
 
 __all__ = [
@@ -47,6 +51,7 @@ __all__ = [
     "FakeLine",
     "FakeOpenAIChat",
     "FakeOpenAIEar",
+    "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
     "FakeTurn",
     "FakeVendor",
@@ -54,6 +59,9 @@ __all__ = [
     "Fault",
     "FaultKind",
     "MemoryStream",
+    "RealtimeCall",
+    "RealtimeConversation",
+    "RealtimeItem",
     "Stage",
     "memory_stream_pair",
 ]

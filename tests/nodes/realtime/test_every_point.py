@@ -7,11 +7,12 @@ import trio
 
 from bargein import Call, tool
 from bargein.events import AgentSpeechCut
+from bargein.fakes import FakeOpenAIRealtime, RealtimeCall
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.testing import Caller, interrupt_everywhere
 
-from .fake_openai import CHAR_S, FakeRealtime
-from .fake_openai import Call as ToolCall
+CHAR_S = 0.05
+"""How long a character of the vendor's is heard."""
 
 CROSSED = "response_cancel_not_active"
 """A cancel that crosses the end of its response on the way; it does no harm (the SDK)."""
@@ -27,15 +28,25 @@ async def brew(drink: str) -> str:
     return "ready"
 
 
+async def serve(
+    vendor: FakeOpenAIRealtime, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Be there for as long as the call lasts."""
+    async with vendor.open():
+        task_status.started()
+        await trio.sleep_forever()
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_both_sides_stay_alike_wherever_it_is_interrupted(twice):
     """No point leaves an error of the vendor's, two cancels, or words that nobody has heard."""
-    vendors: list[FakeRealtime] = []
+    vendors: list[FakeOpenAIRealtime] = []
 
     async def answer(call: Call) -> None:
-        replies = [["One moment please.", ToolCall("brew", {"drink": "latte"})]]
-        vendor = FakeRealtime(call.nursery, *replies, *["It is ready now."] * 4)
+        replies = [["One moment please.", RealtimeCall("brew", {"drink": "latte"})]]
+        vendor = FakeOpenAIRealtime(*replies, "It is ready now.")
         vendors.append(vendor)
+        await call.nursery.start(serve, vendor)
         model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
         call.converse(RealtimeNode(model, "You sell coffee.", tools=[brew]))
 

@@ -26,28 +26,29 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
+from bargein.fakes import FakeOpenAIRealtime, RealtimeCall
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.speech import SpeechPiece, StreamingSpeech
 from bargein.testing import Caller, open_call
 from bargein.vendors import SessionLimits
 
-from .fake_openai import CHAR_S, FakeRealtime
-from .fake_openai import Call as ToolCall
+CHAR_S = 0.05
+"""How long a character of the vendor's is heard."""
 
 PROMPT = "You sell coffee."
 LONG = "one two three four five six seven eight nine ten eleven twelve"
 
 
 @pytest.fixture
-def vendor(nursery: trio.Nursery) -> Any:
+async def vendor() -> AsyncIterator[FakeOpenAIRealtime]:
     """Return a vendor that has nothing to say yet."""
-    yield FakeRealtime(nursery)
-    nursery.cancel_scope.cancel()
+    async with FakeOpenAIRealtime().open() as vendor:
+        yield vendor
 
 
 @asynccontextmanager
 async def calling(
-    vendor: FakeRealtime,
+    vendor: FakeOpenAIRealtime,
     *,
     errors: Any = False,
     audio: bool = True,
@@ -96,7 +97,7 @@ async def test_what_the_caller_says_is_answered_aloud(autojump_clock, vendor):
         ("assistant", "You are welcome. "),
     ]
     assert vendor.line.errors == []
-    assert len(vendor.lines) == 1
+    assert vendor.lines == 1
 
 
 async def test_the_session_is_asked_for(autojump_clock, vendor):
@@ -111,8 +112,8 @@ async def test_the_session_is_asked_for(autojump_clock, vendor):
         for _ in range(50):
             caller.publish(UserAudio(b"\x00\x10" * 320))
             await trio.sleep(0.02)
-    assert vendor.line.request.path == "/v1/realtime?model=gpt-realtime-2"
-    assert vendor.line.request.headers["Authorization"] == "Bearer s3cret"
+    assert vendor.line.line.path == "/v1/realtime?model=gpt-realtime-2"
+    assert vendor.line.line.headers["Authorization"] == "Bearer s3cret"
     session = vendor.line.session
     assert session["instructions"] == PROMPT
     assert session["output_modalities"] == ["audio"]
@@ -245,7 +246,7 @@ async def test_a_tool_runs_and_its_result_is_told(autojump_clock, vendor):
         drinks.append(drink)
         return "ready in two minutes"
 
-    vendor.replies += [["Let me see.", ToolCall("brew", {"drink": "latte"})], "In two minutes."]
+    vendor.replies += [["Let me see.", RealtimeCall("brew", {"drink": "latte"})], "In two minutes."]
     async with calling(vendor, tools=[brew]) as caller:
         await vendor.hear("A latte.")
         await caller.quiet()
@@ -271,7 +272,7 @@ async def test_a_tool_that_needs_permission_asks(autojump_clock, vendor):
         """Pay."""
         return "paid"
 
-    vendor.replies += [[ToolCall("pay")], "You said no."]
+    vendor.replies += [[RealtimeCall("pay")], "You said no."]
     async with calling(vendor, tools=[pay]) as caller:
         await vendor.hear("Pay.")
         asked = await caller.receives(PermissionRequested)
@@ -292,7 +293,7 @@ async def test_the_result_of_a_tool_that_was_cut_is_told_with_the_next_turn(auto
         await trio.sleep(30)
         return "found"
 
-    vendor.replies += [[ToolCall("search")], "All right."]
+    vendor.replies += [[RealtimeCall("search")], "All right."]
     async with calling(vendor, tools=[search]) as caller:
         await vendor.hear("Search.")
         await trio.sleep(2)
@@ -314,7 +315,7 @@ async def test_caps_end_a_turn(autojump_clock, vendor):
         """Do it again."""
         return "again"
 
-    vendor.replies += [[ToolCall("again", id=f"call_{n}")] for n in range(20)]
+    vendor.replies += [[RealtimeCall("again", id=f"call_{n}")] for n in range(20)]
     async with calling(vendor, tools=[again], caps=Caps(steps=5)) as caller:
         await vendor.hear("Go.")
         await caller.quiet()
@@ -436,12 +437,12 @@ async def test_another_line_is_told_what_was_heard(autojump_clock, vendor):
         await vendor.hear("Stop it please.", takes_s=0.4)
         await caller.quiet()
         heard = caller.call.history.entries[1].heard.strip()  # type: ignore[union-attr]
-        vendor.line.socket.connection.cut("gone")
+        vendor.line.line.cut()
         await trio.sleep(2)
         await vendor.hear("Are you there?")
         await caller.quiet()
         assert caller.heard.endswith("Still here. ")
-    assert len(vendor.lines) == 2
+    assert vendor.lines == 2
     assert vendor.line.session["instructions"] == PROMPT
     told = vendor.line.conversation
     assert ("user", "Count.") in told
@@ -458,7 +459,7 @@ async def test_a_line_that_breaks_before_the_answer_costs_time_alone(autojump_cl
         await vendor.hear("Hello?")
         await trio.sleep(0.5)
         vendor.is_stalled = False
-        vendor.line.socket.connection.cut("gone")
+        vendor.line.line.cut()
         await caller.quiet()
         assert caller.heard == "Here. "
     assert vendor.line.conversation == [("user", "Hello?"), ("assistant", "Here. ")]
@@ -470,7 +471,7 @@ async def test_a_line_that_breaks_in_mid_answer_is_an_error(autojump_clock, vend
     async with calling(vendor, errors=True) as caller:
         await vendor.hear("Count.")
         await caller.until(lambda caller: "two" in caller.heard)
-        vendor.line.socket.connection.cut("gone")
+        vendor.line.line.cut()
         await caller.quiet()
         assert "in mid-answer" in caller.events(AgentError)[0].message
         await vendor.hear("And now?")
@@ -542,7 +543,7 @@ async def test_garbage_is_left_out(autojump_clock, vendor):
     vendor.replies += ["Sure."]
     async with calling(vendor) as caller:
         for garbage in ("", "no json", "[]", '{"type": 7}', '{"type": "response.created"}', "{}"):
-            await vendor.line.socket.send(garbage)
+            await vendor.line.line.say(garbage)
         await vendor.hear("Hi.")
         await caller.quiet()
         assert caller.heard == "Sure. "

@@ -1,4 +1,4 @@
-"""A speech to speech model that speaks OpenAI's messages, in virtual time.
+"""OpenAI's speech to speech model, played, by the types of the vendor's SDK 3.54.
 
 It keeps the conversation as the vendor does, and refuses what the vendor refuses: a second response
 at a time, a cancel of nothing, a truncation beyond the audio, an item that it does not have.
@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import trio
-import trio.testing
 
-from bargein.websocket import ConnectionClosedError, WebSocket, accept, using
+from bargein.bridge.websocket import ConnectionClosedError, HttpRequest
 
-CHAR_S = 0.05
-"""How long a character is heard; it is made ten times as fast."""
+from ._fake_vendor import FakeLine, FakeVendor
+from ._fake_voice import CHAR_S, SAMPLE_RATE_HZ, SPEED, base64_of
+from ._fault import Fault, FaultKind, Stage
+from ._openai_ear import HEARS, refusal
 
-RATE_HZ = 24_000
-HEARS = "conversation.item.input_audio_transcription."
+WRITTEN_S = 0.3
+"""How long it takes to write down what was heard."""
 
 
 @dataclass
-class Item:
+class RealtimeItem:
     """An item of the conversation."""
 
     id: str
@@ -37,7 +39,7 @@ class Item:
 
 
 @dataclass
-class Call:
+class RealtimeCall:
     """A reply that calls a tool."""
 
     name: str
@@ -45,14 +47,14 @@ class Call:
     id: str = "call_1"
 
 
-class Line:
+class RealtimeConversation:
     """One line, and the conversation that the vendor keeps for it."""
 
-    def __init__(self, request: Any, socket: WebSocket) -> None:
-        self.request = request
-        self.socket = socket
+    def __init__(self, line: FakeLine) -> None:
+        """Begin with nothing said."""
+        self.line = line
         self.received: list[dict[str, Any]] = []
-        self.items: list[Item] = []
+        self.items: list[RealtimeItem] = []
         self.session: dict[str, Any] = {}
         self.errors: list[str] = []
         self.audio = bytearray()
@@ -70,58 +72,94 @@ class Line:
         return [(item.what, item.text) for item in self.items]
 
 
-class FakeRealtime:
-    """The vendor: each response is the next reply of its script."""
+class FakeOpenAIRealtime(FakeVendor):
+    """``/v1/realtime``: each response is the next reply of its script.
 
-    def __init__(self, nursery: trio.Nursery, *replies: Any) -> None:
-        self._nursery = nursery
+    Attributes:
+        replies: What the model answers: texts, calls of tools, lists of both for one response, or a
+            dict, the error with which a response fails; the last one is given again and again.
+        conversations: Those of all lines, the newest last.
+        is_stalled: Whether nothing more of a text is given.
+        is_refusing: Whether responses are refused.
+        echoes_metadata: Whether a response tells under which name it was asked for.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = frozenset(
+        {
+            *("stall", "drop", "close", "refuse", "error", "garbage", "duplicate"),
+            *("reorder", "slow", "late", "empty", "flood", "deaf"),
+        }
+    )
+    error: ClassVar[Mapping[str, Any]] = {
+        "type": "error",
+        "event_id": "event_1",
+        "error": {"type": "server_error", "code": None, "message": "no", "param": None},
+    }
+
+    def __init__(self, *replies: Any, fault: Fault | None = None) -> None:
+        """Write the script.
+
+        Args:
+            replies: See the attribute.
+            fault: What goes wrong; None: nothing.
+
+        Raises:
+            ValueError: This fake cannot do that.
+        """
+        super().__init__(fault)
         self.replies = [*replies]
-        self.lines: list[Line] = []
+        self._reply: Any = "Sure."
+        self.conversations: list[RealtimeConversation] = []
         self.is_stalled = False
         self.is_refusing = False
         self.echoes_metadata = True
         self._numbers = count(1)
 
     @property
-    def line(self) -> Line:
-        """The newest line."""
-        return self.lines[-1]
+    def line(self) -> RealtimeConversation:
+        """The conversation of the newest line."""
+        return self.conversations[-1]
 
-    async def dial(self) -> trio.abc.Stream:
-        """Open a stream to it."""
-        mine, theirs = trio.testing.memory_stream_pair()
-        self._nursery.start_soon(self._serve, theirs)
-        return mine
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request without a key."""
+        return refusal(request.headers)
 
-    async def _serve(self, stream: trio.abc.Stream) -> None:
-        opened = await accept(stream, lambda request: None)
-        if opened is None:
-            return
+    async def talk(self, line: FakeLine) -> None:
+        """Converse until the line is over."""
+        conversation = RealtimeConversation(line)
+        self.conversations.append(conversation)
+        await self.send(conversation, "session.created", session={"type": "realtime"})
+        async with trio.open_nursery() as nursery:
+            try:
+                while True:
+                    message = json.loads(await line.receive())
+                    conversation.received.append(message)
+                    await self._obey(conversation, message, nursery)
+            except (ValueError, KeyError, TypeError) as error:
+                line.close(1008, str(error)[:100])
+            finally:
+                nursery.cancel_scope.cancel(reason="the line is over")
+
+    async def send(
+        self, line: RealtimeConversation, kind: str, at: Stage | None = None, **fields: Any
+    ) -> None:
+        """Send a message; a part of a response where `at` is given."""
+        message = {"type": kind, "event_id": "event_1", **fields}
         with suppress(ConnectionClosedError):
-            async with using(opened[1]) as socket, trio.open_nursery() as nursery:
-                line = Line(opened[0], socket)
-                self.lines.append(line)
-                await self.send(line, "session.created", session={"type": "realtime"})
-                try:
-                    while True:
-                        message = json.loads(await socket.receive())
-                        line.received.append(message)
-                        await self._answer(line, message, nursery)
-                except ConnectionClosedError:
-                    nursery.cancel_scope.cancel()
+            if at is None:
+                await line.line.say(message)
+            else:
+                await self.give(line.line, message, at)
 
-    async def send(self, line: Line, kind: str, **fields: Any) -> None:
-        """Send a message."""
-        with suppress(ConnectionClosedError):
-            await line.socket.send(json.dumps({"type": kind, "event_id": "e", **fields}))
-
-    async def refuse(self, line: Line, message: dict[str, Any], code: str) -> None:
+    async def refuse(self, line: RealtimeConversation, message: dict[str, Any], code: str) -> None:
         """Answer a message with an error."""
         line.errors.append(code)
         error = {"type": "invalid_request_error", "code": code, "message": "no", "param": None}
         await self.send(line, "error", error={**error, "event_id": message.get("event_id")})
 
-    async def _answer(self, line: Line, message: dict[str, Any], nursery: trio.Nursery) -> None:
+    async def _obey(
+        self, line: RealtimeConversation, message: dict[str, Any], nursery: trio.Nursery
+    ) -> None:
         kind = message["type"].removeprefix("conversation.").removeprefix("input_audio_buffer.")
         match kind:
             case "session.update":
@@ -132,7 +170,7 @@ class FakeRealtime:
             case "clear":
                 line.audio.clear()
             case "commit":
-                if len(line.audio) < 2 * RATE_HZ // 10:
+                if len(line.audio) < 2 * SAMPLE_RATE_HZ // 10:
                     await self.refuse(line, message, "input_audio_buffer_commit_empty")
                 else:
                     await self.commit(line, f"item_{next(self._numbers)}", "<audio>")
@@ -147,21 +185,21 @@ class FakeRealtime:
             case "response.cancel":
                 await self._cancel(line, message)
 
-    def _create(self, line: Line, item: dict[str, Any], after: str | None) -> None:
+    def _create(self, line: RealtimeConversation, item: dict[str, Any], after: str | None) -> None:
         id = item.get("id") or f"item_{next(self._numbers)}"
         if item["type"] == "message":
-            made = Item(id, item["role"], "".join(part["text"] for part in item["content"]))
+            made = RealtimeItem(id, item["role"], "".join(part["text"] for part in item["content"]))
         elif item["type"] == "function_call":
-            made = Item(id, f"call:{item['name']}", item["arguments"])
+            made = RealtimeItem(id, f"call:{item['name']}", item["arguments"])
         else:
-            made = Item(id, "result", item["output"])
+            made = RealtimeItem(id, "result", item["output"])
         ids = ["root", *(each.id for each in line.items)]
         line.items.insert(ids.index(after) if after else len(line.items), made)
 
-    def _item(self, line: Line, id: str) -> Item | None:
+    def _item(self, line: RealtimeConversation, id: str) -> RealtimeItem | None:
         return next((item for item in line.items if item.id == id), None)
 
-    async def _delete(self, line: Line, message: dict[str, Any]) -> None:
+    async def _delete(self, line: RealtimeConversation, message: dict[str, Any]) -> None:
         item = self._item(line, message["item_id"])
         if item is None:
             await self.refuse(line, message, "item_delete_invalid_item_id")
@@ -169,25 +207,29 @@ class FakeRealtime:
         line.items.remove(item)
         await self.send(line, "conversation.item.deleted", item_id=item.id)
 
-    async def _truncate(self, line: Line, message: dict[str, Any]) -> None:
+    async def _truncate(self, line: RealtimeConversation, message: dict[str, Any]) -> None:
         item = self._item(line, message["item_id"])
         if item is None or message["audio_end_ms"] > item.audio_ms:
             await self.refuse(line, message, "invalid_truncation")
             return
         item.text, item.audio_ms = "", message["audio_end_ms"]
-        told = {name: message[name] for name in ("item_id", "content_index", "audio_end_ms")}
+        told: dict[str, Any] = {
+            name: message[name] for name in ("item_id", "content_index", "audio_end_ms")
+        }
         await self.send(line, "conversation.item.truncated", **told)
 
-    async def _cancel(self, line: Line, message: dict[str, Any]) -> None:
+    async def _cancel(self, line: RealtimeConversation, message: dict[str, Any]) -> None:
         line.cancels.append(message["response_id"])
         if line.response is None or message["response_id"] != line.response_id:
             await self.refuse(line, message, "response_cancel_not_active")
-        else:
+        elif not line.line.has("late"):
             line.response.cancel()
 
     # --- responses ------------------------------------------------------------------------------
 
-    async def _respond(self, line: Line, message: dict[str, Any], nursery: trio.Nursery) -> None:
+    async def _respond(
+        self, line: RealtimeConversation, message: dict[str, Any], nursery: trio.Nursery
+    ) -> None:
         if self.is_refusing or line.response is not None:
             code = (
                 "server_error" if self.is_refusing else "conversation_already_has_active_response"
@@ -200,7 +242,11 @@ class FakeRealtime:
         nursery.start_soon(self._run, line, line.response, line.response_id, metadata)
 
     async def _run(
-        self, line: Line, scope: trio.CancelScope, id: str, metadata: dict[str, Any] | None
+        self,
+        line: RealtimeConversation,
+        scope: trio.CancelScope,
+        id: str,
+        metadata: dict[str, Any] | None,
     ) -> None:
         response = {"id": id, "object": "realtime.response", "output": []}
         begun = {**response, "status": "in_progress", "metadata": metadata}
@@ -208,7 +254,11 @@ class FakeRealtime:
         details: dict[str, Any] | None = None
         status = "completed"
         with scope:
-            reply = self.replies.pop(0)
+            if self.replies:
+                self._reply = self.replies.pop(0)
+            reply = self._reply
+            if line.line.has("empty"):
+                reply = []
             if isinstance(reply, dict):
                 status, details = "failed", {"type": "failed", "error": reply}
             else:
@@ -218,18 +268,18 @@ class FakeRealtime:
         if scope.cancelled_caught:
             status, details = "cancelled", {"type": "cancelled", "reason": "client_cancelled"}
         await trio.sleep(0.02)  # late audio may still be on its way
-        usage = {"input_tokens": 50, "output_tokens": 20, "total_tokens": 70}
+        usage: dict[str, Any] = {"input_tokens": 50, "output_tokens": 20, "total_tokens": 70}
         usage |= {"input_token_details": {"cached_tokens": 30}}
         over = {**response, "status": status, "status_details": details, "usage": usage}
         if line.response is scope:
             line.response = None
-        await self.send(line, "response.done", response={**over, "metadata": metadata})
+        await self.send(line, "response.done", response={**over, "metadata": metadata}, at="last")
 
-    async def _part(self, line: Line, response: str, part: Any) -> None:
-        item = Item(f"item_{next(self._numbers)}", "assistant")
+    async def _part(self, line: RealtimeConversation, response: str, part: Any) -> None:
+        item = RealtimeItem(f"item_{next(self._numbers)}", "assistant")
         line.items.append(item)
-        head = {"response_id": response, "output_index": 0}
-        if isinstance(part, Call):
+        head: dict[str, Any] = {"response_id": response, "output_index": 0}
+        if isinstance(part, RealtimeCall):
             item.what, item.text = f"call:{part.name}", json.dumps(part.arguments)
             call = {"id": item.id, "type": "function_call", "name": part.name}
             call |= {"call_id": part.id, "arguments": "", "status": "in_progress"}
@@ -242,33 +292,36 @@ class FakeRealtime:
         await self.send(line, "response.output_item.added", item=message, **head)
         head |= {"item_id": item.id, "content_index": 0}
         speaks = line.session["output_modalities"] == ["audio"]
+        at: Stage = "first"
         for word in str(part).split():
             while self.is_stalled:
                 await trio.sleep_forever()
             text, said_s = word + " ", CHAR_S * (len(word) + 1)
-            await trio.sleep(said_s / 10)
+            await trio.sleep(said_s / SPEED)
             item.text += text
             if not speaks:
-                await self.send(line, "response.output_text.delta", delta=text, **head)
+                await self.send(line, "response.output_text.delta", at, delta=text, **head)
+                at = "middle"
                 continue
             item.audio_ms += 1000 * said_s
-            audio = base64.b64encode(bytes(2 * round(said_s * RATE_HZ))).decode()
-            await self.send(line, "response.output_audio_transcript.delta", delta=text, **head)
-            await self.send(line, "response.output_audio.delta", delta=audio, **head)
+            sound = base64_of(text)
+            await self.send(line, "response.output_audio_transcript.delta", at, delta=text, **head)
+            await self.send(line, "response.output_audio.delta", at, delta=sound, **head)
+            at = "middle"
         head.pop("content_index")
         head.pop("item_id")
         await self.send(line, "response.output_item.done", item=message, **head)
 
     # --- the caller -----------------------------------------------------------------------------
 
-    async def commit(self, line: Line, id: str, text: str) -> None:
+    async def commit(self, line: RealtimeConversation, id: str, text: str) -> None:
         """Make an item of the audio so far."""
         line.audio.clear()
         before = line.items[-1].id if line.items else None
-        line.items.append(Item(id, "user", text))
+        line.items.append(RealtimeItem(id, "user", text))
         await self.send(line, "input_audio_buffer.committed", item_id=id, previous_item_id=before)
 
-    async def hear(self, text: str, *, takes_s: float = 0.5, written_s: float = 0.3) -> None:
+    async def hear(self, text: str, *, takes_s: float = 0.5, written_s: float = WRITTEN_S) -> None:
         """Detect that the caller says something, and write it down a little later."""
         line, id = self.line, f"item_{next(self._numbers)}"
         await self.send(line, "input_audio_buffer.speech_started", item_id=id, audio_start_ms=0)
@@ -277,5 +330,10 @@ class FakeRealtime:
         await self.commit(line, id, text)
         await trio.sleep(written_s)
         usage = {"type": "duration", "seconds": 1.0}
-        told = {"item_id": id, "content_index": 0, "transcript": text, "usage": usage}
+        told: dict[str, Any] = {
+            "item_id": id,
+            "content_index": 0,
+            "transcript": text,
+            "usage": usage,
+        }
         await self.send(line, HEARS + "completed", **told)

@@ -1,0 +1,53 @@
+"""A speech to speech model whose vendor goes wrong in the middle of an answer, in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from bargein import App, Call
+from bargein.fakes import FakeOpenAIRealtime, Fault
+from bargein.realtime import OpenAIRealtime, RealtimeNode
+from bargein.speech import StreamingSpeech
+from bargein.testing import open_call
+
+REPLY = "One two three four."
+
+ENDING = [
+    Fault(kind, at)
+    for kind in ("stall", "drop", "close", "error")
+    for at in ("first", "middle", "last")
+]
+"""What ends the answer, and may cost it."""
+
+HARMLESS = [
+    *(Fault(kind, at, None) for kind in ("slow", "garbage") for at in ("first", "middle", "last")),
+    Fault("late", times=None),
+    Fault("refuse", "connect", 1, 503),
+    Fault("drop", "connect"),
+    Fault("stall", "connect"),
+]
+"""What may cost time alone."""
+
+
+@pytest.mark.parametrize("fault", [*ENDING, *HARMLESS], ids=str)
+async def test_whatever_goes_wrong_with_an_answer_the_next_one_is_heard(autojump_clock, fault):
+    """No fault of the vendor's costs more than the answer in which it happens."""
+    vendor = FakeOpenAIRealtime(REPLY, fault=fault)
+    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+
+    async def answer(call: Call) -> None:
+        call.converse(RealtimeNode(model, "You sell coffee."))
+
+    app = App(answer, speech=StreamingSpeech())
+    async with vendor.open(), open_call(app, own_speech=True, expect_errors=True) as caller:
+        await trio.sleep(12)  # connecting may fail
+        await vendor.hear("Hello?", written_s=0.0)  # ahead of the answer
+        await trio.sleep(40)  # until the answer is heard or given up, and a line is open
+        first = caller.heard.strip()
+        await vendor.hear("Are you there?")
+        await caller.quiet()
+        assert caller.heard.removeprefix(first).strip() == REPLY
+    assert REPLY.startswith(first)
+    if fault in HARMLESS:
+        assert first == REPLY
