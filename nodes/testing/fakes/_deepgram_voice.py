@@ -56,7 +56,7 @@ class _FakeDeepgramVoice(FakeVoice):
 class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
     """``/v2/speak``: each flush is a turn, echoed at once and over with its ``SpeechMetadata``."""
 
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Error",
         "code": "NET-0000",
         "description": "no",
@@ -99,7 +99,7 @@ def _metadata(audio_s: float) -> dict[str, Any]:
 class FakeDeepgramAura(_FakeDeepgramVoice):
     """``/v1/speak``: all up to a flush is said when its ``Flushed`` comes."""
 
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Warning",
         "code": "EXCESSIVE_FLUSH",
         "description": "The Flush is not processed.",

@@ -39,7 +39,7 @@ class FakeOpenAIEar(FakeEar):
     """
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"backwards"} | LATE
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",
         "event_id": "event_1",
         "error": {"type": "server_error", "code": None, "message": "no", "param": None},

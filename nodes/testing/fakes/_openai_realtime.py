@@ -90,7 +90,7 @@ class FakeOpenAIRealtime(FakeVendor):
             *("reorder", "slow", "late", "empty", "flood", "deaf"),
         }
     )
-    error: ClassVar[Mapping[str, Any]] = {
+    error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",
         "event_id": "event_1",
         "error": {"type": "server_error", "code": None, "message": "no", "param": None},
