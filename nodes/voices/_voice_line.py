@@ -21,7 +21,7 @@ from bargein.nodes.vendors import Reopened, VendorError, VendorSession
 
 log = structlog.get_logger()
 
-SPARE_S = 30.0
+SPARE_S = 5.0
 """How often a line that was opened for a rush of utterances asks whether it is still used; it is
 closed after one to two of these.  Opening another one takes tenths of a second."""
 
