@@ -399,6 +399,7 @@ async def test_a_turn_is_heard_again_on_another_line(autojump_clock, nursery, ca
     nursery.cancel_scope.cancel()
 
 
+@pytest.mark.proof
 async def test_silence_is_not_kept_for_ever(autojump_clock, nursery, case):
     """While nobody speaks, a new line gets the last two seconds and no more."""
     vendor = Vendor(nursery, [after_audio(60), cut], [])

@@ -445,6 +445,7 @@ async def open_checked(fault: Any) -> AsyncIterator[OpenAIEar]:
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.proof
 def test_the_ear_keeps_its_promises_wherever_it_is_cut():
     """Cancelled at each step and left early it works on, and nothing is left."""
     report = check_ear(open_checked, points=20, only=["cancel", "cancel_opening", "leave_early"])

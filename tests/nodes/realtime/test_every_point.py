@@ -37,6 +37,7 @@ async def serve(
         await trio.sleep_forever()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("twice", [False, True])
 def test_both_sides_stay_alike_wherever_it_is_interrupted(twice):
     """No point leaves an error of the vendor's, two cancels, or words that nobody has heard."""

@@ -36,7 +36,13 @@ SLOW = ("leak", "slow_reader", "deaf")
 """What takes seconds: `python -m tests.providers` does it for each."""
 
 
-@pytest.mark.parametrize("name", checks())
+QUICK = ("DeepgramFlux", "CartesiaVoice")
+"""An ear and a voice that the quick tests check, too; the others are proofs."""
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.proof) for n in checks()]
+)
 def test_a_provider_passes_the_checks(name):
     """Each provider passes with its vendor's fake; what cannot be tried is known by name."""
     names = [name for name in CHECKS if name not in SLOW]
@@ -45,6 +51,7 @@ def test_a_provider_passes_the_checks(name):
     assert len(report.passed) + len(report.skipped) == 1 + len(names)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["DeepgramFlux", "CartesiaVoice", "AnthropicChat"])
 def test_a_provider_holds_no_memory(name):
     """An ear, a voice and a model neither leak nor hold what nobody takes."""

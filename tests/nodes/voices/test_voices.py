@@ -308,6 +308,7 @@ async def test_a_voice_that_is_not_open_says_so(autojump_clock, place):
             pass
 
 
+@pytest.mark.proof
 async def test_1000_utterances_leave_nothing(autojump_clock, place):
     """Contexts that are over, or cut, are forgotten."""
     voice, vendor = place
