@@ -8,8 +8,7 @@ their results: another model may answer it, and no tool runs twice.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -28,7 +27,7 @@ from bargein.nodes.llm import (
 from bargein.nodes.llm._protocol import no_piece
 from bargein.routes.containment import closing
 
-from ._provider import Provider, in_order, providers_of
+from ._provider import Provider, Several, in_order
 
 log = structlog.get_logger()
 
@@ -43,7 +42,7 @@ _QUESTIONS_FAULT = frozenset({400, 413, 422})
 _PROBE = ({"role": "user", "content": "Say OK."},)
 
 
-class FallbackModel:
+class FallbackModel(Several[ChatModel]):
     """Several language models that stand in for one another; made by ``Fallback()``."""
 
     def __init__(self, models: Sequence[ChatModel], stalls_after_s: float | None = None) -> None:
@@ -53,18 +52,8 @@ class FallbackModel:
             models: The models.
             stalls_after_s: How long one may take to its first piece; None for `STALLS_AFTER_S`.
         """
-        self._providers = providers_of("model", models)
-        self._stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Hold open what the models hold open."""
-        async with AsyncExitStack() as stack:
-            for provider in self._providers:
-                opener = getattr(provider.engine, "open", None)
-                if opener is not None:
-                    await stack.enter_async_context(opener())
-            yield
+        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        super().__init__("model", models, stalls_after_s)
 
     async def stream(
         self, messages: Chat, *, tools: Chat = ()
@@ -132,6 +121,3 @@ class FallbackModel:
                 await anext(pieces)
 
         provider.fail(error, probe)
-
-    def __repr__(self) -> str:
-        return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"

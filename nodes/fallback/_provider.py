@@ -1,4 +1,4 @@
-"""A provider among others: whether it works, and how it is tried again after it has failed.
+"""Providers that stand in for one another: which work, and how those that failed are tried again.
 
 Rules:
 1. What is known of a provider is shared by all calls of the process: who fails once is asked by
@@ -11,7 +11,8 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -114,6 +115,61 @@ def _rest_s(error: Exception, attempt: int) -> float:
     asked_s = getattr(error, "retry_after_s", None)
     asked_s = min(asked_s, REST.max_wait_s) if isinstance(asked_s, int | float) else None
     return REST.wait_s(_Trouble(True, asked_s), attempt) or REST.max_wait_s
+
+
+class Several(Generic[T]):
+    """Engines of one kind that stand in for one another."""
+
+    def __init__(self, kind: ProviderKind, engines: Sequence[T], stalls_after_s: float) -> None:
+        """Keep the engines, the first one first.
+
+        Args:
+            kind: What they provide.
+            engines: The ears, voices or models.
+            stalls_after_s: How long one may give nothing that is waited for.
+        """
+        self._providers = providers_of(kind, engines)
+        self._stalls_after_s = stalls_after_s
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Open what the engines open ahead; one that cannot be opened is an error, as if alone."""
+        async with AsyncExitStack() as stack:
+            for provider in self._providers:
+                opener = getattr(provider.engine, "open", None)
+                if opener is not None:
+                    await stack.enter_async_context(opener())
+            yield
+
+    def __repr__(self) -> str:
+        return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
+
+
+@asynccontextmanager
+async def running(work: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+    """Run a task for as long as the block runs; what the block raises is raised in no group.
+
+    Args:
+        work: The task; it raises nothing.
+    """
+    raised: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work)
+        try:
+            yield
+        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+            raised = caught
+        finally:
+            nursery.cancel_scope.cancel(reason="nobody waits for it any more")
+    if raised is not None:
+        raise raised
+
+
+def cause_of(error: Exception) -> Exception:
+    """Return the error that a group is about."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def providers_of(kind: ProviderKind, engines: Sequence[T]) -> tuple[Provider[T], ...]:

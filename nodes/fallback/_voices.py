@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from bargein.nodes.speech import (
 )
 from bargein.routes.containment import closing
 
-from ._provider import Provider, in_order, providers_of
+from ._provider import Provider, Several, cause_of, in_order, running
 from ._words import WholeWords
 
 log = structlog.get_logger()
@@ -47,7 +47,7 @@ PIECES_AHEAD = 256
 PROBE_TEXT = "One."
 
 
-class FallbackVoice:
+class FallbackVoice(Several[Voice]):
     """Several voices that stand in for one another; made by ``Fallback()``."""
 
     def __init__(self, voices: Sequence[Voice], stalls_after_s: float | None = None) -> None:
@@ -57,8 +57,8 @@ class FallbackVoice:
             voices: The voices.
             stalls_after_s: How long one may give nothing; None for `STALLS_AFTER_S`.
         """
-        self._providers = providers_of("voice", voices)
-        self._stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        super().__init__("voice", voices, stalls_after_s)
 
     @property
     def sample_rate_hz(self) -> int:
@@ -72,33 +72,11 @@ class FallbackVoice:
         return "words" if known else "none"
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Open all voices; one that cannot be opened is an error, as it would be alone."""
-        async with AsyncExitStack() as stack:
-            for provider in self._providers:
-                opener = getattr(provider.engine, "open", None)
-                if opener is not None:
-                    await stack.enter_async_context(opener())
-            yield
-
-    @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[FallbackContext]:
         """Say one utterance while the block runs; see `StreamingTTS.open_context`."""
         context = FallbackContext(self._providers, style, self.sample_rate_hz, self._stalls_after_s)
-        raised: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(context.run)
-            try:
-                yield context
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
-            finally:
-                nursery.cancel_scope.cancel(reason="the utterance is over")
-        if raised is not None:
-            raise raised
-
-    def __repr__(self) -> str:
-        return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
+        async with running(context.run):
+            yield context
 
 
 class FallbackContext:
@@ -175,7 +153,7 @@ class FallbackContext:
                     await self._say_by(provider)
                     return
                 except Exception as error:  # noqa: BLE001  # whoever waits for audio raises it
-                    self._error = _first(error)
+                    self._error = cause_of(error)
                     provider.fail(self._error, partial(probe_voice, provider.engine))
                     if self._waiting:
                         log.warning("voice_switched", to=self._waiting[0].circuit.name)
@@ -291,10 +269,3 @@ async def probe_voice(voice: Any) -> None:
                 if isinstance(piece, SpeechPiece) and piece.pcm:
                     return
     raise SpeechEngineError("the voice says nothing")
-
-
-def _first(error: Exception) -> Exception:
-    """Return the error that a group is about."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
