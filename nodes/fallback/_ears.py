@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
@@ -27,7 +27,7 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.speech._loudness import Loudness
 
-from ._provider import Provider, in_order, providers_of
+from ._provider import Provider, Several, cause_of, in_order, running
 
 log = structlog.get_logger()
 
@@ -44,11 +44,14 @@ FORGET_S = 2.0
 BEFORE_S = 0.5
 """How much audio before the first loud sound is kept: words begin softly."""
 
+FACTS_WAITING = 64
+"""How many facts may wait for who listens: the turn of a talkative caller; the ear waits then."""
+
 MOST_KEPT_S = 30.0
 """How much audio is kept at most, as sessions with vendors do."""
 
 
-class FallbackEar:
+class FallbackEar(Several[StreamingSTT]):
     """Several ears that stand in for one another; made by ``Fallback()``."""
 
     def __init__(self, ears: Sequence[StreamingSTT], stalls_after_s: float | None = None) -> None:
@@ -62,8 +65,7 @@ class FallbackEar:
         Raises:
             ValueError: They take audio of different rates.
         """
-        self._providers = providers_of("ear", ears)
-        self._stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        super().__init__("ear", ears, STALLS_AFTER_S if stalls_after_s is None else stalls_after_s)
         rates = {ear.sample_rate_hz for ear in ears}
         if len(rates) > 1:
             raise ValueError(f"Fallback() takes ears of one sample rate, not of {sorted(rates)}")
@@ -79,33 +81,11 @@ class FallbackEar:
         return all(getattr(each.engine, "ends_turns", True) for each in self._providers)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Open what the ears open ahead."""
-        async with AsyncExitStack() as stack:
-            for provider in self._providers:
-                opener = getattr(provider.engine, "open", None)
-                if opener is not None:
-                    await stack.enter_async_context(opener())
-            yield
-
-    @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[FallbackStream]:
         """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
         stream = FallbackStream(self._providers, self.sample_rate_hz, self._stalls_after_s)
-        raised: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(stream.run)
-            try:
-                yield stream
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
-            finally:
-                nursery.cancel_scope.cancel(reason="nobody is to be heard any more")
-        if raised is not None:
-            raise raised
-
-    def __repr__(self) -> str:
-        return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
+        async with running(stream.run):
+            yield stream
 
 
 class FallbackStream:
@@ -128,7 +108,8 @@ class FallbackStream:
         self._ear_scope = trio.CancelScope()
         self._suspect: Provider[StreamingSTT] | None = None
         self._error: Exception | None = None
-        self._send, self._facts = trio.open_memory_channel[EarFact](10_000)
+        self._send, self._facts = trio.open_memory_channel[EarFact](FACTS_WAITING)
+        self._waits_for_listener = False
 
     # --- for who listens ------------------------------------------------------------------------
 
@@ -146,7 +127,9 @@ class FallbackStream:
         self._forget(MOST_KEPT_S)
         self._frames.set()
         waits_s = self._loudness.waits_s
-        if self._loudness.loud_s >= LOUD_S and waits_s >= self._stalls_after_s:
+        if self._waits_for_listener:
+            self._loudness.reset()
+        elif self._loudness.loud_s >= LOUD_S and waits_s >= self._stalls_after_s:
             self._loudness.reset()
             self._ear_scope.cancel(reason="the ear tells nothing")
 
@@ -174,6 +157,12 @@ class FallbackStream:
             self._kept_bytes -= len(self._kept.popleft())
             self._sent = max(0, self._sent - 1)
 
+    def _forget_sent(self) -> None:
+        """Keep only what the ear has not got."""
+        for _ in range(self._sent):
+            self._kept_bytes -= len(self._kept.popleft())
+        self._sent = 0
+
     # --- for the ears ---------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -188,13 +177,13 @@ class FallbackStream:
                     self._suspect = provider
                     waiting = [each for each in self._providers if each is not provider]
                 except Exception as error:  # noqa: BLE001  # whoever receives raises it
-                    self._note(provider, _first(error))
+                    self._note(provider, cause_of(error))
                     if not waiting:
-                        self._error = _first(error)
+                        self._error = cause_of(error)
                         return
                 log.warning("ear_switched", to=waiting[0].circuit.name)
                 if self._is_in_turn:
-                    self._send.send_nowait(EarRestarted())
+                    await self._send.send(EarRestarted())
                     self._is_in_turn = False
 
     async def _hear_by(self, provider: Provider[StreamingSTT]) -> None:
@@ -204,7 +193,7 @@ class FallbackStream:
             async with provider.engine.open_stream() as stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._carry, stream)
                 while True:
-                    self._follow(await stream.receive(), provider)
+                    await self._follow(await stream.receive(), provider)
 
     async def _carry(self, stream: Any) -> None:
         while True:
@@ -218,20 +207,25 @@ class FallbackStream:
             self._frames = trio.Event()
             await self._frames.wait()
 
-    def _follow(self, fact: EarFact, provider: Provider[StreamingSTT]) -> None:
+    async def _follow(self, fact: EarFact, provider: Provider[StreamingSTT]) -> None:
         if not isinstance(fact, EarFact):
             raise TypeError(f"the ear told {type(fact).__name__}, which is no EarFact")
         self._loudness.reset()
         suspect, self._suspect = self._suspect, None
         if suspect is not None and suspect is not provider:
             self._note(suspect, SpeechEngineError("the ear told nothing of what another one heard"))
+        self._waits_for_listener = True
+        try:
+            await self._send.send(fact)
+        finally:
+            self._waits_for_listener = False
+        # Behind it: a fact that an ear fails in the midst of is not told, and the next one hears
+        # the audio again.
         if isinstance(fact, TurnOver):
             self._is_in_turn = False
-            self._kept.clear()
-            self._kept_bytes = self._sent = 0
+            self._forget_sent()
         elif not isinstance(fact, EarRestarted):
             self._is_in_turn = True
-        self._send.send_nowait(fact)
 
     def _note(self, provider: Provider[StreamingSTT], error: Exception) -> None:
         audio = b"".join(self._kept)
@@ -249,10 +243,3 @@ async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
         await stream.send(audio or bytes(2 * ear.sample_rate_hz))
         with trio.move_on_after(1.0 if not audio else float("inf")):
             await stream.receive()
-
-
-def _first(error: Exception) -> Exception:
-    """Return the error that a group is about."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error

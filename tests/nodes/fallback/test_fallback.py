@@ -298,6 +298,77 @@ async def test_an_ear_that_failed_is_probed_with_what_it_failed_on(autojump_cloc
     assert second.streams == 2
 
 
+async def test_an_ear_waits_for_who_listens(autojump_clock):
+    """A listener that is far behind gets every fact, and no ear is blamed for its slowness."""
+    turns = 400
+    ears = [TalkativeEar(turns), TalkativeEar(turns)]
+    async with Fallback(*ears).open_stream() as stream:
+        loud = sound_of("hello")
+        for _ in range(100):  # twenty seconds of a caller who is loud
+            await stream.send(loud)
+            await trio.sleep(0.2)
+        assert ears[0].told < 1000
+        texts = []
+        while len(texts) < turns:
+            fact = await stream.receive()
+            texts += [fact.text] if isinstance(fact, TurnOver) else []
+    assert texts == [str(n) for n in range(turns)]
+    assert ears[1].told == 0
+
+
+async def test_no_frame_is_lost_to_the_end_of_a_turn(autojump_clock):
+    """What waits for an ear when it ends a turn is of the next one."""
+
+    class Slow(TalkativeEar):
+        def __init__(self) -> None:
+            super().__init__(1)
+            self.heard = b""
+
+        async def send(self, pcm: bytes) -> None:
+            await trio.sleep(0.5)
+            self.heard += pcm
+
+        async def receive(self) -> Any:
+            await trio.sleep(0.7)
+            return await super().receive()
+
+    slow = Slow()
+    async with Fallback(slow, TalkativeEar(0)).open_stream() as stream:
+        frames = [bytes([n]) * 640 for n in range(10)]
+        for frame in frames:
+            await stream.send(frame)
+        await trio.sleep(10)
+    assert slow.heard == b"".join(frames)
+
+
+class TalkativeEar:
+    """Tells of one turn after the other, as fast as they are taken."""
+
+    sample_rate_hz = RATE_HZ
+
+    def __init__(self, turns: int) -> None:
+        self._turns = turns
+        self.told = 0
+
+    @asynccontextmanager
+    async def open_stream(self) -> Any:
+        yield self
+
+    async def send(self, pcm: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def end_turn(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def receive(self) -> Any:
+        await trio.lowlevel.checkpoint()
+        turn, fact = divmod(self.told, 3)
+        if turn == self._turns:
+            await trio.sleep_forever()
+        self.told += 1
+        return (VoiceBegan(), WordsHeard(str(turn)), TurnOver(str(turn)))[fact]
+
+
 async def test_ears_that_all_fail_are_lost(autojump_clock):
     """The error reaches who listens, and the call can say so."""
     ears = [WordEar("a"), WordEar("b")]
