@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, overload
 
 from bargein.nodes.llm import ChatModel
-from bargein.nodes.speech import StreamingSTT, StreamingTTS, TextToSpeech
+from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
 
 from ._ears import FallbackEar
 from ._models import FallbackModel
+from ._recogniser import FallbackRecogniser
 from ._voices import FallbackVoice
 
 
@@ -16,6 +17,10 @@ from ._voices import FallbackVoice
 def Fallback(
     first: StreamingSTT, *others: StreamingSTT, stalls_after_s: float | None = None
 ) -> FallbackEar: ...
+@overload
+def Fallback(
+    first: SpeechToText, *others: SpeechToText, stalls_after_s: float | None = None
+) -> FallbackRecogniser: ...
 @overload
 def Fallback(
     first: TextToSpeech | StreamingTTS,
@@ -34,17 +39,17 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
     failed rests, for all calls of the process, until a probe finds that it works.
 
     A voice goes on behind the last word that was heard, or says the clause again if it knows no
-    times of words.  An ear gets the audio since the utterance began again.  A model is asked only
-    if the one before has given no text and called no tool.
+    times of words.  An ear gets the audio since the utterance began again, and a recogniser the
+    utterance.  A model is asked only if the one before has given no text and called no tool.
 
     Args:
         first: The provider to use while it works.
         *others: Those that take over, in this order.
         stalls_after_s: How long one may give nothing that is waited for, in seconds; None for the
-            default of its kind: 2.2 for models, 2.0 for voices, 1.5 for ears.
+            default of its kind: 2.2 for models, 2.0 for voices, 1.5 for ears and for recognisers.
 
     Raises:
-        TypeError: They are not all ears, all voices or all models.
+        TypeError: They are not all ears, all recognisers, all voices or all models.
         ValueError: There is only one, or the time is not above 0.
     """
     engines = (first, *others)
@@ -56,8 +61,8 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
         if all(_has_one_of(engine, methods) for engine in engines):
             return make(engines, stalls_after_s)
     raise TypeError(
-        "Fallback() takes ears (open_stream), voices (open_context or synthesize) or models "
-        f"(stream), all of one kind, not {', '.join(map(repr, engines))}"
+        "Fallback() takes ears (open_stream), recognisers (transcribe), voices (open_context or "
+        f"synthesize) or models (stream), all of one kind, not {', '.join(map(repr, engines))}"
     )
 
 
@@ -69,6 +74,7 @@ def _has_one_of(engine: object, methods: tuple[str, ...]) -> bool:
 
 _KINDS: tuple[tuple[tuple[str, ...], Any], ...] = (
     (("open_stream",), FallbackEar),
+    (("transcribe",), FallbackRecogniser),
     (("open_context", "synthesize"), FallbackVoice),
     (("stream",), FallbackModel),
 )
