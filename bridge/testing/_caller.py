@@ -55,7 +55,7 @@ class _Line:
         self.audio = audio
         self.sample_rate_hz = SAMPLE_RATE_HZ
         self.messages: list[Message] = []
-        self.played: list[tuple[float, int, int]] = []
+        self.played: list[tuple[float, int, float]] = []
         self.cleared: list[tuple[float, int]] = []
         self.held: list[tuple[float, bool]] = []
         self.broken: list[str] = []
@@ -73,7 +73,8 @@ class _Line:
     def play(self, utterance: int, pcm: bytes) -> None:
         if any(utterance <= fence for _, fence in self.cleared):
             self.broken.append(f"audio of utterance {utterance} was played after it was cut")
-        self.played.append((trio.current_time(), utterance, len(pcm) // 2))
+        ms = len(pcm) / 2 / self.sample_rate_hz * 1000
+        self.played.append((trio.current_time(), utterance, ms))
 
     def clear(self, utterance: int, reason: str) -> None:
         self.cleared.append((trio.current_time(), utterance))
@@ -134,6 +135,31 @@ class Caller:
     def pressed(self) -> tuple[Button, ...]:
         """The keys that the agent has pressed, in order; see ``open_call(telephone=True)``."""
         return tuple(self._line.pressed)
+
+    @property
+    def played(self) -> list[tuple[float, int, float]]:
+        """The audio that the call has sent to the player, in order.
+
+        Each piece is its time in seconds since the call began, the number of its utterance, and its
+        length in milliseconds.
+        """
+        return [(at_s - self._began_s, number, ms) for at_s, number, ms in self._line.played]
+
+    @property
+    def cleared(self) -> list[tuple[float, int]]:
+        """When the player was told to drop audio, and up to which utterance; in order.
+
+        Times are in seconds since the call began.
+        """
+        return [(at_s - self._began_s, number) for at_s, number in self._line.cleared]
+
+    @property
+    def held(self) -> list[tuple[float, bool]]:
+        """When the player was told to stand still (true) and to go on (false); in order.
+
+        Times are in seconds since the call began; empty with ``open_call(holds=False)``.
+        """
+        return [(at_s - self._began_s, on) for at_s, on in self._line.held]
 
     @property
     def received(self) -> list[Received]:
@@ -330,6 +356,8 @@ async def open_call(
         The caller.
 
     Raises:
+        AssertionError: An event of a run that was cut, or audio of an utterance that was cut,
+            reached the caller.
         Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
         ExceptionGroup: The agent's errors, if there are several.
@@ -346,6 +374,8 @@ async def open_call(
     ):
         it.seed = drawn
         yield it
+    if line.broken:
+        raise AssertionError("\n".join(line.broken))
 
 
 def new_line(

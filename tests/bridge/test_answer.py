@@ -134,7 +134,7 @@ async def test_say_that_may_not_be_cut(autojump_clock):
         handle = caller.call.say("Hello there", interruptible=False)
         caller.publish(UserStartedSpeaking())
         assert await handle == "completed"
-        assert caller._line.cleared == []
+        assert caller.cleared == []
         handle = caller.call.say("Hello there", interruptible=False)
         caller.publish(EmergencyStop())
         assert await handle == "interrupted"
@@ -335,7 +335,7 @@ async def test_say_after_the_end_of_the_call(autojump_clock, reason, word):
         assert await handle == word
         assert handle.interrupt().reason == f"the answer is over: {word}"
         assert caller.now_s == 0
-        assert caller._line.played == []
+        assert caller.played == []
         assert not caller.events(AgentResponse)
 
 

@@ -30,7 +30,7 @@ async def test_interrupt_cuts_this_answer_alone(autojump_clock):
         receipt = first.interrupt()
         assert (receipt.accepted, receipt.verb, receipt.turn) == (True, "barge_in", 1)
         assert receipt.phase == "speaking"
-        assert len(caller._line.cleared) == 1
+        assert len(caller.cleared) == 1
         assert await first == "interrupted"
         await receipt.settled
         assert caller.now_s == pytest.approx(0.8)

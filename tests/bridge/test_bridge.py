@@ -79,10 +79,10 @@ async def test_silence_comes_in_the_step_of_the_interrupt(autojump_clock):
         await caller.at(1.0)
         with trio.testing.assert_no_checkpoints():
             caller.publish(UserStartedSpeaking())
-            assert [number for _, number in caller._line.cleared] == [1]
-        played = len(caller._line.played)
+            assert [number for _, number in caller.cleared] == [1]
+        played = len(caller.played)
         await caller.at(5.0)
-        assert len(caller._line.played) == played
+        assert len(caller.played) == played
         order = [type(e) for e in kinds(caller, AgentSpeechCut, UserStartedSpeaking)]
         assert order == [AgentSpeechCut, UserStartedSpeaking]
 
@@ -116,7 +116,7 @@ async def test_cut_before_the_first_token(autojump_clock):
         (complete,) = caller.events(AgentGenerationComplete)
         assert (complete.outcome, complete.content) == ("interrupted", "")
         assert not caller.events(AgentSpeechCut)
-        assert caller._line.cleared == []
+        assert caller.cleared == []
         assert caller.call.history.interruptions[0].generated == ""
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
@@ -135,7 +135,7 @@ async def test_cut_before_the_first_audio(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.0)
         caller.publish(UserStartedSpeaking())
-        assert caller._line.cleared == []
+        assert caller.cleared == []
         (cut,) = caller.events(AgentSpeechCut)
         assert (cut.heard, cut.unheard, cut.at_ms) == ("", "Supercali", 0.0)
         assert not caller.events(AgentStoppedSpeaking)
@@ -272,8 +272,8 @@ async def test_late_audio_of_a_cut_answer_is_never_played(autojump_clock):
         late = AgentAudio(pcm=bytes(2000), sample_rate_hz=1000, text="late", utterance=1)
         caller.call.publish(late, source="voice")
         await caller.quiet()
-        assert {number for _, number, _ in caller._line.played[-5:]} == {2}
-        assert sum(ms for _, number, ms in caller._line.played if number == 2) == 1800
+        assert {number for _, number, _ in caller.played[-5:]} == {2}
+        assert sum(ms for _, number, ms in caller.played if number == 2) == 1800
         assert caller.heard == "One two\nOne two three four"
 
 
@@ -293,7 +293,7 @@ async def test_speech_that_may_not_be_cut_is_heard_to_its_end(autojump_clock):
     async with open_call(answering(generate), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.says("coffee", at_s=0.5, takes_s=0.5)
-        assert caller._line.cleared == []
+        assert caller.cleared == []
         await caller.at(2.5)  # 0.7 s into the second utterance
         caller.publish(UserStartedSpeaking())
         cut = caller.events(AgentSpeechCut)

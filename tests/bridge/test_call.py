@@ -135,7 +135,7 @@ async def test_a_handoff_moves_the_floor_in_one_step(autojump_clock):
         caller.publish(AgentHandoff(target="desk"))
         assert caller.call.floor is not None
         assert caller.call.floor.name == "desk"
-        assert len(caller._line.cleared) == 1
+        assert len(caller.cleared) == 1
         await caller.quiet()
         assert caller.heard == "One two\nDesk here"
         assert [e.agent for e in caller.call.history] == ["front", "desk"]

@@ -72,15 +72,15 @@ async def test_a_player_that_can_stands_still(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.05)
         caller.call.hold_speech("barge_in")
-        assert caller._line.held == [(pytest.approx(1.05), True)]
+        assert caller.held == [(pytest.approx(1.05), True)]
         assert caller.call.speaking.is_held
         await caller.at(61.05)
         assert caller.heard == "one two"
         caller.call.release_speech("barge_in")
-        assert caller._line.held[1:] == [(pytest.approx(61.05), False)]
+        assert caller.held[1:] == [(pytest.approx(61.05), False)]
         assert not caller.call.speaking.is_held
         assert await ended_at(caller) == pytest.approx(60 + WHOLE_S, abs=0.002)
-        assert caller._line.cleared == []
+        assert caller.cleared == []
         (released,) = caller.events(AgentSpeechReleased)
         assert (released.held_s, released.respoken) == (pytest.approx(60), False)
 
@@ -91,7 +91,7 @@ async def test_a_player_that_cannot_goes_on_with_the_last_heard_word(autojump_cl
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.05)
         caller.call.hold_speech("barge_in")
-        assert caller._line.cleared == [(pytest.approx(1.05), 1)]
+        assert caller.cleared == [(pytest.approx(1.05), 1)]
         await caller.at(61.05)
         assert caller.heard == "one two"
         caller.call.release_speech("barge_in")
@@ -235,7 +235,7 @@ async def test_a_pause_silences_a_player_that_cannot_stand_still(autojump_clock)
         caller.publish(UserStoppedSpeaking())
         await caller.at(1)
         caller.call.handle.pause()
-        assert caller._line.cleared == [(1.0, 1)]
+        assert caller.cleared == [(1.0, 1)]
         await caller.at(10)
         assert caller.heard == "one two"
         caller.call.handle.resume()
@@ -265,7 +265,6 @@ async def test_what_is_held_can_be_cut(autojump_clock, holds):
         await caller.quiet()
         assert caller.now_s == pytest.approx(1.7, abs=0.002)
         assert caller.heard == "one two\nsix"
-        assert caller._line.broken == []
 
 
 def stop_key(caller: Caller) -> None:
@@ -446,7 +445,6 @@ async def test_what_a_lost_connection_has_swallowed_is_sent_again(autojump_clock
         assert await ended_at(caller) == pytest.approx(20 + WHOLE_S - 0.4, abs=0.002)
         assert caller.heard == TEXT
         assert caller.events(AgentSpeechReleased)[0].respoken is True
-        assert caller._line.broken == []
 
 
 @both
@@ -461,7 +459,6 @@ async def test_it_can_be_sent_again_at_once(autojump_clock, holds):
         assert call.speaking.player_number(1) == 2
         assert await ended_at(caller) == pytest.approx(1.05 + WHOLE_S - 0.4, abs=0.002)
         assert caller.heard == TEXT
-        assert caller._line.broken == []
         assert call.speaking.player_number(1) == 1
 
 
@@ -472,4 +469,4 @@ async def test_sent_again_in_silence_is_nothing(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.now_s == pytest.approx(WHOLE_S, abs=0.002)
-        assert caller._line.cleared == []
+        assert caller.cleared == []

@@ -144,7 +144,7 @@ async def test_a_cut_further_down_the_chain_silences_its_words(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.0)
         caller.publish(UserStartedSpeaking())
-        assert caller._line.cleared == [(1.0, 1)]
+        assert caller.cleared == [(1.0, 1)]
         assert caller.heard == "Well, here"
         assert caller.call.history.interruptions[0].heard == "Well, here"
         await caller.quiet()
