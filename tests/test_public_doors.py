@@ -34,6 +34,20 @@ OTHERS = {
 }
 """What else knows a private name."""
 
+INSIDE = {
+    "bridge/playout/": "a pure core",
+    "bridge/test_interrupt_everywhere.py": "the seed of trio's scheduler, which has no public name",
+    "bridge/test_laws_of_interruption.py": "breaks each law in the line of a call under test",
+    "bridge/test_random_conversations.py": "which utterance has which number at the player",
+    "bridge/test_testing_seed.py": "the seed of trio's scheduler",
+    "training/": "the parameters of a voice that trains detectors",
+    "test_references.py": "the options of a parser of argparse",
+}
+"""Which tests use a private name of an object that is not their own, and what for."""
+
+NOT_OURS = {"_asdict", "_exit"}
+"""Public names of the standard library that begin with an underscore."""
+
 
 def private_imports(source: str) -> Iterator[str]:
     """Yield what a file imports of ours that no ``__all__`` of a door names."""
@@ -92,6 +106,43 @@ def test_tests_come_in_by_the_doors_of_users():
     assert not wrong, (
         "import these from a module of bargein/ or a package that names them in __all__"
     )
+
+
+def private_names(source: str) -> Iterator[str]:
+    """Yield the private names that a file uses of objects other than its own."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                continue
+            case ast.Attribute(attr=name) if name.startswith("_") and not name.startswith("__"):
+                if name not in NOT_OURS:
+                    yield ast.unparse(node)
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]) if "bargein" in name:
+                if ast.unparse(node.func).endswith("setattr") and "._" in name:
+                    yield name
+
+
+def test_tests_use_no_private_names_of_objects():
+    """Nor does a test patch one; each file that does stands in a list, with what it does it for."""
+    wrong = {
+        file: names
+        for path in sorted(TESTS.rglob("*.py"))
+        if not any(allows(e, file := path.relative_to(TESTS).as_posix()) for e in INSIDE)
+        if (names := list(private_names(path.read_text("utf-8"))))
+    }
+    assert not wrong, "ask what the object tells everybody, or give it a fake of your own"
+    unused = [
+        e
+        for e in INSIDE
+        if not e.endswith("/") and not list(private_names((TESTS / e).read_text("utf-8")))
+    ]
+    assert not unused
+
+
+def test_a_private_name_is_found_in_each_way_of_using_it():
+    """One that is read, written or patched; not those of the test's own class."""
+    source = "a.b._c\nself._d\na.__init__\nos._exit\nm.setattr('bargein.x._y.z', 1)\na._e = 2"
+    assert list(private_names(source)) == ["a.b._c", "bargein.x._y.z", "a._e"]
 
 
 def test_what_is_tested_from_inside_is_there():

@@ -8,7 +8,8 @@ import ssl
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import trio
 import trustme
 
 from bargein.cli import main
-from bargein.client import CallRefusedError, open_caller
+from bargein.client import CallRefusedError, Watching, open_caller
 from bargein.server import read_token
 from tests import forking
 
@@ -49,6 +50,24 @@ def bargein(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([env.pop("PYTHONPATH", ""), str(root)]).strip(os.pathsep)
     return forking.run("bargein", arguments, cwd=cwd, env={**env, "PYTHONPATH": path})
+
+
+@contextmanager
+def running(*arguments: str, cwd: Path, **env: str) -> Iterator[str]:
+    """Run a command that answers calls until the block ends, and yield the address it prints."""
+    root = str(Path(__file__).resolve().parents[2])
+    with subprocess.Popen(
+        [sys.executable, "-m", "bargein", *arguments, "--port", "0"],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": root, **env},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield next(line.split()[-1] for line in process.stdout if "://" in line)
+        finally:
+            process.kill()
 
 
 Told = Callable[..., tuple[int, str]]
@@ -143,14 +162,6 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
         )
         + "app = App(answer, conversations=SqliteConversations('calls.db'))\n"
     )
-    process = subprocess.Popen(
-        [*TALK, "kept.py", "--no-open", "--port", "0", "--conversation", "ada"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
     async def ring(url: str) -> None:
         async with open_caller(url, mode="text", conversation="ada") as caller:
@@ -159,15 +170,9 @@ def test_talk_opens_the_one_conversation_that_it_names(folder):
             async with open_caller(url, mode="text", conversation="bob"):
                 pass
 
-    try:
-        assert process.stdout is not None
-        process.stdout.readline()
-        url = process.stdout.readline().split()[-1]
+    with running("talk", "kept.py", "--no-open", "--conversation", "ada", cwd=folder) as url:
         assert url.endswith("/?conversation=ada")
         trio.run(ring, url.removesuffix("?conversation=ada"))
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.parametrize("seconds", ["-1", "soon", "nan"])
@@ -180,9 +185,8 @@ def test_the_time_to_come_back_is_a_number(told, seconds):
 
 def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
     """`talk` prints where to talk, and Ctrl+C ends it without an error."""
-    agent = str(folder / "agent.py")
     process = subprocess.Popen(
-        [sys.executable, "-m", "bargein", "talk", agent, "--no-open", "--port", "0"],
+        [*TALK, str(folder / "agent.py"), "--no-open", "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -204,13 +208,6 @@ def test_talk_shows_its_address_and_ends_with_ctrl_c(folder):
 
 def test_the_token_may_come_from_the_environment(folder):
     """A token in BARGEIN_TOKEN guards the calls of `serve`."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bargein", "serve", str(folder / "agent.py"), "--port", "0"],
-        env={**os.environ, "BARGEIN_TOKEN": "s3cret"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
     async def ring(url: str) -> None:
         with pytest.raises(ConnectionError, match=r"401.*unauthorized"):
@@ -219,12 +216,8 @@ def test_the_token_may_come_from_the_environment(folder):
         async with open_caller(url, mode="text", token="s3cret") as caller:
             assert caller.hello.agent == "agent"
 
-    try:
-        assert process.stdout is not None
-        trio.run(ring, process.stdout.readline().split()[-1])
-    finally:
-        process.kill()
-        process.communicate()
+    with running("serve", "agent", cwd=folder, BARGEIN_TOKEN="s3cret") as url:
+        trio.run(ring, url)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +316,7 @@ def test_a_broken_command_is_told(plugins, tmp_path, name):
 
 def test_the_package_imports_no_nodes():
     """Importing the command line does not import what is above it."""
-    code = "import sys, bargein.bridge.cli._main; sys.exit('bargein.nodes' in sys.modules)"
+    code = "import sys, bargein.cli; sys.exit('bargein.nodes' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60).returncode == 0
 
@@ -349,22 +342,26 @@ def test_a_speech_engine_that_is_missing_is_one_line(folder):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "level"),
+    ("arguments", "on_and_words"),
     [
-        (("serve", "agent"), "events"),
-        (("serve", "agent", "--watch", "off"), "off"),
-        (("talk", "agent", "--no-open"), "words"),
+        (("serve", "agent"), (True, False)),
+        (("serve", "agent", "--watch", "off"), (False, False)),
+        (("talk", "agent", "--no-open"), (True, True)),
     ],
 )
-def test_what_a_caller_may_watch(folder, monkeypatch, arguments, level):
+def test_what_a_caller_may_watch(folder, arguments, on_and_words):
     """Served to others, a call shows no words of its own accord; talked to here, all of it."""
-    monkeypatch.chdir(folder)
-    given = []
-    monkeypatch.setattr(
-        "bargein.bridge.cli._main.run", lambda app, **options: given.append(options["limits"])
-    )
-    assert main(arguments) == 0
-    assert [limits.watch for limits in given] == [level]
+
+    async def ask(url: str) -> Watching:
+        async with open_caller(url, mode="text") as caller:
+            request = caller.watch()
+            answer = await caller.wait_for(Watching, lambda m: m.request == request)
+            assert isinstance(answer.message, Watching)
+            return answer.message
+
+    with running(*arguments, cwd=folder) as url:
+        watching = trio.run(ask, url)
+    assert (watching.on, watching.words) == on_and_words
 
 
 def test_a_public_server_without_a_guard_is_refused(told):
@@ -415,22 +412,16 @@ def test_serve_speaks_tls(folder, tmp_path):
     leaf.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
     for pem in leaf.cert_chain_pems:
         pem.write_to_path(str(tmp_path / "cert.pem"), append=True)
-    command = [sys.executable, "-m", "bargein", "serve", str(folder / "agent.py"), "--port", "0"]
-    command += ["--cert", str(tmp_path / "cert.pem"), "--key", str(tmp_path / "key.pem")]
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[-1]
-            assert url.startswith("https://")
-            port = int(url.rstrip("/").rpartition(":")[2])
-            with urllib.request.urlopen(
-                f"https://localhost:{port}/healthz", context=context, timeout=30
-            ) as answer:
-                assert answer.read() == b"ok\n"
-        finally:
-            process.terminate()
+    files = ["--cert", str(tmp_path / "cert.pem"), "--key", str(tmp_path / "key.pem")]
+    with running("serve", "agent", *files, cwd=folder) as url:
+        assert url.startswith("https://")
+        port = int(url.rstrip("/").rpartition(":")[2])
+        with urllib.request.urlopen(
+            f"https://localhost:{port}/healthz", context=context, timeout=30
+        ) as answer:
+            assert answer.read() == b"ok\n"
 
 
 @pytest.mark.parametrize(

@@ -114,20 +114,27 @@ async def test_a_thread_can_ask():
 
 
 def test_asking_after_the_loop_ended_is_harmless():
-    """A waiter whose event loop is gone does not hinder a request."""
-    token = InterruptToken()
+    """A waiter whose event loop ends in the middle of a request does not hinder it."""
+    asked, over = threading.Event(), threading.Event()
+
+    def ask_until_it_is_over():
+        asked.set()
+        assert over.wait(timeout=30)
+
+    token = InterruptToken(on_request=ask_until_it_is_over)
 
     async def wait():
-        with trio.move_on_after(0.001):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(token.cancelled)
-                await trio.testing.wait_all_tasks_blocked()
-                waiters.update(token._waiters)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(token.cancelled)
+            await trio.testing.wait_all_tasks_blocked()
+            asking.start()
+            assert await trio.to_thread.run_sync(asked.wait, 30)
+            nursery.cancel_scope.cancel()
 
-    waiters = set()
+    asking = threading.Thread(target=token.request)
     trio.run(wait)
-    token._waiters = waiters  # as if it were asked while the loop was ending
-    token.request()
+    over.set()
+    asking.join(timeout=30)
     assert token.is_requested
 
 

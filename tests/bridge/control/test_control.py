@@ -116,8 +116,8 @@ async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
 
 async def test_pause_lets_a_tool_finish_and_holds_what_follows(autojump_clock):
     """Pausing until the tool has its result, then paused; the model is asked once it goes on."""
-    node = agent("pay")
-    async with open_agent(node) as handle:
+    model = ScriptedModel([calls("pay")], then=[])
+    async with open_agent(ChatNode(model, tools=[pay])) as handle:
         handle.send_input("go")
         await trio.sleep(1)
         receipt = handle.pause()
@@ -125,10 +125,10 @@ async def test_pause_lets_a_tool_finish_and_holds_what_follows(autojump_clock):
         await receipt.settled
         assert trio.current_time() == 5.0
         await trio.sleep(60)
-        assert (handle.snapshot().state, len(node._plan.model.requests)) == ("paused", 1)
+        assert (handle.snapshot().state, len(model.requests)) == ("paused", 1)
         handle.resume()
         await trio.sleep(1)
-        assert len(node._plan.model.requests) == 2
+        assert len(model.requests) == 2
 
 
 async def test_pause_can_cancel_or_detach_the_tools(autojump_clock):

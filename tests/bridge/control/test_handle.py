@@ -277,9 +277,9 @@ async def test_shutdown_refuses_input_and_closes(autojump_clock):
         await receipt.settled
         await trio.sleep(0.1)
         assert ends([message.event async for message in messages]) == [(1, "shutdown")]
-    assert all(
-        handle._use(verb).reason == "the call is over" for verb in VERBS if verb != "shutdown"
-    )
+    others = [verb for verb in VERBS if verb not in ("redirect", "shutdown")]
+    receipts = [handle.redirect("more"), *(getattr(handle, verb)() for verb in others)]
+    assert {receipt.reason for receipt in receipts} == {"the call is over"}
     assert handle.describe("cancel") == "Cancel: nothing would happen; the call is over."
 
 
@@ -288,7 +288,7 @@ async def test_an_idle_agent_is_left_alone(autojump_clock, verb):
     """A verb with nothing to act on does nothing, says why, and the next input is answered."""
     node = Counter()
     async with open_agent(node) as handle:
-        receipt = handle._use(verb)
+        receipt = getattr(handle, verb)()
         assert not receipt.accepted
         assert receipt.reason.startswith("nothing is")
         assert receipt.settled

@@ -198,7 +198,7 @@ class Pair:
                     self.use(handle, verb, nursery)
                     if verb is self.verbs[0] and self.delay_s:
                         await trio.sleep(self.delay_s)
-                self.state = handle._call.current_state
+                self.state = handle.call.current_state
                 self.asked, self.begun_before = self.model.asked, self.begun
                 await trio.sleep(10)
                 nursery.cancel_scope.cancel()
@@ -212,7 +212,7 @@ class Pair:
     def use(self, handle: Handle, verb: Verb, nursery: trio.Nursery) -> None:
         began_s = trio.current_time()
         described = handle.describe(verb)
-        receipt = handle._use(verb, "to Tokyo" if verb == "redirect" else "")
+        receipt = getattr(handle, verb)(*["to Tokyo"] * (verb == "redirect"))
         self.promises.append((described, receipt))
 
         async def wait() -> None:
@@ -223,7 +223,7 @@ class Pair:
         nursery.start_soon(wait)
 
     async def look(self, handle: Handle) -> None:
-        call = handle._call
+        call = handle.call
         self.records = [r.verb for r in call.history.interruptions if r.turn == 1]
         self.asked_after = self.model.asked - self.asked
         self.closed = call.ended.is_set()

@@ -13,6 +13,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.speech import EspeakVoice, LocalSpeech
+from bargein.weights import WeightsError
 
 
 class Line:
@@ -86,7 +87,13 @@ async def test_a_stack_that_is_not_open_says_so():
         LocalSpeech(voice=EspeakVoice()).attach(None)
 
 
-def test_the_detector_of_each_call_can_be_your_own():
-    """With parts of one's own, only what is left is fetched."""
-    own = LocalSpeech(voice=EspeakVoice(), stt=object(), vad=object)
-    assert own._needed == ["smart-turn"]
+async def test_parts_of_your_own_need_no_weights(monkeypatch, tmp_path):
+    """With engines of your own nothing is fetched; with all but one, only what that one needs."""
+    monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    own = {"voice": EspeakVoice(), "stt": object(), "vad": object}
+    async with LocalSpeech(**own, end_of_turn=object()).open():
+        assert not any(tmp_path.iterdir())
+    with pytest.raises(WeightsError, match="smart-turn"):
+        async with LocalSpeech(**own).open():
+            pass

@@ -157,6 +157,25 @@ async def test_a_model_of_many_languages_tells_which_it_heard(monkeypatch, asked
     assert prompts[-1] == ["<|startoftranscript|>", *asks]
 
 
+def decoder_of(text: str) -> type:
+    """Return a Whisper that makes this text of everything."""
+
+    class Decoder:
+        is_multilingual = False
+
+        def __init__(self, *args: object, **options: object) -> None:
+            """Load nothing."""
+
+        def encode(self, features: object) -> None:
+            """Hear nothing."""
+
+        def generate(self, *args: object, **options: object) -> list[object]:
+            tokens = [[text.replace(" ", "Ġ")]]
+            return [SimpleNamespace(sequences=tokens, scores=[-0.1], no_speech_prob=0.0)]
+
+    return Decoder
+
+
 @pytest.mark.parametrize(
     ("text", "seconds", "kept"),
     [
@@ -175,26 +194,13 @@ async def test_loops_of_the_decoder_are_cut(
 ) -> None:
     """Sentences that begin again are cut if they stop short, or come too fast to be said."""
 
-    class Decoder:
-        is_multilingual = False
-
-        def __init__(self, *args: object, **options: object) -> None:
-            """Load nothing."""
-
-        def encode(self, features: object) -> None:
-            """Hear nothing."""
-
-        def generate(self, *args: object, **options: object) -> list[object]:
-            tokens = [[text.replace(" ", "Ġ")]]
-            return [SimpleNamespace(sequences=tokens, scores=[-0.1], no_speech_prob=0.0)]
-
-    monkeypatch.setattr("ctranslate2.models.Whisper", Decoder)
+    monkeypatch.setattr("ctranslate2.models.Whisper", decoder_of(text))
     async with WhisperTiny().open() as ears:
         assert (await ears.transcribe(bytes(2 * round(16_000 * seconds)))).text == kept
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    ("word", "doubted"),
     [
         ("latte", True),
         ("lattes", True),
@@ -205,6 +211,12 @@ async def test_loops_of_the_decoder_are_cut(
         ("no", False),
     ],
 )
-def test_words_of_the_hint_have_longer_and_shorter_forms(word: str, expected: bool) -> None:
-    """What Whisper makes of a word of its hint counts, but not all that begins with an "a"."""
-    assert WhisperTiny(hint="A latte, a cappuccino, a mocha.")._is_of_hint(word) is expected
+async def test_words_of_the_hint_are_decoded_once_more_without_it(
+    monkeypatch: pytest.MonkeyPatch, word: str, doubted: bool
+) -> None:
+    """So are longer and shorter forms of them, but not all that begins with an "a"."""
+    monkeypatch.setattr("ctranslate2.models.Whisper", decoder_of(word))
+    async with WhisperTiny(hint="A latte, a cappuccino, a mocha.").open() as ears:
+        heard = await ears.transcribe(bytes(32_000))
+    assert heard.text == word
+    assert (heard.unhinted_confidence is not None) is doubted

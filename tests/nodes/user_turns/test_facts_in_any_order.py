@@ -253,7 +253,7 @@ def test_whatever_happens_it_comes_to_rest(bench, idle, speaking, steps, chosen)
         b.wait(delay_s)
     b.take(VoiceStopped()).agent(idle).rest()
     assert_alternating(b)
-    assert not b.core._state.kept
+    assert not b.is_held
 
 
 @given(steps=STEPS, chosen=CHOICES)

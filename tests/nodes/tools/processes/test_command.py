@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
 import pytest
@@ -22,18 +23,25 @@ FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
 SLOW = Ladder(int_s=20)
 
 
-def argv(tool: CommandTool, **arguments: object) -> object:
-    """Return the command that a tool makes of the model's arguments."""
-    return tool._build(**tool.parse(arguments))
+@pytest.fixture
+def printed(open_bench) -> Callable[..., Awaitable[str]]:
+    """Call a tool whose program prints its arguments in brackets, and return what it prints."""
+
+    async def run(tool: CommandTool, **arguments: object) -> str:
+        async with open_bench(tool) as bench:
+            result = await bench.start(tool.name, **arguments).result()
+        return result.content.rpartition("stdout:\n")[2]
+
+    return run
 
 
 class TestTemplates:
     """Commands with names in braces."""
 
-    def test_a_name_is_a_parameter_of_the_model(self):
+    async def test_a_name_is_a_parameter_of_the_model(self, printed):
         """Names are strings unless parameters= says otherwise, and are all required."""
         tool = CommandTool(
-            ["git", "log", "-n{count}", "{branch}"],
+            ["printf", "[%s]", "-n{count}", "{branch}"],
             "git_log",
             description="Show commits.",
             parameters={"count": Annotated[int, Field(ge=1)]},
@@ -51,19 +59,20 @@ class TestTemplates:
                 "required": ["count", "branch"],
             },
         }
-        assert argv(tool, count=3, branch="main") == ["git", "log", "-n3", "main"]
+        assert await printed(tool, count=3, branch="main") == "[-n3][main]"
 
-    def test_a_value_is_one_argument_whatever_it_holds(self):
+    async def test_a_value_is_one_argument_whatever_it_holds(self, printed):
         """Spaces and what a shell would read stay inside; a brace is written twice."""
-        tool = CommandTool(["echo", "{text}", "{{}}"], "say")
-        assert argv(tool, text="a b; rm -rf $HOME") == ["echo", "a b; rm -rf $HOME", "{}"]
+        tool = CommandTool(["printf", "[%s]", "{text}", "{{}}"], "say")
+        assert await printed(tool, text="a b; rm -rf $HOME") == "[a b; rm -rf $HOME][{}]"
 
-    def test_a_list_is_as_many_arguments_and_none_is_no_argument(self):
+    async def test_a_list_is_as_many_arguments_and_none_is_no_argument(self, printed):
         """Only where the name stands alone."""
         parameters = {"files": list[str], "flag": Literal["-l"] | None}
-        tool = CommandTool(["ls", "{flag}", "--", "{files}"], "ls", parameters=parameters)
-        assert argv(tool, files=["a", "b c"], flag=None) == ["ls", "--", "a", "b c"]
-        assert argv(tool, files=[], flag="-l") == ["ls", "-l", "--"]
+        command = ["printf", "[%s]", "{flag}", "--", "{files}"]
+        tool = CommandTool(command, "ls", parameters=parameters)
+        assert await printed(tool, files=["a", "b c"], flag=None) == "[--][a][b c]"
+        assert await printed(tool, files=[], flag="-l") == "[-l][--]"
 
     @pytest.mark.parametrize(
         ("template", "options", "values", "refused"),
@@ -94,12 +103,12 @@ class TestTemplates:
         with pytest.raises(BadArgumentsError, match="must not begin with '-'"):
             tool.parse(values)
 
-    def test_a_line_for_a_shell_has_its_values_quoted(self):
+    async def test_a_line_for_a_shell_has_its_values_quoted(self, printed):
         """With shell=True a value is still one word of the line."""
         parameters = {"names": list[str], "none": str | None}
-        tool = CommandTool("grep {word} {names} {none}", "grep", parameters=parameters, shell=True)
-        line = argv(tool, word="a; b", names=["x", "y z"], none=None)
-        assert line == "grep 'a; b' x 'y z' "
+        command = "printf '[%s]' {word} {names} {none}"
+        tool = CommandTool(command, "say", parameters=parameters, shell=True)
+        assert await printed(tool, word="a; b", names=["x", "y z"], none=None) == "[a; b][x][y z]"
 
     def test_arguments_that_do_not_fit_are_told_to_the_model(self):
         """The message names what is wrong, and what the tool takes."""
@@ -113,7 +122,7 @@ class TestTemplates:
 class TestFunctions:
     """Commands that a function builds."""
 
-    def test_the_function_is_the_schema(self):
+    async def test_the_function_is_the_schema(self, printed):
         """Name, description, parameters and defaults come from it."""
 
         @command_tool(policy="detach", timeout_s=60)
@@ -124,7 +133,7 @@ class TestFunctions:
                 path: The file.
                 lines: Count lines instead.
             """
-            return ["wc", "-l" if lines else "-w", "--", path]
+            return ["printf", "[%s]", "-l" if lines else "-w", "--", path]
 
         assert (word_count.name, word_count.description) == (
             "word_count",
@@ -133,7 +142,7 @@ class TestFunctions:
         assert word_count.parameters["properties"]["path"]["description"] == "The file."
         assert word_count.parameters["required"] == ["path"]
         assert (word_count.policy.kind, word_count.timeout_s) == ("detach", 60)
-        assert argv(word_count, path="-x") == ["wc", "-w", "--", "-x"]
+        assert await printed(word_count, path="-x") == "[-w][--][-x]"
 
     def test_the_time_to_unwind_is_more_than_that_of_the_ladder(self):
         """A tool is not given up while its process is being stopped."""
