@@ -101,6 +101,7 @@ class VendorSession:
         self._number = 0
         self.lines = 0
         """How many lines were opened."""
+        self._known_line = 1  # the first, or the one of which the receiver was told last
         self.heard_at_s = -math.inf
         """When the vendor sent its newest message, by trio's clock."""
         self.dropped = 0
@@ -123,14 +124,15 @@ class VendorSession:
             await self._change()
 
     async def send(self, data: Data, *, keep: bool = False) -> int:
-        """Send a message; waits while too much waits, or while there is no line.
+        """Send a message; waits while too much waits, or for the first line.
 
         Cancelling it is safe: the message is sent and kept, or neither.
 
         Args:
             data: Text, or bytes for a binary message.
             keep: Whether a new line begins with it too, until it is forgotten.  Without a line such
-                a message is only kept, without a wait.
+                a message is only kept, without a wait.  A message that is not kept is for the line
+                of which `receive` has told last: it is dropped if that is lost.
 
         Returns:
             The number of the message that was kept last, for `forget`.
@@ -138,22 +140,23 @@ class VendorSession:
         Raises:
             VendorError: The session was given up.
         """
+        number = self._known_line
+        if not keep:
+            while self.lines < number:
+                await self._change()
+            await self.send_on(number, data)
+            return self._number
         await trio.lowlevel.checkpoint()
-        while True:
-            if self._error is not None:
-                raise self._error
-            line = self._line
-            if line is not None and self._may_send:
-                try:
-                    await line.send(data)
-                except ConnectionClosedError as closed:
-                    self._lose(line, closed)
-                    continue
+        if self._error is not None:
+            raise self._error
+        line = self._line
+        if line is not None and self._may_send:
+            try:
+                await line.send(data)
                 self._sent_at_s = trio.current_time()
-                return self._keep(data) if keep else self._number
-            if keep:
-                return self._keep(data)
-            await self._change()
+            except ConnectionClosedError as closed:
+                self._lose(line, closed)
+        return self._keep(data)
 
     async def send_on(self, number: int, data: Data) -> bool:
         """Send a message on one line, and on no later one.
@@ -241,6 +244,7 @@ class VendorSession:
                 continue
             if self._reopened is not None:
                 reopened, self._reopened = self._reopened, None
+                self._known_line = self.lines
                 return reopened
             try:
                 data = await line.receive()

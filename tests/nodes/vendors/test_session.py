@@ -379,3 +379,30 @@ async def test_what_is_for_one_line_goes_over_no_other(autojump_clock, nursery):
         await trio.testing.wait_all_tasks_blocked()
     assert vendor.lines[1] == ["hello", "three"]
     nursery.cancel_scope.cancel()
+
+
+async def test_what_waits_for_a_lost_line_goes_over_no_other(autojump_clock, nursery):
+    """What is sent without being kept is for the line that the receiver knows, and for no other."""
+
+    async def breaks(line):
+        await trio.sleep(1)
+        line.connection.cut("gone")
+
+    async def works(line):
+        await vendor.hear(line, 2)
+        await trio.sleep_forever()
+
+    vendor = Vendor(nursery, breaks, works)
+    async with session_with(vendor) as session:
+        await session.send("waits for the first line")
+        with trio.move_on_at(1.01):
+            await session.receive()
+        assert not session.is_open
+        await session.send("of the lost line")
+        await session.ready()
+        await session.send("written before anyone knew of another line")
+        assert isinstance(await session.receive(), Reopened)
+        await session.send("of the new line")
+        await trio.testing.wait_all_tasks_blocked()
+    assert vendor.lines[1] == ["hello", "of the new line"]
+    nursery.cancel_scope.cancel()
