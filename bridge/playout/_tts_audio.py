@@ -57,6 +57,8 @@ class Voiced:
             self._refuse_rate(message.source, audio.sample_rate_hz)
             return
         self._playout.add_audio(utterance, audio, message.at_s)
+        if audio.text and utterance.says_other_text:
+            self._complain_of_text(message.source, utterance.number)
         if utterance.waiting and audio.utterance:  # without a number, it is the agent's own
             self._pace(utterance, message)
 
@@ -99,6 +101,14 @@ class Voiced:
             source,
             f"gave audio for utterance {number} after AgentAudioComplete, so nobody hears it: "
             "publish both from one chain, the audio first",
+        )
+
+    def _complain_of_text(self, source: str, number: int) -> None:
+        log.error("audio_of_other_text", source=source, utterance=number)
+        self._warn_once(
+            source,
+            f"gave audio whose text is no part of utterance {number}, so what is said from there "
+            "on counts as unheard: give AgentAudio the text as it stands in the AgentResponse",
         )
 
     def _warn_once(self, source: str, problem: str) -> None:

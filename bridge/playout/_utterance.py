@@ -20,6 +20,7 @@ from ._playout_buffer import PlayoutBuffer
 from ._position import REPORT_TRUSTED_S, PlayedPosition
 from ._replay_buffer import KeptAudio
 from ._segment import Segment
+from ._word_timing import said_end
 
 if TYPE_CHECKING:
     from bargein.routes import Run
@@ -235,16 +236,29 @@ class Utterance(PlayedPosition):
         self._quiet_until_ms = 0.0
         self._measure_last()
         if audio.text or not self.segments:
-            self.segments.append(Segment(audio.text, self.audio_ms))
+            self.segments.append(Segment(self._as_generated(audio.text), self.audio_ms))
             self._says_text = self._says_text or bool(audio.text)
         if audio.words:
             self.has_word_times = True
             segment = self.segments[-1]
             before_s = segment.duration_ms / 1000
             segment.words += tuple(
-                WordTiming(word.text, before_s + word.start_s, before_s + word.end_s)
+                WordTiming(word.text.strip(), before_s + word.start_s, before_s + word.end_s)
                 for word in audio.words
             )
+
+    def _as_generated(self, said: str) -> str:
+        """Return what a piece says, with the spaces that it has in the utterance's text."""
+        begin = sum(len(segment.text) for segment in self.segments)
+        if self.generated.startswith(said, begin):
+            return said
+        end = said_end(said, self.generated, begin)
+        return said if end is None else self.generated[begin:end]
+
+    @property
+    def says_other_text(self) -> bool:
+        """Whether its newest piece says what stands nowhere in its text."""
+        return self.segments[-1].text not in self.generated
 
     def _measure_last(self) -> None:
         """Note how long the last segment is so far; that matters less often than audio comes."""

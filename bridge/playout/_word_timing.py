@@ -42,6 +42,29 @@ def word_ends(text: str) -> list[int]:
     return ends
 
 
+def said_end(said: str, text: str, begin: int) -> int | None:
+    """Return the offset in `text` at which ends what is said of it from `begin` on.
+
+    Args:
+        said: What a voice calls what it says; its spaces may be others than those of `text`.
+        text: What is to be said.
+        begin: Where what is said begins; spaces there are part of it.
+
+    Returns:
+        None if `text` goes on otherwise there.
+    """
+    at = begin
+    for character in "".join(said.split()):
+        while text[at : at + 1].isspace():
+            at += 1
+        if text[at : at + 1] != character:
+            return None
+        at += 1
+    while said[-1:].isspace() and text[at : at + 1].isspace():
+        at += 1
+    return at
+
+
 def _character_ends(text: str, start: int, end: int) -> list[int]:
     offsets = range(start + 1, end)
     return [offset for offset in offsets if not _is_joined(text, start, offset)] + [end]

@@ -17,10 +17,12 @@ from bargein.events import (
     AgentError,
     AgentResponse,
     AgentSpeechCut,
+    AgentSpeechSent,
     AgentStoppedSpeaking,
     EmergencyStop,
     UserStartedSpeaking,
     UserStoppedSpeaking,
+    WordTiming,
 )
 from bargein.testing import open_call
 
@@ -117,6 +119,52 @@ async def test_a_voice_that_breaks_off(autojump_clock):
     assert call.history.entries[0].heard == "Hello"
     assert [e.cut for e in player.of(AgentStoppedSpeaking)] == [True]
     assert player.of(AgentSpeechCut) == []
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [["Hello  there"], [" Hello there "], ["Hello ", " there"], ["Hello", "there"]],
+)
+async def test_a_voice_may_write_spaces_otherwise(autojump_clock, pieces):
+    """Its words are heard as they stand in the text, whatever spaces it gives with its audio."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        for piece in pieces:
+            yield AgentAudio(bytes(1000), 1000, piece, utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    player, _, said = await run_voice(speak, 60)
+    assert said == "completed"
+    assert [e.content for e in player.of(AgentSpeechSent)] == ["Hello", " there"]
+
+
+async def test_words_with_spaces_around_them_are_heard_at_their_times(autojump_clock):
+    """The spaces that a voice leaves around its words do not put off when they are heard."""
+    words = (WordTiming(" Hello", 0.0, 0.5), WordTiming(" there ", 0.5, 1.0))
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(4000), 1000, "Hello there", words, utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    player, _, said = await run_voice(speak, 60)
+    assert said == "completed"
+    assert [e.content for e in player.of(AgentSpeechSent)] == ["Hello", " there"]
+
+
+async def test_a_voice_that_says_other_words_is_told(autojump_clock):
+    """Words that stand nowhere in the text count as unheard, and an error says why, once."""
+
+    async def speak(message: Message) -> AsyncIterator[object]:
+        yield AgentAudio(bytes(1000), 1000, "HELLO ", utterance=1)
+        yield AgentAudio(bytes(1000), 1000, "THERE", utterance=1)
+        yield AgentAudioComplete(utterance=1)
+
+    player, call, said = await run_voice(speak, 60)
+    assert said == "failed"
+    assert call.history.entries[0].heard == ""
+    (message,) = [e.message for e in player.of(AgentError)]
+    assert "text is no part of utterance 1" in message
+    assert "HELLO" not in message
 
 
 async def test_audio_of_a_wrong_rate_is_refused_and_told_once(autojump_clock):
