@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import trio
 
@@ -17,6 +18,9 @@ from ._alarm_clock import AlarmClock
 from ._listeners import Listeners
 from ._message import Message
 from ._run import Run
+
+DEPTH_LIMIT = 32
+"""How deep sync routes may trigger one another within one publication."""
 
 
 class Aftermath:
@@ -30,8 +34,8 @@ class Aftermath:
     """
 
     __slots__ = (
-        "_calls", "_clock", "_cut", "_depth", "_is_closed", "_is_due", "_rest", "_told_later",
-        "listeners", "nursery", "untold", "waits",
+        "_calls", "_clock", "_cut", "_depth", "_depth_limit", "_is_closed", "_is_due", "_rest",
+        "_told_later", "listeners", "nursery", "untold", "waits",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, listeners: Listeners) -> None:
@@ -47,6 +51,7 @@ class Aftermath:
         self.untold: list[Run] = []
         self.waits = self._is_due = self._is_closed = False
         self._depth = 0
+        self._depth_limit = DEPTH_LIMIT
         self._told_later: type | None = None
         self._clock = AlarmClock.of_run()
         self._calls: list[Callable[[], None]] = []
@@ -57,7 +62,7 @@ class Aftermath:
         """Tell of cuts by events of this class, and no other, when the runs have had their step."""
         self._told_later = event_class
 
-    def call_after(self, fn: Callable[[], None], *, first: bool = False) -> None:
+    def call_after(self, fn: Callable[[], None]) -> None:
         """Call a plain function once the publication under way is over; at once if there is none.
 
         One that has cut runs at work is over when these have had their step, at ``catch_up()``, or
@@ -65,14 +70,13 @@ class Aftermath:
 
         Args:
             fn: The function; one that is to be called already is called once.
-            first: Whether it is called before the others.
         """
         if not self._depth:
             if self.waits:
                 self.catch_up()
             fn()
         elif fn not in self._calls:
-            self._calls.insert(0 if first else len(self._calls), fn)
+            self._calls.append(fn)
             self._is_due = True
 
     def run_cut(self, run: Run, cause: Message | None, watch: Callable[[Run], None]) -> None:
@@ -101,27 +105,34 @@ class Aftermath:
     def tell_cuts(self) -> None:
         """Tell of the cuts that were not told of yet: somebody asks what they have changed."""
         while self.untold:
-            self.listeners.notify(self.listeners.run_cut, self.untold.pop(0))
+            self._as_published(self.listeners.notify, self.listeners.run_cut, self.untold.pop(0))
+
+    def _as_published(self, fn: Callable[..., None], *args: Any) -> None:
+        """Call a function as within the publication: what it has called behind that still waits."""
+        waits, self.waits = self.waits, False
+        if not self._depth:
+            self._depth_limit = DEPTH_LIMIT
+        self._depth += 1
+        try:
+            fn(*args)
+        finally:
+            self._depth -= 1
+            self.waits = waits
 
     def _publication_over(self) -> None:
         """Do what is left to do; if runs were cut, once they have had their step."""
-        self._is_due = False
         if self._cut and not self._is_closed:
             self.waits = True
             self._clock.call_in_next_step(self._catch_up_at_last)
         else:
-            self._cut.clear()
             self._finish()
 
     def catch_up(self) -> None:
         """Do what is left of a publication that is over, now: somebody looks."""
         if self.waits:
             self.waits = False
-            cut, self._cut = self._cut, []
             # Lines in the log bear the name of the call, whoever is the first to ask.
             self.nursery.parent_task.context.copy().run(self._finish)
-            for run, watch in cut:
-                watch(run)
 
     def _close_aftermath(self) -> None:
         """Do what is left, and let nothing wait from now on."""
@@ -132,8 +143,14 @@ class Aftermath:
         self.tell_cuts()
         rest, self._rest = self._rest, None
         if rest is not None:
-            rest()
+            self._as_published(rest)
+            self.tell_cuts()  # of what the rest has cut
+        self._is_due = False
+        self._depth_limit = DEPTH_LIMIT
+        cut, self._cut = self._cut, []
         calls, self._calls = self._calls, []
+        for run, watch in cut:
+            watch(run)
         for fn in calls:
             self.listeners.notify(fn)
 

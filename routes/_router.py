@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import structlog
 import trio
 
-from ._aftermath import Aftermath
+from ._aftermath import DEPTH_LIMIT, Aftermath
 from ._alarms import Alarms
 from ._chain_keeper import ChainKeeper
 from ._dispatch_handoff import hand_on
@@ -58,9 +58,6 @@ from ._user_errors import as_error
 
 log = structlog.get_logger()
 
-DEPTH_LIMIT = 32
-"""How deep sync routes may trigger one another within one publication."""
-
 
 class Router(Aftermath):
     """Dispatches the messages of one conversation to its chains and sinks.
@@ -80,7 +77,7 @@ class Router(Aftermath):
     """
 
     __slots__ = (
-        "_alarms", "_before", "_chains", "_depth_limit", "_failing", "_first", "_messages",
+        "_alarms", "_before", "_chains", "_failing", "_first", "_messages",
         "_now_s", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
         "closed", "closing", "handler_s", "unwind_s", "withholds",
     )  # fmt: skip
@@ -101,7 +98,6 @@ class Router(Aftermath):
         self._messages = 0
         self._unpublished = self._stale = 0
         self._runs = 0
-        self._depth_limit = DEPTH_LIMIT
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls less a message
         self._alarms = Alarms(nursery, self._call_alarm)
 
@@ -322,11 +318,8 @@ class Router(Aftermath):
         # From here on all that is published within this publication is refused, else two chains
         # that trigger each other twice would go on for 2 ** 32 publications.
         self._depth_limit = 0
-        self.call_after(self._allow_depth, first=True)
+        self._is_due = True
         raise PublishLoopError(message.alias, DEPTH_LIMIT)
-
-    def _allow_depth(self) -> None:
-        self._depth_limit = DEPTH_LIMIT
 
     def _call_alarm(self, fn: Callable[[], None]) -> None:
         self.catch_up()

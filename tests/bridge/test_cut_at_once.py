@@ -100,6 +100,23 @@ async def test_no_line_is_written_before_the_node_cleans_up(autojump_clock):
             assert [line["event"] for line in logs[before:]] == ["barge_in"]
 
 
+async def test_a_barge_in_that_cuts_two_agents_writes_one_line(autojump_clock):
+    """The line counts both turns, and is about the older one; it says what of both was heard."""
+
+    async def answer(call: Call) -> None:
+        call.converse(Talker(), name="first")
+        call.converse(Talker(), name="second")
+
+    with capture_logs() as logs:
+        async with open_call(answer, audio=False) as caller:
+            caller.publish(UserStoppedSpeaking())
+            await caller.at(1.0)
+            caller.publish(UserStartedSpeaking())
+            await caller.at(2.0)
+    lines = [line for line in logs if line["event"] == "barge_in"]
+    assert [(line["turn"], line["turns"]) for line in lines] == [(1, 2)]
+
+
 async def test_a_long_clean_up_delays_neither_line_nor_state(autojump_clock):
     """They come in the same instant, and before the turn is told to be over."""
     with capture_logs() as logs:

@@ -167,6 +167,83 @@ async def test_nothing_is_left_undone_when_the_router_closes():
     assert scene.happened.count("aftermath") == 1
 
 
+async def test_what_follows_from_several_cuts_is_called_once_behind_all():
+    """What the listeners for two cuts leave to be done is done once, behind the sinks."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        first, second = Scene(router), Scene(router)
+        happened = second.happened
+
+        def told(run):
+            happened.append("told of the cut")
+            router.call_after(aftermath)
+
+        def aftermath():
+            happened.append("aftermath")
+
+        router.listen(run_cut=told)
+        router.add_sink(lambda message: happened.append("sink"), Stop, may_wait=True)
+        await first.start()
+        router.publish(Stop())
+        router.catch_up()
+        assert happened == ["told of the cut", "told of the cut", "sink", "aftermath"]
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        happened.clear()
+        router.publish(Stop())
+        router.tell_cuts()
+        assert happened == ["told of the cut", "told of the cut"]
+        router.catch_up()
+        assert happened[2:] == ["sink", "aftermath"]
+
+
+async def test_a_sink_that_may_wait_may_cut_as_well():
+    """What it cuts is told as any cut, before anything else is published."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        router.on(Go).interrupt_on(Other).stream(scene.talk).broadcast()
+        router.add_sink(lambda message: router.publish(Other()), Stop, may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+        router.catch_up()
+        assert scene.happened == ["told of the cut", "told of the cut"]
+        await trio.testing.wait_all_tasks_blocked()
+        assert scene.happened.count("run over") == 2
+
+
+async def test_a_loop_within_a_barge_in_loses_none_of_its_aftermath():
+    """A condition whose own event loops fails alone; the sinks get the message of the cut."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        failed = []
+        router.listen(failed=lambda run, route, stage, error: failed.append(type(error).__name__))
+        router.on(Other).map(lambda message: router.publish(Other()) and None)
+        condition = lambda message: router.publish(Other()) is not None  # noqa: E731
+        router.on(Go).interrupt_on(Stop, condition=condition).stream(scene.talk).broadcast()
+        scene.follow_stop(may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+        router.publish(Go())
+        assert scene.happened == ["told of the cut", "told of the cut", "sink", "aftermath"]
+        assert "PublishLoopError" in failed
+
+
+async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_aftermath():
+    """What the listener for cuts publishes may loop; the sinks still get the message of the cut."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        scene = Scene(router)
+        router.listen(run_cut=lambda run: router.publish(Other()))
+        router.on(Other).map(lambda message: router.publish(Other()) and None)
+        scene.follow_stop(may_wait=True)
+        await scene.start()
+        router.publish(Stop())
+        router.publish(Go())
+        assert scene.happened == ["sink", "aftermath"]
+
+
 def test_an_event_that_needs_no_validation_is_as_others_are():
     """It equals, prints and travels as JSON as others do, and still refuses unknown fields."""
 
