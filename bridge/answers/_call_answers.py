@@ -15,7 +15,7 @@ import trio
 
 from bargein.routes import Interruption, Message, Run, current_run
 
-from .._barge_ins import BargeIns
+from .._barge_in_log import BargeIns
 from .._transport import Transport
 from .._verbs import Verb
 from ..control._long_running import LongRunningMarks
