@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from bargein.routes import Message
 
 from .._app import run_answer
-from .._watchdog import watch_loop
+from .._event_loop_watchdog import watch_loop
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ._cells import clean, one_line
 from ._conversation import Conversation

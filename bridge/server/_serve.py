@@ -17,7 +17,7 @@ from structlog.contextvars import bind_contextvars
 
 from bargein.routes.containment import CONTAINED
 
-from .._watchdog import watch_loop
+from .._event_loop_watchdog import watch_loop
 from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._addresses import Addresses
