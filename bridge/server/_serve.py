@@ -41,7 +41,7 @@ from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, d
 from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies
-from ._session import Session
+from ._resumable_call import Session
 
 if TYPE_CHECKING:
     from .. import App
