@@ -35,7 +35,7 @@ from ._http import (
     wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
-from ._listeners import address_of, all_loopback, open_listeners
+from ._listening_sockets import address_of, all_loopback, open_listeners
 from ._metrics import Metrics
 from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
 from ._operators import Operators
