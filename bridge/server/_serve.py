@@ -20,7 +20,6 @@ from bargein.routes.containment import CONTAINED
 from .._event_loop_watchdog import watch_loop
 from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
-from ._addresses import Addresses
 from ._admission import Entrance
 from ._call_connection import REFUSED, Line
 from ._connection_messages import Resume
@@ -35,6 +34,7 @@ from ._http import (
     wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
+from ._limits_per_address import Addresses
 from ._listening_sockets import address_of, all_loopback, open_listeners
 from ._metrics import Metrics
 from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
