@@ -43,6 +43,7 @@ from ._handle_messages import (
     DescribeVerb,
     UseVerb,
 )
+from ._joined_transcripts import Words
 from ._metrics import Metrics
 from ._native_protocol import (
     OUTPUT_RATE_HZ,
@@ -78,7 +79,6 @@ from ._outbox import Outbox
 from ._remote_handle import RemoteHandle
 from ._watch import Watcher
 from ._watch_messages import Watch, WatchLevel
-from ._words import Words
 
 if TYPE_CHECKING:
     from .. import Call
