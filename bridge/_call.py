@@ -51,7 +51,7 @@ from .control._receipt import Receipt
 from .control._result_delivery import Delivery
 from .control._snapshot import snapshot_at
 from .control._state_table import find, refusal
-from .control._step_keeper import StepKeeper
+from .control._step_recorder import StepKeeper
 from .events import (
     AgentAudio,
     AgentHandoff,
