@@ -9,10 +9,19 @@ from ._refusals import anthropic_problems, chat_problems, request_problems
 from ._request import CalledTool, ModelRequest
 from ._script import Piece, Reply, ScriptedCall, ScriptError, calls, words
 from ._scripted import ScriptedModel
-from .checks import CheckReport, CheckResult, ProviderCheckError, check_ear, check_llm, check_voice
+from .checks import (
+    CheckOptions,
+    CheckReport,
+    CheckResult,
+    ProviderCheckError,
+    check_ear,
+    check_llm,
+    check_voice,
+)
 
 __all__ = [
     "CalledTool",
+    "CheckOptions",
     "CheckReport",
     "CheckResult",
     "ModelRequest",

@@ -5,12 +5,14 @@ report = check_voice(make, can=FakeCartesiaVoice.faults)
 
 from ._check_ear import check_ear as check_ear
 from ._check_llm import check_llm as check_llm
+from ._check_options import CheckOptions as CheckOptions
 from ._check_report import CheckReport as CheckReport
 from ._check_report import CheckResult as CheckResult
 from ._check_report import ProviderCheckError as ProviderCheckError
 from ._check_voice import check_voice as check_voice
 
 __all__ = [
+    "CheckOptions",
     "CheckReport",
     "CheckResult",
     "ProviderCheckError",

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import trio
 
@@ -25,9 +25,11 @@ from bargein.nodes.speech import (
     WordsHeard,
 )
 
-from ..fakes import FaultKind, Stage
+from ..fakes import Stage
+from ._check_options import CheckOptions, Terms
 from ._check_report import Breach, CheckReport
-from ._provider_checks import Make, ProviderChecks, ProviderUse, Terms
+from ._provider_checks import ProviderChecks
+from ._provider_use import Make, ProviderUse
 
 SOUND = (b"\x00\x10" * 16 + b"\x00\xf0" * 16) * 500
 """A second of a tone of 500 Hz, for an ear that is played; a resampler leaves it what it is."""
@@ -54,14 +56,8 @@ class Heard:
 def check_ear(
     make: Make[StreamingSTT] | Make[SpeechToText],
     *,
-    can: Collection[FaultKind] = (),
     pcm: bytes = SOUND,
-    within_s: float = 90.0,
-    points: int | None = None,
-    times: int = 1000,
-    memory_bytes: int = 16 << 20,
-    virtual: bool = True,
-    only: Collection[str] | None = None,
+    **options: Unpack[CheckOptions],
 ) -> CheckReport:
     """Check that an ear keeps its promises, whatever its vendor does and whenever it is cut.
 
@@ -71,15 +67,8 @@ def check_ear(
     Args:
         make: Returns a context manager that opens the ear; it is given what shall go wrong with
             the vendor, or None.  An ear without a vendor ignores it.
-        can: What can go wrong with the vendor that `make` plays: `FakeVendor.faults`.  Checks that
-            need another fault are reported as skipped.
         pcm: One turn of a caller's, PCM16 little-endian mono, 16 kHz; a real engine wants speech.
-        within_s: Within how many seconds a result or an error has to come.
-        points: How many steps of a use are cancelled at most, evenly; None: each.
-        times: How many streams may leave nothing.
-        memory_bytes: How much an ear may hold of what nobody takes.
-        virtual: Whether time is virtual; False for what has processes, threads or real sockets.
-        only: The names of the checks; None: all.
+        options: What is checked, and within which bounds.
 
     Returns:
         What was checked, and what was skipped; prints as a table.
@@ -89,11 +78,8 @@ def check_ear(
         RuntimeError: It was called from within trio.
         ValueError: `only` names a check that there is not.
     """
-    terms = Terms(
-        can=can, within_s=within_s, points=points, times=times,
-        memory_bytes=memory_bytes, virtual=virtual, only=only,
-    )  # fmt: skip
-    use = _EarUse(pcm, LINGER_S if virtual else 0.2)
+    terms = Terms(**options)
+    use = _EarUse(pcm, LINGER_S if terms.virtual else 0.2)
     return ProviderChecks("ear", make, use, terms).run()
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import trio
 
@@ -18,9 +17,10 @@ from bargein.nodes.llm import (
     Usage,
 )
 
-from ..fakes import FaultKind
+from ._check_options import CheckOptions, Terms
 from ._check_report import Breach, CheckReport
-from ._provider_checks import Make, ProviderChecks, ProviderUse, Terms
+from ._provider_checks import ProviderChecks
+from ._provider_use import Make, ProviderUse
 
 ASK = ({"role": "user", "content": "A latte, please."},)
 
@@ -34,17 +34,7 @@ class Answered:
     usage: Usage
 
 
-def check_llm(
-    make: Make[ChatModel],
-    *,
-    can: Collection[FaultKind] = (),
-    within_s: float = 90.0,
-    points: int | None = None,
-    times: int = 1000,
-    memory_bytes: int = 16 << 20,
-    virtual: bool = True,
-    only: Collection[str] | None = None,
-) -> CheckReport:
+def check_llm(make: Make[ChatModel], **options: Unpack[CheckOptions]) -> CheckReport:
     """Check that a model keeps its promises, whatever its endpoint does and whenever it is cut.
 
     Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
@@ -54,14 +44,7 @@ def check_llm(
         make: Returns a context manager that opens the model; it is given what shall go wrong with
             the endpoint, or None.  The model is asked without tools, and has to give the same
             answer each time.
-        can: What can go wrong with the endpoint that `make` plays: `FakeChat.faults`.  Checks that
-            need another fault are reported as skipped.
-        within_s: Within how many seconds an answer or an error has to come.
-        points: How many steps of a use are cancelled at most, evenly; None: each.
-        times: How many answers may leave nothing.
-        memory_bytes: How much a model may hold of what nobody takes.
-        virtual: Whether time is virtual; False for what has processes, threads or real sockets.
-        only: The names of the checks; None: all.
+        options: What is checked, and within which bounds.
 
     Returns:
         What was checked, and what was skipped; prints as a table.
@@ -71,11 +54,7 @@ def check_llm(
         RuntimeError: It was called from within trio.
         ValueError: `only` names a check that there is not.
     """
-    terms = Terms(
-        can=can, within_s=within_s, points=points, times=times,
-        memory_bytes=memory_bytes, virtual=virtual, only=only,
-    )  # fmt: skip
-    return ProviderChecks("model", make, _ModelUse(), terms).run()
+    return ProviderChecks("model", make, _ModelUse(), Terms(**options)).run()
 
 
 class _ModelUse(ProviderUse[ChatModel, Answered]):

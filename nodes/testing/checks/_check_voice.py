@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Unpack
 
 import trio
 
@@ -18,9 +19,10 @@ from bargein.nodes.speech import (
     VoiceStyle,
 )
 
-from ..fakes import FaultKind
+from ._check_options import CheckOptions, Terms
 from ._check_report import Breach, CheckReport
-from ._provider_checks import Make, ProviderChecks, ProviderUse, Terms
+from ._provider_checks import ProviderChecks
+from ._provider_use import Make, ProviderUse
 
 TEXT = ("One large latte ", "with oat milk. ", "Anything else?")
 
@@ -50,14 +52,8 @@ class Said:
 def check_voice(
     make: Make[StreamingTTS] | Make[TextToSpeech],
     *,
-    can: Collection[FaultKind] = (),
     text: Sequence[str] = TEXT,
-    within_s: float = 90.0,
-    points: int | None = None,
-    times: int = 1000,
-    memory_bytes: int = 16 << 20,
-    virtual: bool = True,
-    only: Collection[str] | None = None,
+    **options: Unpack[CheckOptions],
 ) -> CheckReport:
     """Check that a voice keeps its promises, whatever its vendor does and whenever it is cut.
 
@@ -67,15 +63,8 @@ def check_voice(
     Args:
         make: Returns a context manager that opens the voice; it is given what shall go wrong with
             the vendor, or None.  A voice without a vendor ignores it.
-        can: What can go wrong with the vendor that `make` plays: `FakeVendor.faults`.  Checks that
-            need another fault are reported as skipped.
         text: What is said, in the pieces in which it is sent; each is flushed.
-        within_s: Within how many seconds a result or an error has to come.
-        points: How many steps of a use are cancelled at most, evenly; None: each.
-        times: How many utterances may leave nothing.
-        memory_bytes: How much a voice may hold of what nobody takes.
-        virtual: Whether time is virtual; False for what has processes, threads or real sockets.
-        only: The names of the checks; None: all.
+        options: What is checked, and within which bounds.
 
     Returns:
         What was checked, and what was skipped; prints as a table.
@@ -85,11 +74,7 @@ def check_voice(
         RuntimeError: It was called from within trio.
         ValueError: `only` names a check that there is not.
     """
-    terms = Terms(
-        can=can, within_s=within_s, points=points, times=times,
-        memory_bytes=memory_bytes, virtual=virtual, only=only,
-    )  # fmt: skip
-    return ProviderChecks("voice", make, _VoiceUse(text), terms).run()
+    return ProviderChecks("voice", make, _VoiceUse(text), Terms(**options)).run()
 
 
 class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
