@@ -159,6 +159,7 @@ class SonicCodec:
             case "done":
                 yield None
             case "error":
+                self._is_open = False  # it is done with that
                 raise VendorError(
                     VENDOR,
                     "it refused the text",

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import trio
 
 from bargein.bridge.events import WordTiming
-from bargein.nodes.speech import SpeechPiece, TextSaid
+from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
 from ._vendor_voice import Piece, VendorVoice
@@ -51,7 +51,8 @@ class ElevenLabsVoice(VendorVoice):
         """Configure it; nothing connects yet.
 
         Args:
-            voice: The vendor's id of a voice; a style cannot change it, as it is in the address.
+            voice: The vendor's id of a voice.  It is in the address, as is the language: what is
+                said in another one goes over a socket of its own.
             api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
             model: The vendor's name of the model.
             language: As in ISO 639; ``None`` for the vendor's default.
@@ -62,22 +63,26 @@ class ElevenLabsVoice(VendorVoice):
         Raises:
             ValueError: There is no key, or `url` is not a URL.
         """
-        asked = query(
-            model_id=model,
-            language_code=language,
-            output_format=f"pcm_{SAMPLE_RATE_HZ}",
-            sync_alignment="true",
-            inactivity_timeout=INACTIVE_S,
-        )
         key = Credential(VENDOR, api_key, VARIABLE)
-        address = VendorAddress(
-            vendor=VENDOR,
-            url=f"{url}/v1/text-to-speech/{quote(voice, safe='')}/multi-stream-input?{asked}",
-            headers={"xi-api-key": key.reveal()},
-            farewell='{"close_socket": true}',
-        )
+
+        def address_of(style: VoiceStyle) -> VendorAddress:
+            asked = query(
+                model_id=model,
+                language_code=style.language or language,
+                output_format=f"pcm_{SAMPLE_RATE_HZ}",
+                sync_alignment="true",
+                inactivity_timeout=INACTIVE_S,
+            )
+            voice_id = quote(style.voice or voice, safe="")
+            return VendorAddress(
+                vendor=VENDOR,
+                url=f"{url}/v1/text-to-speech/{voice_id}/multi-stream-input?{asked}",
+                headers={"xi-api-key": key.reveal()},
+                farewell='{"close_socket": true}',
+            )
+
         super().__init__(
-            address,
+            address_of,
             lambda context, style: MultiContextCodec(context, speed=style.speed),
             lambda message: message.get("contextId"),
             sample_rate_hz=SAMPLE_RATE_HZ,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any, Literal, Protocol, final
 
@@ -31,7 +31,7 @@ from bargein.nodes.vendors import (
     open_session,
 )
 
-from ._voice_line import ContextLimit, VoiceLine
+from ._voice_line import OTHER_STYLE_S, SPARE_S, ContextLimit, VoiceLine
 
 MOST_WAITING_S = 120.0
 """So much audio of one utterance may wait; who is so far behind will not catch up."""
@@ -82,7 +82,7 @@ class VendorVoice:
 
     def __init__(
         self,
-        address: VendorAddress,
+        address: VendorAddress | Callable[[VoiceStyle], VendorAddress],
         codec: Callable[[str, VoiceStyle], VoiceCodec],
         context_of: Callable[[Mapping[str, Any]], str | None],
         *,
@@ -96,7 +96,8 @@ class VendorVoice:
         """Configure it; nothing connects yet.
 
         Args:
-            address: Where, and with which key.
+            address: Where, and with which key; a function where that depends on the style: each
+                address has a socket of its own, while it is used.
             codec: Makes the codec of a context, from its name and its style.
             context_of: Returns which context a message is of; None for those of none.
             sample_rate_hz: Of the pieces.
@@ -106,7 +107,8 @@ class VendorVoice:
             judge: Says what a close of the vendor's means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
-        self._address = address
+        self._address_of = address if callable(address) else lambda style: address
+        self._address = self._address_of(VoiceStyle())
         self._codec = codec
         self._context_of = context_of
         self._sample_rate_hz = sample_rate_hz
@@ -135,7 +137,7 @@ class VendorVoice:
         """Hold the socket while the block runs; it does not wait for the line."""
         raised: Exception | None = None
         async with trio.open_nursery() as nursery:
-            await nursery.start(self._serve_line, VoiceLine.run)
+            await nursery.start(self._serve_line, self._address, VoiceLine.run)
             self._nursery = nursery
             try:
                 yield
@@ -151,15 +153,16 @@ class VendorVoice:
 
     async def _serve_line(
         self,
+        address: VendorAddress,
         run: Callable[[VoiceLine], Awaitable[None]],
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Hold a line as long as it is run."""
         async with open_session(
-            self._address, self._limits, judge=self._judge, dial=self._dial
+            address, self._limits, judge=self._judge, dial=self._dial
         ) as session:
-            line = VoiceLine(self._address.vendor, session, self._context_of, self._limit)
+            line = VoiceLine(address.vendor, session, self._context_of, self._limit, address.url)
             self._lines.append(line)
             try:
                 task_status.started()
@@ -175,7 +178,7 @@ class VendorVoice:
             SpeechNotOpenError: The voice is not open.
             VendorError: The session was given up.
         """
-        line = await self._line_with_room()
+        line = await self._line_with_room(self._address_of(style))
         line.check()
         name = f"utterance-{next(self._numbers)}"
         make = lambda: self._codec(name, style)  # noqa: E731  # made anew after a lost line
@@ -190,20 +193,25 @@ class VendorVoice:
             with trio.move_on_after(CANCEL_S, shield=True):
                 await context.cancel()
 
-    async def _line_with_room(self) -> VoiceLine:
+    async def _line_with_room(self, address: VendorAddress) -> VoiceLine:
         """Return a line on which one more context fits; open one if there is none.
 
         Raises:
             SpeechNotOpenError: The voice is not open.
         """
+        unused_s = SPARE_S if address.url == self._address.url else OTHER_STYLE_S
         while self._nursery is not None:
-            for line in self._lines:
-                if line.has_room():
-                    return line
+            if (line := self._free_line(address.url)) is not None:
+                return line
             async with self._opening:  # whoever waited for it finds room on what was opened
-                if not any(line.has_room() for line in self._lines):
-                    await self._nursery.start(self._serve_line, VoiceLine.run_spare)
+                if self._free_line(address.url) is None:
+                    await self._nursery.start(
+                        self._serve_line, address, lambda line: line.run_for_a_while(unused_s)
+                    )
         raise SpeechNotOpenError(type(self).__name__)
+
+    def _free_line(self, url: str) -> VoiceLine | None:
+        return next((line for line in self._lines if line.url == url and line.has_room()), None)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self._address.url.partition('?')[0]}>"
@@ -428,10 +436,11 @@ class VendorVoiceContext:
         self._news.set()
 
     async def cancel(self) -> None:
-        """Stop the context at the vendor's, if it has not ended."""
+        """Stop the context at the vendor's, if it has not ended; one that failed here goes on."""
         all_said = self._is_ended and not self._flushes
-        if self._is_over or all_said or self._error is not None:
+        if self._is_over or (all_said and self._error is None):
             return
         self._is_over = True
-        for message in self._codec.cancel():
-            await self._session.send_on(self._line, message)
+        with suppress(VendorError):  # the session was given up, and the context with it
+            for message in self._codec.cancel():
+                await self._session.send_on(self._line, message)

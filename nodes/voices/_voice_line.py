@@ -22,8 +22,12 @@ from bargein.nodes.vendors import Reopened, VendorError, VendorSession
 log = structlog.get_logger()
 
 SPARE_S = 5.0
-"""How often a line that was opened for a rush of utterances asks whether it is still used; it is
-closed after one to two of these.  Opening another one takes tenths of a second."""
+"""How long a line that was opened for a rush of utterances stays unused: opening another one takes
+tenths of a second."""
+
+OTHER_STYLE_S = 60.0
+"""How long the line of a style that has an address of its own stays unused: the next utterance in
+it comes behind the caller's turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class VoiceLine:
         session: VendorSession,
         context_of: Callable[[Mapping[str, Any]], str | None],
         limit: ContextLimit | None,
+        url: str = "",
     ) -> None:
         """Keep the session, which others run.
 
@@ -75,15 +80,17 @@ class VoiceLine:
             session: The socket.
             context_of: Returns which context a message is of; None for those of none.
             limit: How many contexts fit; None for any number.
+            url: Where it goes.
         """
         self.session = session
+        self.url = url
         self._vendor = vendor
         self._context_of = context_of
         self._limit = limit
         self._contexts: dict[str, LineContext] = {}
         self._cut: dict[str, float] = {}  # until when each counts, unless it is final before
-        self._used_at_s = trio.current_time()
-        self._is_closing = False
+        self._unused_s = math.inf  # how long it may be, and what ends it then
+        self._use = trio.CancelScope()
         self._error: VendorError | None = None
         self._revived = trio.Event()
 
@@ -92,7 +99,7 @@ class VoiceLine:
         now = trio.current_time()
         self._cut = {name: until_s for name, until_s in self._cut.items() if until_s > now}
         most = math.inf if self._limit is None else self._limit.most
-        return not self._is_closing and len(self._contexts) + len(self._cut) < most
+        return not self._use.cancel_called and len(self._contexts) + len(self._cut) < most
 
     def check(self) -> None:
         """Try the line again if it was given up a while ago.
@@ -110,13 +117,16 @@ class VoiceLine:
     def join(self, name: str, context: LineContext) -> None:
         """Give a context its messages from now on."""
         self._contexts[name] = context
+        self._use.deadline = math.inf
 
     def leave(self, name: str) -> None:
         """Drop the messages of a context from now on."""
         context = self._contexts.pop(name)
-        self._used_at_s = trio.current_time()
+        now = trio.current_time()
+        if not self._contexts:
+            self._use.deadline = now + self._unused_s
         if self._limit is not None and context.is_open_at_vendor:
-            self._cut[name] = self._used_at_s + self._limit.forgotten_s
+            self._cut[name] = now + self._limit.forgotten_s
 
     async def run(self) -> None:
         """Read for ever; after the session was given up, once it is tried again."""
@@ -124,25 +134,12 @@ class VoiceLine:
             await self._read_until_given_up()
             await self._revived.wait()
 
-    async def run_spare(self) -> None:
-        """Read until the session is given up, or nobody has used the line for a while."""
-        async with trio.open_nursery() as nursery:
-
-            async def read() -> None:
-                await self._read_until_given_up()
-                nursery.cancel_scope.cancel(reason="the line was given up")
-
-            nursery.start_soon(read)
-            await self._idle()
-            self._is_closing = True
-            nursery.cancel_scope.cancel(reason="nobody uses the line")
-
-    async def _idle(self) -> None:
-        """Wait until nobody has used the line for a while."""
-        due_s = self._used_at_s + SPARE_S
-        while self._contexts or trio.current_time() < due_s:
-            await trio.sleep_until(max(due_s, trio.current_time() + SPARE_S))
-            due_s = self._used_at_s + SPARE_S
+    async def run_for_a_while(self, unused_s: float) -> None:
+        """Read until the session is given up, or nobody has used the line for so long."""
+        self._unused_s = unused_s
+        with self._use:
+            self._use.deadline = trio.current_time() + unused_s
+            await self._read_until_given_up()
 
     async def _read_until_given_up(self) -> None:
         try:

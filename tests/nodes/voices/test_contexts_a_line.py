@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import trio
 
-from bargein.fakes import FakeElevenLabsVoice
+from bargein.fakes import FakeElevenLabsVoice, Fault
 from bargein.speech import SpeechPiece, VoiceStyle
+from bargein.vendors import VendorError
 from bargein.voices import ElevenLabsVoice
 
 LONG = "It goes on and on. " * 40
@@ -32,12 +33,13 @@ async def say(voice: ElevenLabsVoice, text: str) -> int:
     return heard
 
 
-async def cut(voice: ElevenLabsVoice) -> None:
-    """Begin to say a long text, and leave with its first sound, as a barge-in does."""
+async def cut(voice: ElevenLabsVoice, pieces: int = 1) -> None:
+    """Begin to say a long text, and leave with its first sounds, as a barge-in does."""
     async with voice.open_context(VoiceStyle()) as context:
         await context.send(LONG)
         await context.flush()
-        assert isinstance(await context.receive(), SpeechPiece)
+        for _ in range(pieces):
+            assert isinstance(await context.receive(), SpeechPiece)
 
 
 async def test_rapid_cuts_leave_the_other_utterances_alone(autojump_clock):
@@ -84,11 +86,39 @@ async def test_a_spare_line_is_closed_once_it_is_idle(autojump_clock):
             async with trio.open_nursery() as nursery:
                 for _ in range(7):
                     nursery.start_soon(say, voice, "Hello there.")
+            await trio.sleep(4.9)
             assert fake.open_lines == 2
-            await trio.sleep(61)
+            await trio.sleep(0.2)
             assert fake.open_lines == 1
             assert await say(voice, "Again.") > 0
     assert fake.lines == 2
+
+
+async def test_a_spare_line_that_is_used_again_stays(autojump_clock):
+    """Its time begins anew with the end of each utterance over it."""
+    fake = FakeElevenLabsVoice()
+    async with fake.open():
+        voice = voice_of(fake)
+        async with voice.open(), trio.open_nursery() as nursery:
+            for _ in range(3):
+                for _ in range(6):
+                    nursery.start_soon(say, voice, LONG)  # for three seconds
+                await trio.sleep(6)
+            assert fake.open_lines == 2
+        assert fake.lines == 2
+
+
+async def test_a_context_that_failed_leaves_its_place(autojump_clock):
+    """The vendor is asked to end what failed here, so that it does not count for 180 s."""
+    fake = FakeElevenLabsVoice(Fault("error", at="middle", times=None))
+    async with fake.open():
+        voice = voice_of(fake)
+        async with voice.open():
+            for _ in range(12):
+                with pytest.raises(VendorError, match="refused"):
+                    await cut(voice, pieces=2)
+                await trio.sleep(10)  # the vendor says all of it
+    assert fake.lines == 1
 
 
 async def test_a_context_that_never_opened_at_the_vendor_counts_no_longer(autojump_clock):
@@ -143,3 +173,33 @@ async def test_leaving_while_another_line_opens_is_safe(autojump_clock, cancel_a
             for _ in range(4):
                 nursery.start_soon(say, voice, "Hello.")
     assert fake.lines == 2
+
+
+async def test_another_voice_or_language_has_a_line_of_its_own(autojump_clock):
+    """Both are in the vendor's address; the line is shared, and closed a minute after its use."""
+    fake = FakeElevenLabsVoice()
+    heard: list[int] = []
+
+    async def say_as(voice: ElevenLabsVoice, style: VoiceStyle) -> None:
+        async with voice.open_context(style) as context:
+            await context.send("Hello there.")
+            await context.end()
+            while (piece := await context.receive()) is not None:
+                heard.append(isinstance(piece, SpeechPiece))
+
+    async with fake.open():
+        voice = voice_of(fake)
+        async with voice.open():
+            for style in (VoiceStyle(), VoiceStyle(voice="ann"), VoiceStyle(language="fr")) * 2:
+                await say_as(voice, style)
+            await trio.sleep(59)
+            assert fake.open_lines == 3
+            await trio.sleep(2)
+            assert fake.open_lines == 1
+    assert all(heard)
+    asked = [request.partition("/multi-stream-input?") for request in fake.requests]
+    assert [(path.rpartition("/")[2], "language_code=fr" in query) for path, _, query in asked] == [
+        ("joe", False),
+        ("ann", False),
+        ("joe", True),
+    ]
