@@ -27,7 +27,8 @@ class StreamedText:
         self._context: VoiceContext | None = None
         self._error: Exception | None = None
         self._opened = trio.Event()
-        self._said = trio.Event()
+        self._carrying = trio.CancelScope()
+        self._receiving = trio.CancelScope()
 
     def add(self, text: str) -> None:
         """Have a clause said behind those before it.
@@ -42,8 +43,9 @@ class StreamedText:
         self._send.close()
 
     def close(self) -> None:
-        """Give the context back: all is said."""
-        self._said.set()
+        """Give the context back: all is said, or the rest is not to be heard any more."""
+        self._carrying.cancel(reason="nothing more of the utterance is to be heard")
+        self._receiving.cancel(reason="nothing more of the utterance is to be heard")
 
     async def carry(self, voice: StreamingTTS, style: VoiceStyle) -> None:
         """Hold a context until all is said, and send the text there as it comes.
@@ -55,14 +57,15 @@ class StreamedText:
             style: How.
         """
         try:
-            async with voice.open_context(style) as context:
-                self._context = context
-                self._opened.set()
-                async for text in self._texts:
-                    await context.send(text)
-                    await context.flush()
-                await context.end()
-                await self._said.wait()
+            with self._carrying:
+                async with voice.open_context(style) as context:
+                    self._context = context
+                    self._opened.set()
+                    async for text in self._texts:
+                        await context.send(text)
+                        await context.flush()
+                    await context.end()
+                    await trio.sleep_forever()  # until it is closed
         except Exception as error:  # noqa: BLE001  # whoever waits for audio raises it
             self._error = error
         finally:
@@ -70,7 +73,7 @@ class StreamedText:
             self._opened.set()
 
     async def pieces(self) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the audio of the next clause.
+        """Yield the audio of the next clause; it ends early once this is closed.
 
         Raises:
             Exception: Whatever the voice has raised.
@@ -78,10 +81,12 @@ class StreamedText:
         """
         await self._opened.wait()
         while self._context is not None:
-            piece = await self._context.receive()
-            if isinstance(piece, TextSaid):
+            with trio.CancelScope() as self._receiving:
+                piece = await self._context.receive()
+            if self._receiving.cancelled_caught or isinstance(piece, TextSaid):
                 return
             if piece is None:
                 raise SpeechEngineError("the voice ended its speech before all text was said")
             yield piece
-        raise self._error or SpeechEngineError("the voice was closed in mid-text")
+        if self._error is not None or not self._carrying.cancel_called:
+            raise self._error or SpeechEngineError("the voice was closed in mid-text")

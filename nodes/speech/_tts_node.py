@@ -19,6 +19,7 @@ from bargein.bridge.events import (
     AgentAudio,
     AgentAudioComplete,
     AgentResponse,
+    AgentSpeechCut,
     AgentTextComplete,
     LogMetric,
     UserStoppedSpeaking,
@@ -114,6 +115,7 @@ class Mouth:
         bridge.on(ChangeVoice).map(self._change_voice)
         bridge.on(AgentResponse, where=bridge.needs_voice).map(self._queue_text)
         bridge.on(AgentTextComplete).map(self._finish)
+        bridge.on(AgentSpeechCut).map(self._drop)
         bridge.on(TextBegan, linked=True, overlap="concurrent", limit=UTTERANCES_AT_ONCE).map(
             self._carry
         )
@@ -175,9 +177,14 @@ class Mouth:
         """Drop the rests of utterances that were cut: no end of their text is told."""
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
-        self._streamed = {n: s for n, s in self._streamed.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
         self._began_by = {n: m for n, m in self._began_by.items() if n in self._splitters}
+
+    def _drop(self, message: Message) -> None:
+        """Give a context back whose rest will not be heard, though its run may go on."""
+        streamed = self._streamed.pop(message.event.utterance, None)
+        if streamed is not None:
+            streamed.close()
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
