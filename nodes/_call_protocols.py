@@ -33,6 +33,10 @@ class SpokenAnswers(Protocol):
         """Speak what a turn has said so far as it stands: nothing more of its clause comes."""
         ...
 
+    def withdraw(self, turn: Turn, text: str) -> bool:
+        """Take back the last text of a turn, if the caller's line has got no sound of it."""
+        ...
+
 
 class AnsweredCall(RememberedCall, Protocol):
     """The part of a ``Call`` in which an answer is given."""

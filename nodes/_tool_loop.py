@@ -7,26 +7,21 @@ Rules:
    Only a cap ends those that run, as ``cancel`` does.
 3. What the answer itself has said and called is kept here, as the model wrote it; the rest of the
    conversation stands as it was heard when the answer began.
+4. A model that breaks off is followed by the next one, by the rules of `_answer_fallback`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
 import trio
 
 from bargein.bridge import (
-    AgentEntry,
     History,
-    JobEntry,
-    NoteEntry,
-    ToolEntry,
-    UserEntry,
     current_run,
 )
 from bargein.bridge.control import (
@@ -38,12 +33,14 @@ from bargein.bridge.control import (
     TurnPhase,
     current_meter,
 )
-from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall, ToolResult
-from bargein.bridge.history import as_chat
+from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall
 from bargein.routes.containment import closing
 
-from ._model_request import LastAsked, last_asked_of, newest, with_last_word
+from ._answer_fallback import Continuation
+from ._answer_steps import AnswerSteps, ChatMessage, Messages
+from ._model_request import LastAsked, last_asked_of
 from .llm import (
+    AnswerBrokenOffError,
     AnswerProgress,
     ChatModel,
     SpeechDelta,
@@ -55,21 +52,12 @@ from .llm._protocol import no_piece
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
-    from bargein.bridge.history import Entry
     from bargein.routes import Run
 
     from ._call_protocols import AnsweredCall
     from ._conversation_context import ConversationContext
 
 log = structlog.get_logger()
-
-ChatMessage = dict[str, Any]
-
-_ID = re.compile(r"[A-Za-z0-9_-]{1,34}")
-"""What every API takes as the id of a call, with room for a number behind it: OpenAI takes 40
-characters."""
-
-Messages = Callable[["ConversationContext"], list[ChatMessage]]
 
 UNWIND_S = 1.0
 """How long an answer waits for tools that were cut before it, in seconds; as for a cut run."""
@@ -130,6 +118,7 @@ class ToolLoop:
         self._call = call
         self._requests: list[ToolCallRequest] = []
         self._text = ""
+        self._continuation = Continuation("")
         self.running: dict[str, RunningTool] = {}
 
     def _join_turn(self) -> None:
@@ -150,7 +139,7 @@ class ToolLoop:
         if call is not None and self._turn is not None and call.has_floor(self._turn.agent):
             self._last_asked = last_asked_of(call)
         history = History(context.entries) if call is None else call.history
-        self._story = _Story(context, history, self._last_asked)
+        self._story = AnswerSteps(context, history, self._last_asked)
 
     async def answer(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Yield the answer, piece by piece; to be called once.
@@ -215,41 +204,92 @@ class ToolLoop:
     async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Ask the model once; yields its text and speech, and keeps its calls."""
         self._requests, self._text = [], ""
+        self._continuation = Continuation("")
         turn = self._turn
         if turn is not None:
             turn.step_list.ask_model()
         self._show("connect", step=True)
-        counted = 0
         self._story.add_late(is_heard=turn is None or not turn.is_aside)
         if turn is not None and not turn.is_aside:
             self._last_asked.add(turn, self._story.news)
-        messages = self._story.messages(self._plan.messages)
-        answer: Any = self._plan.model.stream(messages, tools=self._schemas)
+        asked = messages = self._story.messages(self._plan.messages)
+        model: ChatModel | None = self._plan.model
         with self.meter.steps() as step:
-            async with closing(answer) as pieces:
-                while (piece := await step(anext, pieces, None)) is not None:
-                    match piece:
-                        case TextDelta():
-                            self.meter.use("tokens")
-                            counted += 1
-                            self._text += piece.text
-                            if turn is not None and (turn.phase != "text" or turn.label):
-                                self._show("text")
-                            yield AgentResponse(content=piece.text)
-                        case SpeechDelta() if self._plan.audio_of is not None:
-                            yield self._plan.audio_of(piece)
-                        case ToolCallRequest():
-                            self._requests.append(piece)
-                            self._show_tool("tool_call", piece.name)
-                        case AnswerProgress(phase="tool_call"):
-                            self._show_tool("tool_call", piece.label)
-                        case AnswerProgress():
-                            self._show(piece.phase, piece.label)
-                        case Usage():
-                            self._count(piece, counted)
-                        case _:
-                            raise TypeError(no_piece(self._plan.model, piece))
-                self._model_ended("done")
+            while model is not None:
+                try:
+                    async with aclosing(self._hear(model, messages, step)) as said:
+                        async for event in said:
+                            yield event
+                    model = None
+                except AnswerBrokenOffError as broken:
+                    messages = self._go_on_after(broken, asked)
+                    model = broken.next_model
+        self._model_ended("done")
+
+    async def _hear(
+        self, model: ChatModel, messages: list[ChatMessage], step: Callable[..., Awaitable[Any]]
+    ) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
+        """Yield the text and speech of one model."""
+        counted = 0
+        answer: Any = model.stream(messages, tools=self._schemas)
+        async with closing(answer) as pieces:
+            while (piece := await step(anext, pieces, None)) is not None:
+                match piece:
+                    case TextDelta():
+                        self.meter.use("tokens")
+                        counted += 1
+                        if text := self._continuation.add(piece.text):
+                            yield self._say(text)
+                    case SpeechDelta() if self._plan.audio_of is not None:
+                        yield self._plan.audio_of(piece)
+                    case ToolCallRequest():
+                        self._requests.append(piece)
+                        self._show_tool("tool_call", piece.name)
+                    case AnswerProgress(phase="tool_call"):
+                        self._show_tool("tool_call", piece.label)
+                    case AnswerProgress():
+                        self._show(piece.phase, piece.label)
+                    case Usage():
+                        self._count(piece, counted)
+                    case _:
+                        raise TypeError(no_piece(model, piece))
+        if text := self._continuation.rest():
+            yield self._say(text)
+
+    def _say(self, text: str) -> AgentResponse:
+        self._text += text
+        turn = self._turn
+        if turn is not None and (turn.phase != "text" or turn.label):
+            self._show("text")
+        return AgentResponse(content=text)
+
+    def _go_on_after(
+        self, broken: AnswerBrokenOffError, asked: list[ChatMessage]
+    ) -> list[ChatMessage]:
+        """Return what the model after one that broke off is asked.
+
+        Raises:
+            Exception: What that one raised, if nobody can go on.
+        """
+        self._requests = []
+        self._model_ended("failed")
+        if self._is_withdrawn():
+            self._text = ""
+        elif self._story.has_tools:
+            raise broken.__cause__ or broken
+        else:
+            asked = self._story.broken_off(asked, self._text)
+        self._continuation = Continuation(self._text)
+        if self._turn is not None:
+            self._turn.step_list.ask_model()
+        self._show("connect", step=True)
+        return asked
+
+    def _is_withdrawn(self) -> bool:
+        """Take back what the model has said, if nobody has heard any of it."""
+        if self._turn is None or self._call is None:
+            return not self._text
+        return self._call.speaking.withdraw(self._turn, self._text)
 
     def _count(self, usage: Usage, counted: int) -> None:
         """Count what an answer took, less the pieces that were counted as they came."""
@@ -342,99 +382,3 @@ class ToolLoop:
         if self._turn is not None and self._turn.show(phase, label, step=step):
             assert self._call is not None
             self._call.touch_state()
-
-
-class _Story:
-    """What the model is told: the conversation up to the answer, then the answer's own steps."""
-
-    def __init__(
-        self, context: ConversationContext, history: History, last_asked: LastAsked
-    ) -> None:
-        """Begin with the conversation.
-
-        Args:
-            context: The conversation.
-            history: Has at least all that is in it.
-            last_asked: What the node has asked in this call.
-        """
-        self._context = context
-        self._history = history
-        self._last_asked = last_asked
-        self.begin_anew()
-        self._ids: set[str] = set()
-        self._asked: list[ChatMessage] = []
-        self._steps: list[Entry] = []
-        self._text = ""
-        self._turn = 0
-        """Each step is told as a turn of its own, so that words stand where they fell."""
-
-    def begin_anew(self) -> None:
-        """Take the conversation as it is now for what was before the answer."""
-        self._before = self._context.copy()
-        self._seen = len(self._before)
-        self._waits_for_results = bool(self._history.unsettled)
-        in_order = self._last_asked.in_order(self._before.entries)
-        self._before = with_last_word(self._before.with_entries(in_order))
-        self.news = newest(self._before.entries)
-        """The newest of the user's words and of the results of jobs that the model is told of."""
-
-    def messages(self, messages: Messages) -> list[ChatMessage]:
-        self._take_results()
-        before = messages(self._before)
-        self._asked = before
-        return [*before, *as_chat(self._steps, note_tag=self._context.note_tag)]
-
-    def _take_results(self) -> None:
-        """Give calls of earlier turns, which were told as running, the results that came since."""
-        if self._waits_for_results:
-            before = self._before.entries
-            now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
-            self._before = self._before.with_entries(
-                [
-                    now.get(entry.call.id, entry) if isinstance(entry, ToolEntry) else entry
-                    for entry in before
-                ]
-            )
-
-    def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
-        """Put down what the model wrote; returns its calls under ids that nothing else has."""
-        self._text = text
-        self._turn -= 1  # below the numbers of true turns
-        self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
-        if text:
-            self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
-        return [replace(request, id=self._unique(request.id)) for request in requests]
-
-    def add_result(self, running: RunningTool, result: ToolResult) -> None:
-        last = self._steps[-1] if self._steps else None
-        entry = ToolEntry(
-            trio.current_time(),
-            ToolCall(name=running.name, arguments=running.arguments, id=running.id),
-            result,
-            turn=self._turn,
-            said_chars=len(self._text),
-            together=isinstance(last, ToolEntry) and last.turn == self._turn,
-        )
-        self._steps.append(entry)
-
-    def add_late(self, *, is_heard: bool) -> None:
-        """Put what the user or a note has said meanwhile behind the step.
-
-        Args:
-            is_heard: False for an answer in the background, which the talk no longer is about.
-        """
-        late = self._context.entries[self._seen :]
-        self._seen += len(late)
-        if is_heard:
-            self._steps += [e for e in late if isinstance(e, (UserEntry, NoteEntry))]
-            told_all = not any(isinstance(e, JobEntry) for e in late)
-            self.news = (newest(late) or self.news) if told_all else None
-
-    def _unique(self, id: str) -> str:
-        base = id if _ID.fullmatch(id) else "call"
-        unique, count = base, 1
-        while unique in self._ids or unique in self._history.tool_ids:
-            count += 1
-            unique = f"{base}_{count}"
-        self._ids.add(unique)
-        return unique

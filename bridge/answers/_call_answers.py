@@ -287,6 +287,34 @@ class Speaking(AnswerAudio):
             self._memory.note(turn)
             self._holding.release_empty()
 
+    def withdraw(self, turn: Turn, text: str) -> bool:
+        """Take back the last text of a turn, if the caller's line has got no sound of it.
+
+        Args:
+            turn: The turn, which goes on.
+            text: The text; what is said from now on takes its place.
+
+        Returns:
+            Whether it was taken back, or was empty; otherwise it stands, to the last word.
+        """
+        unheard = []
+        for utterance in reversed(turn.utterances):
+            if not text:
+                break
+            is_on_its_way = utterance.finished or utterance.started or utterance.sent_ms
+            if is_on_its_way or not text.endswith(utterance.generated):
+                return False
+            text = text.removesuffix(utterance.generated)
+            unheard.append(utterance)
+        if text:
+            return False  # some of it is on its way yet, or nobody was to hear it
+        for utterance in unheard:
+            utterance.leave_out_rest()
+            self._playout.cut(utterance, "said anew")
+        self._texts.complete(turn)
+        self._memory.note(turn)
+        return True
+
     def stop_all(self, message: Message) -> None:
         """Silence, past every condition, what no run can be cut for any more."""
         for utterance in self._playout.utterances:

@@ -40,7 +40,8 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
 
     A voice goes on behind the last word that was heard, or says the clause again if it knows no
     times of words.  An ear gets the audio since the utterance began again, and a recogniser the
-    utterance.  A model is asked only if the one before has given no text and called no tool.
+    utterance.  A model answers anew if nothing of the answer was heard; else it goes on behind what
+    was said, unless tools have run.
 
     Args:
         first: The provider to use while it works.

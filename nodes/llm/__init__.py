@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ._answer_stream import Answer as Answer
 from ._anthropic_chat import AnthropicChat as AnthropicChat
+from ._errors import AnswerBrokenOffError as AnswerBrokenOffError
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
 from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
@@ -24,6 +25,7 @@ from ._protocol import Usage as Usage
 
 __all__ = [
     "Answer",
+    "AnswerBrokenOffError",
     "AnswerPiece",
     "AnswerProgress",
     "AnthropicChat",

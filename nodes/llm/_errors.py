@@ -2,6 +2,7 @@
 
 ChatModelError                  `retryable` tells whether asking again may help
 ├── ChatModelTimeoutError       it was silent for too long; `phase` tells where
+├── AnswerBrokenOffError        it failed in mid-answer; `next_model` may go on with it
 └── ChatModelExtraError         (also an ImportError) the package of an extra is missing
 """
 
@@ -9,9 +10,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bargein.routes import BargeinError
+
+if TYPE_CHECKING:
+    from ._protocol import ChatModel
 
 _DETAIL_CHARACTERS = 300
 
@@ -121,6 +125,25 @@ class ChatModelTimeoutError(ChatModelError):
         super().__init__(problem, model=model, retryable=True)
         self.phase = phase
         self.limit_s = limit_s
+
+
+class AnswerBrokenOffError(ChatModelError):
+    """A language model failed in mid-answer, and another one can go on; ``Fallback`` raises it.
+
+    What was yielded before stays valid, and ends with a whole word.  A ``ChatNode`` catches this
+    and asks the next model; without it, ask `next_model` yourself, or let the answer fail.  What
+    the first model raised is its ``__cause__``.
+    """
+
+    def __init__(self, next_model: ChatModel, *, model: str = "") -> None:
+        """Keep who may go on.
+
+        Args:
+            next_model: The models that were not asked yet, as one.
+            model: The name of the one that failed.
+        """
+        super().__init__("the answer broke off", model=model, retryable=True)
+        self.next_model = next_model
 
 
 class ChatModelExtraError(ChatModelError, ImportError):

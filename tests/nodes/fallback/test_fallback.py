@@ -9,7 +9,14 @@ import pytest
 import trio
 
 from bargein.fallback import Fallback
-from bargein.llm import ChatModelError, TextDelta, Usage
+from bargein.llm import (
+    AnswerBrokenOffError,
+    AnswerProgress,
+    ChatModelError,
+    TextDelta,
+    ToolCallRequest,
+    Usage,
+)
 from bargein.server import Metrics
 from bargein.speech import SpeechPiece, TextSaid, TurnOver, VoiceBegan, VoiceStyle, WordsHeard
 from bargein.testing import ScriptedModel
@@ -83,13 +90,57 @@ async def test_if_all_rest_they_are_asked_all_the_same(autojump_clock):
     assert await answer_of(model) == "two "
 
 
-@pytest.mark.parametrize("kind", ["drop", "garbage"])
-async def test_a_model_that_has_said_something_is_not_replaced(autojump_clock, kind):
-    """Its text may have been heard: another answer behind it would contradict it."""
-    first, second = WordModel("one two three"), WordModel("four")
+@pytest.mark.parametrize("kind", ["stall", "drop", "garbage"])
+async def test_who_asks_decides_whether_another_model_goes_on(autojump_clock, kind):
+    """What was given out stands and ends with a whole word; the error has who may go on."""
+    first, second = WordModel("one two three"), WordModel("four five")
     first.fault = Fault(kind, 1)
-    with pytest.raises((ChatModelError, TypeError)):
+    pieces = Fallback(first, second).stream(QUESTION)
+    assert (await anext(pieces)).text == "one "
+    with pytest.raises(AnswerBrokenOffError) as broken:
+        await anext(pieces)
+    assert second.asked == 0
+    assert await answer_of(broken.value.next_model) == "four five "
+
+
+@pytest.mark.parametrize("kind", ["drop", "garbage"])
+async def test_the_last_model_that_breaks_off_raises_its_own_error(autojump_clock, kind):
+    """Nobody is left to go on with the answer."""
+    first, second = WordModel("one two three"), WordModel("one two three")
+    first.fault, second.fault = Fault("drop"), Fault(kind, 1)
+    with pytest.raises(ChatModelError if kind == "drop" else TypeError):
         await answer_of(Fallback(first, second))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "given"),
+    [
+        (["Good", " mor", "ning", ", all"], ["Good ", "morning, ", "all"]),
+        (["Hi"], ["Hi"]),
+        (["\u65e9\u4e0a", "\u597d"], ["\u65e9\u4e0a", "\u597d"]),
+    ],
+)
+async def test_text_is_given_out_in_whole_words(autojump_clock, pieces, given):
+    """So that another model can go on; Chinese has no spaces to wait for."""
+    model = Fallback(ScriptedModel(pieces), WordModel("two"))
+    texts = [p.text async for p in model.stream(QUESTION) if isinstance(p, TextDelta)]
+    assert texts == given
+
+
+async def test_a_model_may_take_its_time_to_write_a_call(autojump_clock):
+    """Nothing comes of the call of a tool before it is complete."""
+
+    class WritesCall:
+        async def stream(self, messages: Any, *, tools: Any = ()) -> Any:
+            yield TextDelta("One moment. ")
+            yield AnswerProgress("tool_call", "look_up")
+            await trio.sleep(9)
+            yield ToolCallRequest("c1", "look_up", {}, "{}")
+            yield Usage(finish_reason="tool_calls")
+
+    second = WordModel("two")
+    pieces = [piece async for piece in Fallback(WritesCall(), second).stream(QUESTION)]
+    assert isinstance(pieces[-2], ToolCallRequest)
     assert second.asked == 0
 
 

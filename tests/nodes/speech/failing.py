@@ -200,11 +200,18 @@ class WordModel:
         self.model = name
         self.fault = Fault()
         self.asked = 0
+        self.pace_s = 0.02
+        self.messages: Any = ()
 
     async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
+        """Answer; told that the answer was broken off, go on behind its last word."""
         self.asked += 1
-        for count, word in enumerate(self.text.split()):
-            await trio.sleep(0.02)
+        self.messages = messages
+        words = self.text.split()
+        if "broken off" in str(messages[-1]["content"]):
+            words = words[len(messages[-2]["content"].split()) :]
+        for count, word in enumerate(words):
+            await trio.sleep(self.pace_s)
             garbage = await self.fault.meet(count, ChatModelError("it broke", model=self.model))
             if garbage is not None:
                 yield garbage

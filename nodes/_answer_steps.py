@@ -1,0 +1,145 @@
+"""What a model is told in an answer: the conversation up to it, then the answer's own steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from bargein.bridge import AgentEntry, History, JobEntry, NoteEntry, ToolEntry, UserEntry
+from bargein.bridge.events import ToolCall, ToolResult
+from bargein.bridge.history import as_chat
+
+from ._answer_fallback import GO_ON
+from ._model_request import LastAsked, newest, with_last_word
+
+if TYPE_CHECKING:
+    from bargein.bridge.history import Entry
+
+    from ._conversation_context import ConversationContext
+    from .llm import ToolCallRequest
+    from .tools import RunningTool
+
+ChatMessage = dict[str, Any]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,34}")
+"""What every API takes as the id of a call, with room for a number behind it: OpenAI takes 40
+characters."""
+
+Messages = Callable[["ConversationContext"], list[ChatMessage]]
+
+
+class AnswerSteps:
+    """What the model is told: the conversation up to the answer, then the answer's own steps."""
+
+    def __init__(
+        self, context: ConversationContext, history: History, last_asked: LastAsked
+    ) -> None:
+        """Begin with the conversation.
+
+        Args:
+            context: The conversation.
+            history: Has at least all that is in it.
+            last_asked: What the node has asked in this call.
+        """
+        self._context = context
+        self._history = history
+        self._last_asked = last_asked
+        self.begin_anew()
+        self._ids: set[str] = set()
+        self._asked: list[ChatMessage] = []
+        self._steps: list[Entry] = []
+        self._text = ""
+        self._turn = 0
+        """Each step is told as a turn of its own, so that words stand where they fell."""
+
+    def begin_anew(self) -> None:
+        """Take the conversation as it is now for what was before the answer."""
+        self._before = self._context.copy()
+        self._seen = len(self._before)
+        self._waits_for_results = bool(self._history.unsettled)
+        in_order = self._last_asked.in_order(self._before.entries)
+        self._before = with_last_word(self._before.with_entries(in_order))
+        self.news = newest(self._before.entries)
+        """The newest of the user's words and of the results of jobs that the model is told of."""
+
+    def messages(self, messages: Messages) -> list[ChatMessage]:
+        self._take_results()
+        before = messages(self._before)
+        self._asked = before
+        return [*before, *as_chat(self._steps, note_tag=self._context.note_tag)]
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether tools of the answer have run."""
+        return any(isinstance(entry, ToolEntry) for entry in self._steps)
+
+    def broken_off(self, asked: list[ChatMessage], text: str) -> list[ChatMessage]:
+        """Return what a model is asked that goes on with an answer.
+
+        Args:
+            asked: What the model before was asked.
+            text: What stands of its answer.
+        """
+        now_s = trio.current_time()
+        said = AgentEntry(now_s, self._turn - 1, "", text, text)
+        note = NoteEntry(now_s, GO_ON)
+        return [*asked, *as_chat([said, note], note_tag=self._context.note_tag)]
+
+    def _take_results(self) -> None:
+        """Give calls of earlier turns, which were told as running, the results that came since."""
+        if self._waits_for_results:
+            before = self._before.entries
+            now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
+            self._before = self._before.with_entries(
+                [
+                    now.get(entry.call.id, entry) if isinstance(entry, ToolEntry) else entry
+                    for entry in before
+                ]
+            )
+
+    def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
+        """Put down what the model wrote; returns its calls under ids that nothing else has."""
+        self._text = text
+        self._turn -= 1  # below the numbers of true turns
+        self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
+        if text:
+            self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
+        return [replace(request, id=self._unique(request.id)) for request in requests]
+
+    def add_result(self, running: RunningTool, result: ToolResult) -> None:
+        last = self._steps[-1] if self._steps else None
+        entry = ToolEntry(
+            trio.current_time(),
+            ToolCall(name=running.name, arguments=running.arguments, id=running.id),
+            result,
+            turn=self._turn,
+            said_chars=len(self._text),
+            together=isinstance(last, ToolEntry) and last.turn == self._turn,
+        )
+        self._steps.append(entry)
+
+    def add_late(self, *, is_heard: bool) -> None:
+        """Put what the user or a note has said meanwhile behind the step.
+
+        Args:
+            is_heard: False for an answer in the background, which the talk no longer is about.
+        """
+        late = self._context.entries[self._seen :]
+        self._seen += len(late)
+        if is_heard:
+            self._steps += [e for e in late if isinstance(e, (UserEntry, NoteEntry))]
+            told_all = not any(isinstance(e, JobEntry) for e in late)
+            self.news = (newest(late) or self.news) if told_all else None
+
+    def _unique(self, id: str) -> str:
+        base = id if _ID.fullmatch(id) else "call"
+        unique, count = base, 1
+        while unique in self._ids or unique in self._history.tool_ids:
+            count += 1
+            unique = f"{base}_{count}"
+        self._ids.add(unique)
+        return unique
