@@ -96,7 +96,8 @@ def _is_flux(model: str) -> bool:
 class AuraCodec:
     """The messages of ``/v1/speak``."""
 
-    most_flushes = 2  # the vendor takes 20 a minute
+    most_flushes = 2
+    most_flushes_a_minute: int | None = 20  # the vendor's page on Flush
 
     def text(self, text: str) -> Sequence[str]:
         """Return the text."""
@@ -122,6 +123,7 @@ class FluxTTSCodec(AuraCodec):
     """The messages of ``/v2/speak``."""
 
     most_flushes = 1024  # turns of the vendor's queue up without a limit
+    most_flushes_a_minute = None
 
     def cancel(self) -> Sequence[str]:
         """Return an interrupt."""

@@ -8,7 +8,8 @@ wait for one.
 Rule 3. After a line was lost, an utterance of which nothing has come begins anew on the next line;
 one of which something has come fails, as nobody knows what is missing.
 Rule 4. At most `most_flushes` flushes wait for an answer: text is sent at once, and the next flush
-goes for all of it.  A vendor may limit how often it is flushed.
+goes for all of it.  Nor is a socket flushed more often than the vendor allows; one of which few
+flushes are left says no other utterance.
 Rule 5. A vendor that owes audio and sends none for `SessionLimits.answer_s` has failed.
 Rule 6. A line is sound once it has brought audio: a greeting proves nothing.
 """
@@ -35,6 +36,7 @@ from bargein.nodes.vendors import (
     open_session,
 )
 
+from ._flush_limit import FlushLimit
 from ._vendor_voice import MOST_WAITING_S
 
 log = structlog.get_logger()
@@ -52,6 +54,11 @@ class SpeakCodec(Protocol):
     @property
     def most_flushes(self) -> int:
         """How many flushes may wait for an answer."""
+        ...
+
+    @property
+    def most_flushes_a_minute(self) -> int | None:
+        """How often a socket may be flushed in a minute; None: as often as you like."""
         ...
 
     def text(self, text: str) -> Sequence[str]:
@@ -134,7 +141,8 @@ class SocketVoice:
 
     def _new_socket(self, style: VoiceStyle) -> _Socket:
         assert self._nursery is not None  # the voice is open
-        socket = _Socket(self._address_of(style), self._limits, self._dial)
+        limit = FlushLimit(self._codec(style).most_flushes_a_minute)
+        socket = _Socket(self._address_of(style), self._limits, limit, self._dial)
         self._nursery.start_soon(socket.run)
         return socket
 
@@ -171,7 +179,7 @@ class SocketVoice:
             yield context
         finally:
             socket.follow(None)
-            if context.is_all_said and len(self._idle) <= SPARES and not socket.is_lost:
+            if context.is_all_said and len(self._idle) <= SPARES and socket.is_of_use:
                 self._idle.append(socket)
             else:
                 with trio.move_on_after(CLOSE_S, shield=True):
@@ -190,10 +198,12 @@ class _Socket:
         self,
         address: VendorAddress,
         limits: SessionLimits,
+        flush_limit: FlushLimit,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None,
     ) -> None:
         self.address = address
         self.url = address.url
+        self.flush_limit = flush_limit
         self._limits = limits
         self._dial = dial
         self._scope = trio.CancelScope()
@@ -206,6 +216,11 @@ class _Socket:
     def is_lost(self) -> bool:
         """Whether its session was given up, or it is closed."""
         return self._error is not None or self._scope.cancel_called
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether another utterance can be said over it."""
+        return not self.is_lost and not self.flush_limit.is_scarce
 
     def follow(self, context: SocketVoiceContext | None) -> None:
         """Give what comes to an utterance; None: to nobody."""
@@ -300,6 +315,7 @@ class SocketVoiceContext:
         self._sending = trio.Lock()
         self._asked_flushes = self._sent_flushes = 0  # ours, and how many of them were sent for
         self._sent: deque[int] = deque()  # for how many of ours each flush that waits goes
+        self._flush_at_s = math.inf  # when one is due that may not be sent yet
         self._pieces: deque[SpeechPiece | TextSaid] = deque()
         self._waiting_bytes = 0
         self._half = b""
@@ -348,8 +364,10 @@ class SocketVoiceContext:
             if self.is_all_said:
                 return None
             self._news = trio.Event()
-            with trio.move_on_at(self._late_at_s()):
+            with trio.move_on_at(min(self._late_at_s(), self._flush_at_s)):
                 await self._news.wait()
+            if trio.current_time() >= self._flush_at_s:
+                await self.go_on()
             if trio.current_time() >= self._late_at_s():
                 self.fail(VendorError(self._vendor, f"no audio for {self._answer_s:g} s"))
         piece = self._pieces.popleft()
@@ -397,8 +415,15 @@ class SocketVoiceContext:
     async def _flush(self) -> bool:
         """Flush for all text so far; return False if nothing is to be flushed, or not yet."""
         owed = self._asked_flushes - self._sent_flushes
+        self._flush_at_s = math.inf
         if not owed or len(self._sent) >= self._codec.most_flushes:
             return False
+        limit = self._socket.flush_limit
+        if trio.current_time() < limit.next_at_s:
+            self._flush_at_s = limit.next_at_s
+            self._news.set()  # who waits for audio flushes then
+            return False
+        limit.spend()
         if not self._sent:
             self._heard_at_s = trio.current_time()
             self._news.set()  # who waits has a deadline now
@@ -454,7 +479,7 @@ class SocketVoiceContext:
 
     async def cancel(self) -> None:
         """Stop it at the vendor's, if it was begun."""
-        if self._sent_texts and self._error is None:
+        if self._sent_texts and not self.is_all_said and self._error is None:
             with suppress(VendorError):
                 await self._say(self._codec.cancel())
 

@@ -6,14 +6,19 @@ Audio bears no name, so a line says one utterance at a time.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import trio
 
 from bargein.bridge.websocket import Data, HttpRequest
 
 from ._deepgram import REQUEST, refusal
+from ._fake_vendor import FakeLine
 from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, pcm_of
-from ._fault import FaultKind
+from ._fault import Fault, FaultKind
 
 SPEECH = "dg_sp_0123456789ab"
 MODEL: Mapping[str, Any] = {
@@ -21,6 +26,9 @@ MODEL: Mapping[str, Any] = {
     "model_name": "fake",
     "model_version": "2026-01-01.0",
 }
+FLUSHES, WITHIN_S = 20, 60.0
+"""How often ``/v1/speak`` may be flushed over a line within a time."""
+
 CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
 
 
@@ -97,7 +105,7 @@ def _metadata(audio_s: float) -> dict[str, Any]:
 
 
 class FakeDeepgramAura(_FakeDeepgramVoice):
-    """``/v1/speak``: all up to a flush is said when its ``Flushed`` comes."""
+    """``/v1/speak``: all up to a flush is said when its ``Flushed`` comes; 20 flushes a minute."""
 
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Warning",
@@ -105,6 +113,22 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
         "description": "The Flush is not processed.",
     }
     stop = "Clear"
+
+    def __init__(self, fault: Fault | None = None) -> None:
+        """Begin without a connection; see `FakeVendor`."""
+        super().__init__(fault)
+        self._flushed_s: WeakKeyDictionary[FakeLine, deque[float]] = WeakKeyDictionary()
+
+    def refused(self, asked: Asked, line: FakeLine) -> Sequence[Message]:
+        """Return a warning for a flush too many."""
+        if not asked.flush:
+            return ()
+        times = self._flushed_s.setdefault(line, deque(maxlen=FLUSHES))
+        now = trio.current_time()
+        if len(times) == FLUSHES and now < times[0] + WITHIN_S:
+            return (self.error,) if self.error else ()
+        times.append(now)
+        return ()
 
     def hello(self) -> Sequence[Message]:
         """Return ``Metadata``."""

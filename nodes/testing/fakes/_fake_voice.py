@@ -78,6 +78,10 @@ class FakeVoice(FakeVendor):
         """Return what a line begins with."""
         return ()
 
+    def refused(self, asked: Asked, line: FakeLine) -> Sequence[Message]:
+        """Return what tells that a message is not followed; nothing if it is."""
+        return ()
+
     def taken(self, asked: Asked) -> Sequence[Message]:
         """Return what tells at once that a message came."""
         return ()
@@ -122,9 +126,12 @@ class FakeVoice(FakeVendor):
             try:
                 while True:
                     asked = self._read(await line.receive(), line)
-                    if asked is not None:
-                        for message in self.taken(asked):
-                            await line.say(message)
+                    if asked is None:
+                        continue
+                    refused = self.refused(asked, line)
+                    for message in refused or self.taken(asked):
+                        await line.say(message)
+                    if not refused:
                         self._ask(asked, line, contexts, nursery)
             finally:
                 nursery.cancel_scope.cancel(reason="the line is over")
