@@ -21,10 +21,10 @@ PLAIN = """
     long main measure microphone name observer open openai option output packed partial per
     picture piper plain player plugin position process recorder recording refusal rehearse
     remote repeated reply report resample resource result resumable runner running safe schema
-    scope screen script scripted serve server session setting shared signal signature signed
-    similarity simulated slash socket sound source spanish sqlite start status stdio store
-    stream table target task terminal testing time traceback transfer type validation value view
-    warning wire work writer
+    scope screen script scripted serve server service session setting shared signal signature
+    signed similarity simulated slash socket sound source spanish sqlite start status stdio
+    store stream table target task terminal testing time traceback transfer type validation
+    value view warning wire work writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import trio
 
-from ._fake_vendor import FLOOD_BYTES, LEAVE_S, SLOW_S, Strikes
+from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, Strikes
 from ._fault import Fault, FaultKind, Stage
-from ._memory_stream import memory_stream_pair
 from ._memory_transport import memory_transport
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 Event = Mapping[str, Any] | str | bytes
 
 
-class FakeChat:
+class FakeChat(FakeService):
     """A model's endpoint, in memory by `transport`, or over real sockets by `serve`.
 
     Attributes:
@@ -59,14 +58,9 @@ class FakeChat:
         Raises:
             ValueError: This fake cannot do that.
         """
-        if fault is not None and fault.kind not in self.faults:
-            raise ValueError(f"{type(self).__name__} cannot {fault.kind!r}")
+        super().__init__(fault)
         self._words = words or ("Two ", "lattes, ", "please ", "wait.")
-        self._strikes = Strikes(fault)
-        self._nursery: trio.Nursery | None = None
         self.requests: deque[dict[str, Any]] = deque(maxlen=50)
-        self.open_lines = 0
-        """How many connections there are now."""
 
     def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
         """Return the events of an answer, the first with a word as "first"."""
@@ -90,59 +84,21 @@ class FakeChat:
 
     # --- reaching it ------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Self]:
-        """Be there for `transport` while the block runs."""
-        raised: Exception | None = None
-        async with trio.open_nursery() as self._nursery:
-            try:
-                yield self
-                with trio.move_on_after(LEAVE_S):
-                    while self.open_lines:  # noqa: ASYNC110 (seen by a test only)
-                        await trio.sleep(0.05)
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
-            finally:
-                left = self.open_lines
-                self._nursery.cancel_scope.cancel(reason="the endpoint is closed")
-        if raised is not None:
-            raise raised
-        if left:
-            raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
-
     async def dial(self) -> trio.abc.Stream:
         """Return a stream to it in memory.
 
         Raises:
             RuntimeError: It is not open.
         """
-        if self._nursery is None:
-            raise RuntimeError(f"{type(self).__name__} is closed: use `async with fake.open():`")
         fault = self._strikes.fault
         if fault is not None and fault.at == "connect" and fault.kind == "stall":
             self._strikes.count()
             await trio.sleep_forever()
-        await trio.lowlevel.checkpoint()
-        ours, theirs = memory_stream_pair()
-        self._nursery.start_soon(self.handle, ours)
-        return theirs
+        return await super().dial()
 
     def transport(self) -> httpx2.AsyncBaseTransport:
         """Return what carries requests to it in memory, for the ``transport=`` of a model."""
         return memory_transport(self.dial)
-
-    @asynccontextmanager
-    async def serve(self, port: int = 0) -> AsyncIterator[int]:
-        """Serve real sockets on this machine while the block runs.
-
-        Yields:
-            The port.
-        """
-        listeners = await trio.open_tcp_listeners(port, host="127.0.0.1")
-        async with trio.open_nursery() as nursery:
-            await nursery.start(trio.serve_listeners, self.handle, listeners)
-            yield listeners[0].socket.getsockname()[1]
-            nursery.cancel_scope.cancel(reason="the endpoint is closed")
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Answer the requests of one connection."""
@@ -155,7 +111,7 @@ class FakeChat:
                     if not await self._answer(stream, head, body):
                         break
         finally:
-            self.open_lines -= 1
+            self._left()
             with trio.move_on_after(1, shield=True):
                 await trio.aclose_forcefully(stream)
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import trio
 from websockets.http11 import Response
@@ -28,8 +26,8 @@ from bargein.bridge.websocket import (
     using,
 )
 
+from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, Strikes
 from ._fault import Fault, FaultKind, Stage
-from ._memory_stream import memory_stream_pair
 
 GARBAGE: tuple[Data, ...] = (
     "",
@@ -45,34 +43,8 @@ GARBAGE: tuple[Data, ...] = (
 )
 """What nobody can read, as text and binary."""
 
-SLOW_S = 1.0
-"""How late a slow message comes."""
-
-FLOOD_BYTES = 48 << 20
-"""How much a flood sends, unless whoever is flooded closes the connection before."""
-
 AFTER_S = 0.05
 """How long after a result a connection ends that ends behind it."""
-
-LEAVE_S = 5.0
-"""How long connections may take to end, once nobody uses them any more."""
-
-
-class Strikes:
-    """What goes wrong, and how often it still does."""
-
-    def __init__(self, fault: Fault | None) -> None:
-        self._fault = fault
-        self._left = math.inf if fault is None or fault.times is None else fault.times
-
-    @property
-    def fault(self) -> Fault | None:
-        """What goes wrong now; None: nothing any more."""
-        return self._fault if self._left > 0 else None
-
-    def count(self) -> None:
-        """Count that it went wrong once."""
-        self._left -= 1
 
 
 class FakeLine:
@@ -221,7 +193,7 @@ class FakeLine:
         await self._socket.send(data)
 
 
-class FakeVendor:
+class FakeVendor(FakeService):
     """A vendor's service: in memory by `dial`, or over real sockets by `serve`.
 
     Attributes:
@@ -229,8 +201,6 @@ class FakeVendor:
         requests: The paths that were asked for, the newest last, at most 50.
         received: What was sent there but audio, the newest last, at most 100 messages.
     """
-
-    faults: ClassVar[frozenset[FaultKind]] = frozenset()
 
     error: ClassVar[Mapping[str, Any] | None] = None
     """What the vendor sends when it has an error."""
@@ -247,80 +217,11 @@ class FakeVendor:
         Raises:
             ValueError: This fake cannot do that.
         """
-        if fault is not None and fault.kind not in self.faults:
-            can = ", ".join(sorted(self.faults))
-            raise ValueError(f"{type(self).__name__} cannot {fault.kind!r}; it can {can}")
-        self._strikes = Strikes(fault)
-        self._nursery: trio.Nursery | None = None
+        super().__init__(fault)
         self.requests: deque[str] = deque(maxlen=50)
         self.received: deque[dict[str, Any]] = deque(maxlen=100)
-        self.open_lines = 0
-        """How many connections there are now."""
         self.lines = 0
-        """How many there were in all."""
-        self._gone = trio.Event()
-
-    # --- reaching it ----------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Self]:
-        """Be there for `dial` while the block runs.
-
-        Raises:
-            AssertionError: Connections are left open at the end of the block.
-        """
-        raised: Exception | None = None
-        async with trio.open_nursery() as self._nursery:
-            try:
-                yield self
-                with trio.move_on_after(LEAVE_S):
-                    await self._all_gone()
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
-            finally:
-                left = self.open_lines
-                self._nursery.cancel_scope.cancel(reason="the vendor is closed")
-        if raised is not None:
-            raise raised
-        if left:
-            raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
-
-    async def dial(self) -> trio.abc.Stream:
-        """Return a stream to it in memory, for the ``dial=`` of an ear or a voice.
-
-        Raises:
-            RuntimeError: It is not open.
-        """
-        if self._nursery is None:
-            raise RuntimeError(f"{type(self).__name__} is closed: use `async with fake.open():`")
-        await trio.lowlevel.checkpoint()
-        ours, theirs = memory_stream_pair()
-        self._nursery.start_soon(self.handle, ours)
-        return theirs
-
-    @asynccontextmanager
-    async def serve(
-        self, port: int = 0, *, ssl_context: ssl.SSLContext | None = None
-    ) -> AsyncIterator[int]:
-        """Serve real sockets on this machine while the block runs.
-
-        Args:
-            port: Where; 0 chooses a free one.
-            ssl_context: For ``wss://``; None serves ``ws://``.
-
-        Yields:
-            The port.
-        """
-        listeners: Any = (
-            await trio.open_tcp_listeners(port, host="127.0.0.1")
-            if ssl_context is None
-            else await trio.open_ssl_over_tcp_listeners(port, ssl_context, host="127.0.0.1")
-        )
-        inner = listeners[0] if ssl_context is None else listeners[0].transport_listener
-        async with trio.open_nursery() as nursery:
-            await nursery.start(partial(trio.serve_listeners, self.handle, listeners))
-            yield inner.socket.getsockname()[1]
-            nursery.cancel_scope.cancel(reason="the vendor is closed")
+        """How many connections there were in all."""
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection.
@@ -349,8 +250,7 @@ class FakeVendor:
             except* ConnectionClosedError:
                 pass  # the other side has left
         finally:
-            self.open_lines -= is_known
-            self._gone.set()
+            self._left(is_known)
 
     # --- the vendor's own -----------------------------------------------------------------------
 
@@ -396,11 +296,6 @@ class FakeVendor:
                 return _refusal(fault.status, {"error": "not now"})
         refused = self.admit(request)
         return None if refused is None else _refusal(*refused)
-
-    async def _all_gone(self) -> None:
-        while self.open_lines:
-            self._gone = trio.Event()
-            await self._gone.wait()
 
 
 async def _until_left(stream: trio.abc.Stream) -> None:

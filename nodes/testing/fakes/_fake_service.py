@@ -1,0 +1,144 @@
+"""How a fake of a vendor's service is reached, in memory or over sockets, and how it ends."""
+
+from __future__ import annotations
+
+import math
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import trio
+
+from ._fault import Fault, FaultKind
+from ._memory_stream import memory_stream_pair
+
+SLOW_S = 1.0
+"""How late a slow message comes."""
+
+FLOOD_BYTES = 48 << 20
+"""How much a flood sends, unless whoever is flooded closes the connection before."""
+
+LEAVE_S = 5.0
+"""How long connections may take to end, once nobody uses them any more."""
+
+
+class Strikes:
+    """What goes wrong, and how often it still does."""
+
+    def __init__(self, fault: Fault | None) -> None:
+        self._fault = fault
+        self._left = math.inf if fault is None or fault.times is None else fault.times
+
+    @property
+    def fault(self) -> Fault | None:
+        """What goes wrong now; None: nothing any more."""
+        return self._fault if self._left > 0 else None
+
+    def count(self) -> None:
+        """Count that it went wrong once."""
+        self._left -= 1
+
+
+class FakeService:
+    """A service that takes connections: in memory by `dial`, or over real sockets by `serve`.
+
+    Attributes:
+        faults: What can go wrong with it.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = frozenset()
+
+    def __init__(self, fault: Fault | None = None) -> None:
+        """Begin without a connection.
+
+        Args:
+            fault: What goes wrong; None: nothing.
+
+        Raises:
+            ValueError: This fake cannot do that.
+        """
+        if fault is not None and fault.kind not in self.faults:
+            can = ", ".join(sorted(self.faults))
+            raise ValueError(f"{type(self).__name__} cannot {fault.kind!r}; it can {can}")
+        self._strikes = Strikes(fault)
+        self._nursery: trio.Nursery | None = None
+        self.open_lines = 0
+        """How many connections there are now."""
+        self._gone = trio.Event()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Self]:
+        """Be there for `dial` while the block runs.
+
+        Raises:
+            AssertionError: Connections are left open at the end of the block.
+        """
+        raised: Exception | None = None
+        async with trio.open_nursery() as self._nursery:
+            try:
+                yield self
+                with trio.move_on_after(LEAVE_S):
+                    while self.open_lines:
+                        self._gone = trio.Event()
+                        await self._gone.wait()
+            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
+                raised = caught
+            finally:
+                left = self.open_lines
+                self._nursery.cancel_scope.cancel(reason="the fake is closed")
+        if raised is not None:
+            raise raised
+        if left:
+            raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
+
+    async def dial(self) -> trio.abc.Stream:
+        """Return a stream to it in memory, for the ``dial=`` of an ear or a voice.
+
+        Raises:
+            RuntimeError: It is not open.
+        """
+        if self._nursery is None:
+            raise RuntimeError(f"{type(self).__name__} is closed: use `async with fake.open():`")
+        await trio.lowlevel.checkpoint()
+        ours, theirs = memory_stream_pair()
+        self._nursery.start_soon(self.handle, ours)
+        return theirs
+
+    @asynccontextmanager
+    async def serve(
+        self, port: int = 0, *, ssl_context: ssl.SSLContext | None = None
+    ) -> AsyncIterator[int]:
+        """Serve real sockets on this machine while the block runs.
+
+        Args:
+            port: Where; 0 chooses a free one.
+            ssl_context: Serves TLS; None serves without.
+
+        Yields:
+            The port.
+        """
+        listeners: Any = (
+            await trio.open_tcp_listeners(port, host="127.0.0.1")
+            if ssl_context is None
+            else await trio.open_ssl_over_tcp_listeners(port, ssl_context, host="127.0.0.1")
+        )
+        inner = listeners[0] if ssl_context is None else listeners[0].transport_listener
+        async with trio.open_nursery() as nursery:
+            await nursery.start(partial(trio.serve_listeners, self.handle, listeners))
+            yield inner.socket.getsockname()[1]
+            nursery.cancel_scope.cancel(reason="the fake is closed")
+
+    async def handle(self, stream: trio.abc.Stream) -> None:
+        """Serve one connection.
+
+        Args:
+            stream: A stream from which nothing was read.
+        """
+        raise NotImplementedError
+
+    def _left(self, count: int = 1) -> None:
+        """Count a connection that is over."""
+        self.open_lines -= count
+        self._gone.set()
