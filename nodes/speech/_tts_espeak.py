@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
 
-from ._errors import SpeechExtraError, SpeechNotOpenError
-from ._protocols import SpeechPiece
-from ._worker import WorkerPool, WorkerSettings
+from ._errors import SpeechExtraError
+from ._worker import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_espeak.py")
 
 
-class EspeakVoice:
+class EspeakVoice(WorkerVoice):
     """A ``TextToSpeech`` with espeak-ng; each text is one piece, with word times."""
 
     def __init__(
@@ -55,47 +51,7 @@ class EspeakVoice:
             },
             size=workers,
         )
-        self._pool: WorkerPool | None = None
+        super().__init__()
 
-    @property
-    def sample_rate_hz(self) -> int:
-        """Sample rate of the pieces: 22050.
-
-        Raises:
-            SpeechNotOpenError: Outside of `open`.
-        """
-        return self._need_pool().sample_rate_hz
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Self]:
-        """Start the workers and load the voice; leaving the block ends them.
-
-        Raises:
-            SpeechEngineError: There is no such voice.
-            SpeechWorkerError: A worker did not start.
-        """
-        pool = WorkerPool(self._settings)
-        async with pool.open():
-            self._pool = pool
-            try:
-                yield self
-            finally:
-                self._pool = None
-
-    def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the text as one piece, with word times.
-
-        Args:
-            text: The text; a sentence takes 5 to 10 ms.
-
-        Raises:
-            SpeechNotOpenError: Outside of `open`.
-            SpeechEngineError: The engine refuses this text.
-            SpeechWorkerError: The worker died; the next text gets a new one.
-        """
-        return self._need_pool().synthesize(text)
-
-    def _need_pool(self) -> WorkerPool:
-        if self._pool is None:
-            raise SpeechNotOpenError("EspeakVoice")
-        return self._pool
+    def _worker_settings(self) -> WorkerSettings:
+        return self._settings

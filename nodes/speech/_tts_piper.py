@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
 
 from bargein.nodes.weights import path_of
 
-from ._errors import SpeechEngineError, SpeechExtraError, SpeechNotOpenError
-from ._protocols import SpeechPiece
-from ._worker import WorkerPool, WorkerSettings
+from ._errors import SpeechEngineError, SpeechExtraError
+from ._worker import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_piper.py")
 
 
-class PiperVoice:
+class PiperVoice(WorkerVoice):
     """A ``TextToSpeech`` with a Piper voice; one piece per sentence, with word times."""
 
     def __init__(
@@ -55,65 +51,21 @@ class PiperVoice:
         self._threads = threads
         self._length_scale = length_scale
         self._seed = seed
-        self._pool: WorkerPool | None = None
+        super().__init__()
 
-    @property
-    def sample_rate_hz(self) -> int:
-        """Sample rate of the pieces: 22050 for most voices.
-
-        Raises:
-            SpeechNotOpenError: It was never open; the rate is in the voice's file.
-        """
-        return self._need_pool().sample_rate_hz
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Self]:
-        """Start the workers, load the voice and warm it; leaving the block ends them.
-
-        Raises:
-            WeightsMissingError: The voice was not downloaded.
-            SpeechEngineError: The voice cannot be loaded.
-            SpeechWorkerError: A worker did not start.
-        """
+    def _worker_settings(self) -> WorkerSettings:
         model = self._model or path_of("piper-joe")
         for file in (model, Path(f"{model}.json")):
             if not file.is_file():
                 raise SpeechEngineError(f"PiperVoice: there is no file {str(file)!r}")
-        pool = WorkerPool(
-            WorkerSettings(
-                name="piper",
-                engine=_ENGINE,
-                settings={
-                    "model": str(model),
-                    "threads": self._threads,
-                    "length_scale": self._length_scale,
-                    "seed": self._seed,
-                },
-                size=self._workers,
-            )
+        return WorkerSettings(
+            name="piper",
+            engine=_ENGINE,
+            settings={
+                "model": str(model),
+                "threads": self._threads,
+                "length_scale": self._length_scale,
+                "seed": self._seed,
+            },
+            size=self._workers,
         )
-        async with pool.open():
-            self._pool = pool
-            try:
-                yield self
-            finally:
-                self._pool = None
-
-    def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield a piece per sentence, with word times.
-
-        Args:
-            text: The text.  The first piece is its whole first sentence, after 0.1 to 0.2 s for two
-                seconds of speech on two idle cores.
-
-        Raises:
-            SpeechNotOpenError: Outside of `open`.
-            SpeechEngineError: The engine refuses this text.
-            SpeechWorkerError: The worker died; the next text gets a new one.
-        """
-        return self._need_pool().synthesize(text)
-
-    def _need_pool(self) -> WorkerPool:
-        if self._pool is None:
-            raise SpeechNotOpenError("PiperVoice")
-        return self._pool
