@@ -21,7 +21,7 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ import trio
 from bargein import App, Call, Message
 from bargein.client import Transcript, open_caller
 from bargein.events import (
-    AgentAudio,
     AgentResponse,
     UserAudio,
     UserStartedSpeaking,
@@ -41,6 +40,7 @@ from bargein.events import (
 from bargein.protocol import ProtocolViolationError, decode_client, decode_server
 from bargein.server import Limits, open_server
 from tests.living import living_tasks
+from tests.plain_voice import PlainVoice
 
 AT_ONCE = 8
 """Connections at the same time."""
@@ -204,27 +204,9 @@ def odd_request(dice: random.Random) -> bytes:
 # --- the server and its callers -------------------------------------------------------------------
 
 
-class Voice:
-    """Says each text as silence, 20 ms a character."""
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """There is nothing to open."""
-        yield
-
-    def attach(self, call: Call) -> None:
-        """Say what the agents of a call write."""
-
-        def say(message: Message) -> AgentAudio | None:
-            utterance = call.speaking.utterance_of(message)
-            if utterance is None:
-                return None
-            text = message.event.content
-            return AgentAudio(bytes(960 * len(text)), 24_000, text, utterance=utterance.number)
-
-        voice = call.bridge(name="voice", is_agent=False)
-        voice.on(AgentResponse).map(say).broadcast()
-        voice.on(UserAudio).map(lambda message: None)
+def silence(text: str) -> bytes:
+    """Return 20 ms of silence for each character."""
+    return bytes(960 * len(text))
 
 
 async def answer(call: Call) -> None:
@@ -235,6 +217,7 @@ async def answer(call: Call) -> None:
         await trio.sleep(0.05)
         yield AgentResponse(content=message.event.content[:50])
 
+    call.bridge(name="ears", is_agent=False).on(UserAudio).map(lambda message: None)
     agent = call.bridge(name="echo")
     agent.on(UserTranscriptionReceived).interrupt_on(UserStartedSpeaking).stream(repeat).broadcast()
 
@@ -392,7 +375,9 @@ async def at_rest(calls: Any, tasks: int) -> int:
 async def fuzz(frames: int, seed: int, failures: list[str]) -> bool:
     """Run it all; return whether everything held."""
     dice = random.Random(seed)
-    async with open_server(App(answer, speech=Voice()), port=0, limits=LIMITS) as server:
+    async with open_server(
+        App(answer, speech=PlainVoice(silence)), port=0, limits=LIMITS
+    ) as server:
         tasks = living_tasks()
         rests, sizes, slowest = [], [], [0.0]
         sent: Counter[str] = Counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import socket
 from array import array
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -30,6 +29,7 @@ from bargein.events import (
     WordTiming,
 )
 from bargein.server import open_server
+from tests.memory_listener import MemoryListener
 
 LETTER_S = 0.03
 QUIET_FRAMES = 10
@@ -186,36 +186,6 @@ def order_app(
 
 
 # --- a call in virtual time ---------------------------------------------------------------------
-
-
-class MemorySocket:
-    """Stands for the socket of a listener that has none."""
-
-    family = socket.AF_UNIX
-
-    def getsockname(self) -> str:
-        return "memory"
-
-
-class MemoryListener(trio.abc.Listener[Any]):
-    """Accepts one connection after the other that `dial` makes."""
-
-    def __init__(self) -> None:
-        self._send, self._receive = trio.open_memory_channel[Any](10)
-        self.socket = MemorySocket()
-
-    async def accept(self) -> Any:
-        return await self._receive.receive()
-
-    async def aclose(self) -> None:
-        self._receive.close()
-        self._send.close()
-        await trio.lowlevel.checkpoint()
-
-    async def dial(self) -> Any:
-        mine, yours = trio.testing.memory_stream_pair()
-        await self._send.send(yours)
-        return mine
 
 
 @asynccontextmanager

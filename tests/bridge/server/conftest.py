@@ -1,7 +1,6 @@
 """A server over memory streams, so that whole calls run in virtual time."""
 
 import functools
-import socket
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,69 +10,19 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import App, Call, Message
+from bargein import App, Call
 from bargein.client import Caller, open_caller
-from bargein.events import AgentAudio, AgentAudioComplete, AgentResponse, AgentTextComplete
 from bargein.server import Server, open_server
+from tests.memory_listener import MemoryListener
+from tests.plain_voice import PlainVoice
 
 MS_PER_CHAR = 60
 
 
-class _MemorySocket:
-    """Stands for the socket of a listener; `public` gives it an address that others can reach."""
-
-    def __init__(self, *, public: bool) -> None:
-        self.family = socket.AF_INET if public else socket.AF_UNIX
-
-    def getsockname(self) -> Any:
-        return ("203.0.113.7", 80) if self.family == socket.AF_INET else "memory"
-
-
-class MemoryListener(trio.abc.Listener[trio.testing.MemorySendStream]):
-    """Accepts connections that `dial` makes."""
-
-    def __init__(self, *, public: bool = False) -> None:
-        self._send, self._receive = trio.open_memory_channel[Any](100)
-        self.socket = _MemorySocket(public=public)
-        self.lines: list[tuple[Any, Any]] = []
-
-    async def accept(self) -> Any:
-        return await self._receive.receive()
-
-    async def aclose(self) -> None:
-        self._receive.close()
-        self._send.close()
-        await trio.lowlevel.checkpoint()
-
-    async def dial(self) -> Any:
-        mine, yours = trio.testing.memory_stream_pair()
-        await self._send.send(yours)
-        self.lines.append((mine, yours))
-        return mine
-
-
-class ToneSpeech:
-    """Says each character as 60 ms of rising samples, so that heard audio can be told apart."""
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        yield
-
-    def attach(self, call: Call) -> None:
-        def say(message: Message) -> AgentAudio:
-            utterance = call.speaking.utterance_of(message)
-            assert utterance is not None
-            text = message.event.content
-            samples = len(text) * MS_PER_CHAR * 24
-            pcm = struct.pack(f"<{samples}h", *(1 + n % 30_000 for n in range(samples)))
-            return AgentAudio(pcm, 24_000, text, utterance=utterance.number)
-
-        def finish(message: Message) -> AgentAudioComplete:
-            return AgentAudioComplete(utterance=message.event.utterance)
-
-        voice = call.bridge(name="voice", is_agent=False)
-        voice.on(AgentResponse).map(say).broadcast()
-        voice.on(AgentTextComplete).map(finish).broadcast()
+def rising(text: str) -> bytes:
+    """Return 60 ms of rising samples for each character, so that heard audio can be told apart."""
+    samples = len(text) * MS_PER_CHAR * 24
+    return struct.pack(f"<{samples}h", *(1 + n % 30_000 for n in range(samples)))
 
 
 @pytest.fixture
@@ -83,9 +32,9 @@ def listen() -> type[MemoryListener]:
 
 
 @pytest.fixture
-def tone_speech() -> ToneSpeech:
+def tone_speech() -> PlainVoice:
     """A voice for apps over real sockets."""
-    return ToneSpeech()
+    return PlainVoice(rising)
 
 
 class Place:
@@ -180,7 +129,7 @@ def serving() -> Serving:
         answer: Callable[[Call], Any], *, voice: bool = False, app: Any = None, **options: Any
     ) -> AsyncIterator[Place]:
         listener = MemoryListener()
-        speech = ToneSpeech() if voice else None
+        speech = PlainVoice(rising) if voice else None
         app = App(answer, **{"name": "tester", "speech": speech, **(app or {})})
         async with open_server(app, listeners=[listener], **options) as server:  # type: ignore[list-item]
             yield Place(server, listener)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 
 import trio
 
 from bargein import Call, Message
 from bargein.client import Caller, Ended
 from bargein.events import (
-    AgentAudio,
-    AgentAudioComplete,
     AgentResponse,
-    AgentTextComplete,
     EmergencyStop,
     UserTranscriptionReceived,
     WordTiming,
 )
 from bargein.protocol import Cut, Spoken, State, Transcript, UtteranceEnd
+from tests.plain_voice import PlainVoice
 
 COUNTED = "".join(f"{number} " for number in range(50))
 
@@ -39,34 +36,19 @@ def writer(pause_s: float, words: str = COUNTED) -> Callable[[Call], Awaitable[N
     return answer
 
 
-class Auctioneer:
-    """A voice of 50 words a second."""
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        yield
-
-    def attach(self, call: Call) -> None:
-        def say(message: Message) -> AgentAudio:
-            utterance = call.speaking.utterance_of(message)
-            assert utterance is not None
-            text = message.event.content
-            words = tuple(
-                WordTiming(word, number / 50, (number + 1) / 50)
-                for number, word in enumerate(text.split())
-            )
-            pcm = struct.pack("<h", 1) * (480 * len(words))
-            return AgentAudio(pcm, 24_000, text, words, last=True, utterance=utterance.number)
-
-        def finish(message: Message) -> AgentAudioComplete:
-            return AgentAudioComplete(utterance=message.event.utterance)
-
-        voice = call.bridge(name="voice", is_agent=False)
-        voice.on(AgentResponse).map(say).broadcast()
-        voice.on(AgentTextComplete).map(finish).broadcast()
+def at_50_words_a_second(text: str) -> tuple[WordTiming, ...]:
+    """Return when each word is said."""
+    return tuple(
+        WordTiming(word, number / 50, (number + 1) / 50) for number, word in enumerate(text.split())
+    )
 
 
-AUCTION = {"speech": Auctioneer()}
+def audio_of(text: str) -> bytes:
+    """Return audio that lasts as long."""
+    return struct.pack("<h", 1) * (480 * len(text.split()))
+
+
+AUCTION = {"speech": PlainVoice(audio_of, at_50_words_a_second)}
 
 
 def told(caller: Caller, kind: type[Transcript] | type[Spoken]) -> list[tuple[float, str]]:

@@ -11,33 +11,20 @@ import pytest
 from bargein.speech import (
     BackchannelDetector,
     EspeakVoice,
-    ListeningSettings,
     PiperVoice,
-    SileroModel,
     SoundOfVoice,
     TextToSpeech,
 )
 from bargein.user_turns import TurnSettings
 
+from .looking import around_look
+
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
-FRAME = 1024
 LOOKED_AT = 5632
 """Samples that the ear shows a detector: 0.35 s."""
 
 
 LOOKS: list[Literal["early", "late"]] = ["early", "late"]
-
-
-def around_look(pcm: bytes, sound: BackchannelDetector) -> bytes:
-    """Return what the ear shows the detector of a sound."""
-    vad, voiced, settings = SileroModel().new_call(), 0, ListeningSettings()
-    for start in range(0, len(pcm) - FRAME + 1, FRAME):
-        probability = vad.probability(pcm[start : start + FRAME])
-        voiced = voiced + 1 if probability >= settings.speech_above else 0
-        if voiced == settings.onset_windows:
-            stop = start + FRAME * (1 + round(sound.after_s / 0.032))
-            return pcm[stop - 2 * LOOKED_AT : stop]
-    raise AssertionError("nobody heard a voice")
 
 
 def louder(pcm: bytes, decibels: float) -> bytes:
@@ -57,7 +44,7 @@ async def test_a_hum_is_assent(
     assert isinstance(sound, SoundOfVoice)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = louder(await speech_of(voice, text), decibels)
-    assert sound.probability(around_look(pcm, sound)) >= 0.5
+    assert sound.probability(around_look(pcm, sound, LOOKED_AT)) >= 0.5
 
 
 @pytest.mark.parametrize(
@@ -80,7 +67,7 @@ async def test_the_beginning_of_a_sentence_is_none(
     sound = BackchannelDetector(look)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = await speech_of(voice, text)
-    assert sound.probability(around_look(pcm, sound)) < TurnSettings().hint_above
+    assert sound.probability(around_look(pcm, sound, LOOKED_AT)) < TurnSettings().hint_above
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -90,10 +77,12 @@ async def test_another_engine_agrees_too(speech_of: Say, seed: int) -> None:
     async with PiperVoice(seed=seed).open() as voice:
         for text in ("uh-huh", "okay", "yeah", "right"):
             pcm = await speech_of(voice, text)
-            assert sound.probability(around_look(pcm, sound)) >= 0.5, text
+            assert sound.probability(around_look(pcm, sound, LOOKED_AT)) >= 0.5, text
         for text in ("No wait, I want a cappuccino.", "Actually, can I have two?", "Hold on."):
             pcm = await speech_of(voice, text)
-            assert sound.probability(around_look(pcm, sound)) < TurnSettings().hint_above, text
+            assert (
+                sound.probability(around_look(pcm, sound, LOOKED_AT)) < TurnSettings().hint_above
+            ), text
 
 
 def test_silence_and_scraps_have_a_probability() -> None:

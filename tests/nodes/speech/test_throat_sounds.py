@@ -13,17 +13,16 @@ import pytest
 
 from bargein.speech import (
     EspeakVoice,
-    ListeningSettings,
     PiperVoice,
-    SileroModel,
     SoundOfVoice,
     TextToSpeech,
     ThroatSoundDetector,
 )
 from bargein.user_turns import TurnSettings
 
+from .looking import around_look
+
 Say = Callable[[TextToSpeech, str], Awaitable[bytes]]
-FRAME = 1024
 LOOKED_AT = 7680
 """Samples that the ear shows a detector: 0.48 s."""
 
@@ -41,18 +40,6 @@ SAID = (
 )
 
 
-def around_look(pcm: bytes, sound: SoundOfVoice) -> bytes:
-    """Return what the ear shows the detector of a sound."""
-    vad, voiced, settings = SileroModel().new_call(), 0, ListeningSettings()
-    for start in range(0, len(pcm) - FRAME + 1, FRAME):
-        probability = vad.probability(pcm[start : start + FRAME])
-        voiced = voiced + 1 if probability >= settings.speech_above else 0
-        if voiced == settings.onset_windows:
-            stop = start + FRAME * (1 + round(sound.after_s / 0.032))
-            return pcm[max(0, stop - 2 * LOOKED_AT) : stop]
-    raise AssertionError("nobody heard a voice")
-
-
 @pytest.mark.parametrize("name", ["en-us+f1", "en-us+f3", "en-us+m1", "en-us+m3"])
 async def test_what_callers_say_is_no_cough(speech_of: Say, name: str) -> None:
     """Nothing that espeak-ng says lets the agent go on as a cough would: 0.22 at most."""
@@ -60,7 +47,7 @@ async def test_what_callers_say_is_no_cough(speech_of: Say, name: str) -> None:
     assert isinstance(sound, SoundOfVoice)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         for text in SAID:
-            found = sound.probability(around_look(await speech_of(voice, text), sound))
+            found = sound.probability(around_look(await speech_of(voice, text), sound, LOOKED_AT))
             assert found < TurnSettings().hint_above, text
 
 
@@ -69,7 +56,7 @@ async def test_another_engine_agrees(speech_of: Say) -> None:
     sound = ThroatSoundDetector()
     async with PiperVoice(seed=1).open() as voice:
         for text in SAID:
-            found = sound.probability(around_look(await speech_of(voice, text), sound))
+            found = sound.probability(around_look(await speech_of(voice, text), sound, LOOKED_AT))
             assert found < TurnSettings().hint_above, text
 
 
