@@ -6,36 +6,18 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import current_run
 from bargein.events import (
     PermissionAnswered,
     PermissionRequested,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
 )
-from bargein.testing import open_call
+from tests.held_turn import held_turn
 
 
 @asynccontextmanager
 async def open_turn():
     """A call with a run that lasts until it is cut."""
-    runs = []
-
-    async def hold(message):
-        runs.append(current_run())
-        await trio.sleep_forever()
-        yield message
-
-    async def answer(call):
-        bridge = call.bridge(name="agent")
-        on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        on_stop.stream(hold).broadcast()
-
-    async with open_call(answer, audio=False) as caller, trio.open_nursery() as nursery:
-        caller.publish(UserStoppedSpeaking())
-        while not runs:
-            await trio.lowlevel.checkpoint()
-        yield caller, caller.call.permissions, runs[0], nursery
+    async with held_turn() as (caller, run), trio.open_nursery() as nursery:
+        yield caller, caller.call.permissions, run, nursery
         nursery.cancel_scope.cancel()
 
 

@@ -6,10 +6,9 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import current_run
-from bargein.events import ToolCall, ToolResult, UserStartedSpeaking, UserStoppedSpeaking
-from bargein.testing import open_call
+from bargein.events import ToolCall, ToolResult
 from bargein.tools import ToolRunner
+from tests.held_turn import held_turn
 
 
 class Bench:
@@ -46,23 +45,8 @@ def open_bench():
 
     @asynccontextmanager
     async def opened(*tools, expect_errors=False):
-        runs = []
-
-        async def hold(message):
-            runs.append(current_run())
-            await trio.sleep_forever()
-            yield message
-
-        async def answer(call):
-            bridge = call.bridge(name="agent")
-            on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-            on_stop.stream(hold).broadcast()
-
-        async with open_call(answer, audio=False, expect_errors=expect_errors) as caller:
-            caller.publish(UserStoppedSpeaking())
-            while not runs:
-                await trio.lowlevel.checkpoint()
+        async with held_turn(expect_errors=expect_errors) as (caller, run):
             runner = ToolRunner(caller.call, tools, source="agent")
-            yield Bench(caller, runs[0], runner)
+            yield Bench(caller, run, runner)
 
     return opened
