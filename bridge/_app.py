@@ -20,7 +20,6 @@ from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
 from ._open_call import open_bare_call
 from ._speech_protocol import Speech
-from ._stage_watchdog import StageWatchdog
 from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
@@ -230,6 +229,7 @@ class App:
                 history=memory.history,
                 conversation=memory.conversation,
                 request=request,
+                budgets=self.budgets,
             ) as call,
         ):
             await self._begin_call(call, transport)
@@ -285,8 +285,6 @@ class App:
         return _open_saved(self.conversations, name)
 
     async def _begin_call(self, call: Call, transport: Transport) -> None:
-        if transport.audio and self.budgets is not None:
-            StageWatchdog(call, self.budgets)
         if transport.audio and self.speech is not None:
             self.speech.attach(call)
         if transport.audio and self.not_understood:

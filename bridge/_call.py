@@ -8,24 +8,19 @@ from typing import Literal, TypeVar, get_args
 import structlog
 import trio
 
-from bargein.routes import (
-    Interruption,
-    Message,
-    Route,
-    RouteDefinitionError,
-    Router,
-    Run,
-)
+from bargein.routes import Interruption, Message, Route, RouteDefinitionError, Router, Run
 
 from ._agent_status import AgentStatus
 from ._bridge import Bridge
 from ._bridge_name import free_name
+from ._budgets import Budgets
 from ._call_context import CallContext
 from ._call_request import CallRequest
 from ._chain_warnings import ChainCheck
 from ._default_chain import Generates, answer_turns, check_generates
 from ._error_listeners import ErrorListeners
 from ._handoff import Handoff
+from ._stage_watchdog import StageWatchdog
 from ._transfer_and_dtmf import CallActions
 from ._transport import Transport
 from ._transport_guard import TransportGuard
@@ -111,6 +106,7 @@ class Call:
         history: History | None = None,
         conversation: str = "",
         request: CallRequest | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
         self.call_id = call_id
         self.request = request
@@ -163,6 +159,8 @@ class Call:
         HistoryListener(context, self.speaking)
         Handoff(context, self.questions, self.speaking.turn_of, self.control.floor_moved)
         Goodbye(context, self.speaking, self.end)
+        if context.audio and budgets is not None:
+            StageWatchdog(context, self.speaking, self.control.target, budgets)
 
     # --- agents -------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import structlog
 from bargein.routes import open_router
 from bargein.routes.containment import CONTAINED
 
+from ._budgets import Budgets
 from ._call import Call
 from ._call_request import CallRequest
 from ._transport import Transport
@@ -25,6 +26,7 @@ async def open_bare_call(
     history: History | None = None,
     conversation: str = "",
     request: CallRequest | None = None,
+    budgets: Budgets | None = None,
 ) -> AsyncIterator[Call]:
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
@@ -36,9 +38,10 @@ async def open_bare_call(
         history: What was said before, in the same conversation; ``None`` for nothing.
         conversation: Names the conversation in the conversation store.
         request: How a client of the server asked for it.
+        budgets: How long each stage of an answer may be silent; ``None`` watches none.
     """
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, conversation, request)
+        call = Call(router, transport, call_id, caller, history, conversation, request, budgets)
         attached = getattr(transport, "attached", None)
         if callable(attached):
             with CONTAINED:

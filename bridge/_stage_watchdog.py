@@ -7,11 +7,14 @@ Rules:
 2. It is an alarm a call, and no task.  The alarm is set while the caller waits for the agent, for
    the earliest moment at which a budget can be used up.
 3. It says what it found and does nothing about it: speech stacks have fillers.
+4. A line that drops holds the voice, and its stage is the line.  One that is half dead takes audio,
+   and its player, which reports otherwise, does not say that it has played any.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
 import structlog
@@ -32,7 +35,9 @@ from .events import (
 )
 
 if TYPE_CHECKING:
-    from ._call import Call
+    from ._call_context import CallContext
+    from .answers._answer import Turn
+    from .answers._call_answers import Speaking
     from .playout._utterance import Utterance
 
 log = structlog.get_logger()
@@ -49,14 +54,24 @@ STAGES: tuple[AnswerStage, ...] = get_args(AnswerStage)
 class StageWatchdog:
     """Watches the stages of the answers of one call."""
 
-    def __init__(self, call: Call, budgets: Budgets) -> None:
+    def __init__(
+        self,
+        context: CallContext,
+        speaking: Speaking,
+        target: Callable[[], Turn | None],
+        budgets: Budgets,
+    ) -> None:
         """Watch from now on.
 
         Args:
-            call: The call.
+            context: The call's.
+            speaking: What is said in the call.
+            target: Returns the answer under way; ``None`` without one.
             budgets: How long each stage may be silent.
         """
-        self._call = call
+        self._context = context
+        self._speaking = speaking
+        self._target = target
         self._budgets = budgets
         self._limits_s = sorted(budgets.of(stage) for stage in STAGES)
         self._since_s = 0.0  # when the caller began to wait for what is awaited now
@@ -65,7 +80,7 @@ class StageWatchdog:
         self._is_awaited = False
         self._voice_stopped_s: float | None = None
         self._has_words = False
-        router = call.router
+        router = context.router
         router.add_sink(self._state_changed, StateChanged)
         router.add_sink(self._voice, [VoiceStarted, VoiceStopped, VoiceWords])
         router.add_sink(self._user_began, UserStartedSpeaking, may_wait=True)
@@ -74,6 +89,8 @@ class StageWatchdog:
 
     def _state_changed(self, message: Message) -> None:
         state: CallState = message.event.state
+        if state != "listening":
+            self._has_words = False
         was_awaited, self._is_awaited = self._is_awaited, state in WAITED_FOR
         if self._is_awaited:
             if not was_awaited:  # else the alarm is set
@@ -86,11 +103,12 @@ class StageWatchdog:
             self._count = 0
             self._voice_stopped_s = None
         if self._voice_stopped_s is None:
-            self._call.router.forget(self)
+            self._context.router.forget(self)
+        else:
+            self._check()
 
     def _user_began(self, _: Message) -> None:
         self._count = 0
-        self._has_words = False
 
     def _voice(self, message: Message) -> None:
         match message.event:
@@ -106,21 +124,25 @@ class StageWatchdog:
 
     def _stage(self, now_s: float) -> AnswerStage | None:
         """Return what the caller waits for now; ``None`` if it is for nothing of ours."""
-        call = self._call
-        state = call.current_state
+        state = self._context.state
         if state == "listening" and self._voice_stopped_s is not None:
             return "end_of_turn" if self._has_words else "ear"
         if state not in WAITED_FOR:
             return None
-        if call.speaking.is_held_until_released:
+        if self._speaking.is_held_until_released or self._is_half_dead(now_s):
             return "line"  # a call that is paused has another state
-        front = call.speaking.front()
+        front = self._speaking.front()
         if front is not None:
             return self._stage_of(front, now_s)
         if state == "tool":
             return "tool"
-        turn = call.control.target()
+        turn = self._target()
         return "between_tokens" if turn is not None and turn.generated else "first_token"
+
+    def _is_half_dead(self, now_s: float) -> bool:
+        """Whether the player has said for too long nothing of what it was given."""
+        until_s = self._speaking.unreported_since_s() + self._budgets.of("line")
+        return now_s >= until_s - CLOSE_S
 
     def _stage_of(self, front: Utterance, now_s: float) -> AnswerStage:
         """Return what keeps an utterance from being heard."""
@@ -135,8 +157,13 @@ class StageWatchdog:
         # This voice does not tell; any has its clauses long before.
         return now_s - front.text_at_s < self._budgets.of("between_tokens") / 2
 
-    def _silent_since_s(self) -> float:
-        return max(self._since_s, self._call.speaking.sounds_until_s())
+    def _silent_since_s(self, stage: AnswerStage, now_s: float) -> float:
+        """Return since when the caller has heard nothing, as far as is known."""
+        if stage == "line" and self._is_half_dead(now_s):
+            return self._speaking.unreported_since_s()
+        if self._speaking.is_held and stage != "line":
+            return now_s  # the caller makes a sound
+        return max(self._since_s, self._speaking.sounds_until_s())
 
     # --- the alarm --------------------------------------------------------------------------------
 
@@ -145,9 +172,7 @@ class StageWatchdog:
         stage = self._stage(now_s)
         if stage is None:
             return  # the next state looks again
-        silent_since_s = self._silent_since_s()
-        if self._call.speaking.is_held and stage != "line":
-            silent_since_s = now_s  # the caller makes a sound
+        silent_since_s = self._silent_since_s(stage, now_s)
         since_s = max(silent_since_s, self._told_s)
         if now_s >= since_s + self._budgets.of(stage) - CLOSE_S:
             self._told_s = since_s = now_s
@@ -156,19 +181,20 @@ class StageWatchdog:
 
     def _set_alarm(self, since_s: float, now_s: float) -> None:
         """Look again when the next budget may be used up."""
-        due_s = (since_s + limit_s for limit_s in self._limits_s)
+        due_s = [since_s + limit_s for limit_s in self._limits_s]
+        due_s.append(self._speaking.unreported_since_s() + self._budgets.of("line"))
         later_s = now_s + self._limits_s[0]  # the stage may be another by then
-        at_s = next((at_s for at_s in due_s if now_s + CLOSE_S < at_s < math.inf), later_s)
+        at_s = min((at_s for at_s in due_s if now_s + CLOSE_S < at_s < math.inf), default=later_s)
         if math.isfinite(at_s):
-            self._call.router.call_at(self, at_s, self._check)
+            self._context.router.call_at(self, at_s, self._check)
 
     def _publish(self, stage: AnswerStage, silent_s: float) -> None:
         self._count += 1
-        front = self._call.speaking.front()
-        turn = self._call.control.target() if front is None else front.turn
+        front = self._speaking.front()
+        turn = self._target() if front is None else front.turn
         number = 0 if turn is None else turn.number
         silent_s = round(silent_s, 3)
         log.warning("stage_stalled", stage=stage, silent_s=silent_s, count=self._count, turn=number)
-        self._call.history.add_fault(f"{stage} stalled: nothing was heard for {silent_s:g} s")
+        self._context.history.add_fault(f"{stage} stalled: nothing was heard for {silent_s:g} s")
         event = StageStalled(stage=stage, silent_s=silent_s, count=self._count, turn=number)
-        self._call.router.publish_detached(event, "call")
+        self._context.router.publish_detached(event, "call")

@@ -41,6 +41,11 @@ class AnswerAudio:
         """Whether something was generated and waits to be heard."""
         return self._playout.front is not None
 
+    def unreported_since_s(self) -> float:
+        """Return since when the player has said nothing of what it was given; infinite if it owes
+        no report."""
+        return self._playout.unreported_since_s()
+
     def front(self) -> Utterance | None:
         """Return the utterance that is heard now, or next."""
         return self._playout.front

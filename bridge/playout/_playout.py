@@ -64,8 +64,8 @@ class Playout:
     __slots__ = (
         "_call_at", "_chunk_bytes", "_drift_s", "_given", "_goes_on", "_held", "_holds_player",
         "_is_woken", "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play",
-        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling", "_transport",
-        "_utterances",
+        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling",
+        "_tells_position", "_transport", "_utterances",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -75,7 +75,7 @@ class Playout:
         self._utterances: list[Utterance] = []
         self._settling: dict[Utterance, float] = {}
         self._plays_until_s = 0.0
-        self._player_reports = False
+        self._player_reports = self._tells_position = False
         self._goes_on = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
@@ -124,6 +124,13 @@ class Playout:
     def sounds_until_s(self) -> float:
         """Return when the player will have played, or has played, all that it was given."""
         return self._plays_until_s
+
+    def unreported_since_s(self) -> float:
+        """Return since when the player has said nothing of what it was given; infinite if it owes
+        no report, as one that never reports how far it is."""
+        if self._held or not (self._tells_position and self._utterances):
+            return math.inf
+        return self._utterances[0].unreported_since_s()
 
     @property
     def last_number(self) -> int:
@@ -269,6 +276,7 @@ class Playout:
 
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
+        self._tells_position = self._tells_position or kind == "position"
         if self._given.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; where that stopped it, it still says
         utterance = self._utterances[index]

@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+UNREPORTED_MS = 500.0
+"""So much audio may be on its way to a player, and not reported: it reports every 0.25 s."""
+
 REPORT_TRUSTED_S = 0.25
 """For how long a player's last report counts as the truth about what was heard; then the clock
 carries it on.  Players report every 0.25 s, and at once what the clock cannot foresee."""
@@ -94,6 +97,13 @@ class PlayedPosition:
     def is_reported(self) -> bool:
         """Whether its player reports positions."""
         return self._reported_s is not None
+
+    def unreported_since_s(self) -> float:
+        """Return since when its player has owed a report; infinite if it owes none."""
+        known_ms = self._reported_ms if self.is_reported else 0.0
+        if self._anchor_s is None or self._stalled or self.sent_ms - known_ms < UNREPORTED_MS:
+            return math.inf
+        return self._anchor_s
 
     def position_ms(self, now_s: float) -> float:
         """Return how much of its audio is played by now, as best is known."""

@@ -130,6 +130,87 @@ async def test_a_lost_line_is_named(autojump_clock):
     assert caller.heard == "One two three four five six seven. "
 
 
+async def report_every_quarter_second(caller, from_s, until_s, *, began_s):
+    """Play the first utterance, as a player that tells how far it is."""
+    while from_s < until_s:
+        await caller.at(from_s)
+        caller.call.report_playback(1, (from_s - began_s) * 1000, "position")
+        from_s += 0.25
+
+
+async def test_a_line_that_is_half_dead_is_named(autojump_clock):
+    """It takes audio, but the player does not say any more that it plays."""
+    async with open_call(app_with("One two three four five six seven. " * 6)) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await report_every_quarter_second(caller, 1.25, 6.1, began_s=1.0)
+        assert stalls(caller) == []
+        await caller.at(10.5)
+        assert stalls(caller) == [("line", 8.2), ("line", 10.4)]
+        assert [s.silent_s for s in caller.events(StageStalled)] == [2.2, 4.4]
+        await report_every_quarter_second(caller, 10.5, 14.0, began_s=1.0)
+        assert len(stalls(caller)) == 2
+
+
+@pytest.mark.parametrize("kind", ["position", "done"])
+async def test_a_line_that_dies_before_an_answer_is_named(autojump_clock, kind):
+    """A player that has told how far it was owes that of the next answer, too."""
+    async with open_call(app_with("One two three four five six seven. " * 3)) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await report_every_quarter_second(caller, 1.25, 8.1, began_s=1.0)
+        caller.call.report_playback(1, 9000, "done")
+        await caller.says("again", at_s=10.0, takes_s=1.0)
+        await caller.at(15.0)
+        assert [stage for stage, _ in stalls(caller)] == ["line"]
+
+
+async def test_a_player_that_never_tells_how_far_it_is_owes_no_report(autojump_clock):
+    """A telephone line may tell the end of a text, and nothing before."""
+    async with open_call(app_with("One two three four five six seven. " * 3)) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await caller.at(8.5)
+        caller.call.report_playback(1, 9000, "done")
+        await caller.says("again", at_s=10.0, takes_s=1.0)
+        await caller.quiet()
+        assert stalls(caller) == []
+
+
+@pytest.mark.parametrize("kind", ["underrun", "position"])
+async def test_a_voice_that_stalls_is_not_taken_for_the_line(autojump_clock, kind):
+    """A player that has played all that it got has nothing to report."""
+    async with open_call(app_with("One two three four five. ", 9.0, "Six.")) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await report_every_quarter_second(caller, 1.25, 2.4, began_s=1.0)
+        await caller.at(2.7)
+        caller.call.report_playback(1, 1667, kind)
+        await caller.at(8.0)
+        assert {stage for stage, _ in stalls(caller)} == {"between_tokens"}
+
+
+async def test_a_voice_that_is_held_owes_no_report(autojump_clock):
+    """While a barge-in is considered the player stands still."""
+    async with open_call(app_with("One two three four five six seven. " * 3)) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await report_every_quarter_second(caller, 1.25, 2.1, began_s=1.0)
+        caller.call.hold_speech("vad")
+        await caller.at(6.0)
+        caller.call.release_speech("vad")
+        await report_every_quarter_second(caller, 6.25, 8.0, began_s=5.0)
+        assert stalls(caller) == []
+
+
+async def test_words_that_come_late_begin_the_wait_for_the_end_of_the_turn(autojump_clock):
+    """A voice may have stopped before its words make a turn of it."""
+    app = app_with("Hi.", budgets=Budgets(end_of_turn_s=1.5, ear_s=None))
+    async with open_call(app) as caller:
+        caller.publish(VoiceStarted())
+        caller.publish(VoiceStopped())
+        await caller.at(0.5)
+        caller.publish(VoiceWords(content="hello"))
+        caller.publish(UserStartedSpeaking())
+        await caller.at(1.8)
+        assert [stage for stage, _ in stalls(caller)] == ["end_of_turn"]
+
+
 @pytest.mark.parametrize(("words", "stage"), [("", "ear"), ("hello", "end_of_turn")])
 async def test_ears_that_are_late_are_named(autojump_clock, words, stage):
     """A voice that stopped has words within the budget, and a turn that is over."""
