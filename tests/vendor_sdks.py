@@ -20,12 +20,15 @@ import trio
 
 from bargein.fakes import (
     FakeAnthropic,
+    FakeAssemblyAIEar,
     FakeCartesiaEar,
+    FakeCartesiaVoice,
     FakeDeepgramAura,
     FakeDeepgramFlux,
     FakeDeepgramFluxVoice,
     FakeDeepgramNova,
     FakeElevenLabsEar,
+    FakeElevenLabsVoice,
     FakeOpenAIChat,
     FakeOpenAIEar,
     FakeOpenAIRealtime,
@@ -160,6 +163,91 @@ with client.stt.auto_finalize.websocket(
             break
 """
 
+UNIVERSAL = """
+import sys, threading
+from assemblyai.streaming.v3 import (
+    Encoding, RealTimeEvents, RealTimeParameters, RealTimeTranscriber, RealTimeTranscriberOptions,
+)
+here = "ws://127.0.0.1:" + sys.argv[1]
+client = RealTimeTranscriber(RealTimeTranscriberOptions(api_key="any", api_host=here))
+seen, turns, over = [], [], threading.Event()
+
+def note(client, message):
+    seen.append(message.type)
+    if message.type == "Turn" and message.end_of_turn:
+        turns.append((message.transcript, message.turn_is_formatted))
+        if message.turn_is_formatted:
+            over.set()
+
+for event in RealTimeEvents:
+    client.on(event, note)
+client.connect(RealTimeParameters(sample_rate=16000, encoding=Encoding.pcm_s16le))
+for _ in range(5):
+    client.stream(sound)
+client.force_endpoint()
+assert over.wait(20), seen
+client.disconnect(terminate=True)
+print(*turns, seen[0], seen[1], seen[-1])
+"""
+
+SONIC = """
+import sys
+from cartesia import Cartesia
+client = Cartesia(api_key="any", websocket_base_url="ws://127.0.0.1:" + sys.argv[1])
+voice, sound = {"mode": "id", "id": "joe"}, {"container": "raw", "encoding": "pcm_s16le"}
+with client.tts.websocket_connect() as line:
+    said = line.context(
+        "mine", model_id="sonic-3", voice=voice, output_format={**sound, "sample_rate": 24000},
+        add_timestamps=True, max_buffer_delay_ms=0,
+    )
+    cut = line.context(
+        "cut", model_id="sonic-3", voice=voice, output_format={**sound, "sample_rate": 24000},
+    )
+    cut.push("Never heard.")
+    cut.cancel()
+    said.push("Two ")
+    said.push("lattes.", flush=True)
+    said.no_more_inputs()
+    audio, words, ends = 0, [], []
+    for message in said.receive():
+        if message.type == "chunk":
+            audio += len(message.audio)
+        elif message.type == "timestamps":
+            words += message.word_timestamps.words
+        else:
+            ends.append(message.type)
+    print(audio, *words, *ends)
+"""
+
+MULTI = """
+import json, sys
+from elevenlabs.types import *
+from websockets.sync.client import connect
+here = "ws://127.0.0.1:" + sys.argv[1]
+where = here + "/v1/text-to-speech/joe/multi-stream-input?output_format=pcm_24000"
+
+def send(message):
+    assert not message.model_extra, message
+    line.send(json.dumps(message.dict()))
+
+with connect(where, additional_headers={"xi-api-key": "any"}) as line:
+    send(InitializeConnectionMulti(text=" ", context_id="mine"))
+    send(SendTextMulti(text="Two lattes. ", context_id="mine", flush=True))
+    send(CloseContext(context_id="mine", close_context=True))
+    audio, letters, is_final = 0, "", False
+    while not is_final:
+        message = json.loads(line.recv())
+        is_final = bool(message.get("isFinal"))
+        kind = FinalOutputMulti if is_final else AudioOutputMulti
+        read = kind.model_validate(message, strict=True)
+        assert not read.model_extra and read.context_id == "mine", read
+        if not is_final:
+            assert not read.alignment.model_extra
+            letters, audio = letters + "".join(read.alignment.chars), audio + len(read.audio)
+    print(letters, audio * 3 // 4)
+    send(CloseSocket(close_socket=True))
+"""
+
 MESSAGES = """
 import sys
 from anthropic import Anthropic
@@ -270,6 +358,21 @@ PROOFS = {
     "CartesiaEar": Proof(
         "cartesia[websockets]==4.2.0", SOUND + INK, FakeCartesiaEar(TURN).serve, TURN
     ),
+    "AssemblyAIEar": Proof(
+        "assemblyai==1.8.2",
+        SOUND + UNIVERSAL,
+        FakeAssemblyAIEar(TURN).serve,
+        f"('{TURN}', False) ('{TURN}', True) Begin SpeechStarted Termination",
+    ),
+    "CartesiaVoice": Proof(
+        "cartesia[websockets]==4.2.0",
+        SONIC,
+        FakeCartesiaVoice().serve,
+        "28800 Two lattes. flush_done done",
+    ),
+    "ElevenLabsVoice": Proof(
+        "elevenlabs==2.78.0", MULTI, FakeElevenLabsVoice().serve, "Two lattes.  28800"
+    ),
     "OpenAIEar": Proof(
         "openai[realtime]==3.54.0",
         TRANSCRIBE,
@@ -287,7 +390,7 @@ PROOFS = {
         "openai[realtime]==3.54.0", SPEECH, FakeOpenAIVoice().serve, "audio/pcm 28800"
     ),
     "OpenAIChat": Proof("openai[realtime]==3.54.0", COMPLETIONS, FakeOpenAIChat().serve, ANSWER),
-    "AnthropicChat": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
+    "Anthropic": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
 }
 
 

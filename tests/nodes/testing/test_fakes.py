@@ -6,6 +6,7 @@ import pytest
 import trio
 import trio.testing
 
+from bargein import fakes
 from bargein.ears import DeepgramFlux
 from bargein.fakes import (
     FakeCartesiaEar,
@@ -17,6 +18,7 @@ from bargein.fakes import (
 from bargein.speech import TurnOver, VoiceStyle
 from bargein.vendors import SessionLimits, VendorError
 from bargein.voices import CartesiaVoice
+from tests import vendor_sdks
 
 SOUND = b"\x01\x00" * 16_000
 LIMIT_S = 20.0
@@ -105,3 +107,10 @@ async def test_a_line_that_is_left_open_is_told(autojump_clock):
 
     with pytest.raises(AssertionError, match="1 connections to FakeDeepgramFlux"):
         await leave_a_line()
+
+
+def test_each_fake_is_proven_by_its_vendors_sdk():
+    """No fake of a vendor is left out of what `make nightly` proves."""
+    bases = {"FakeChat", "FakeEar", "FakeLine", "FakeTurn", "FakeVendor", "FakeVoice"}
+    names = {name for name in fakes.__all__ if name.startswith("Fake")} - bases
+    assert {name.removeprefix("Fake") for name in names} == {*vendor_sdks.PROOFS}
