@@ -50,6 +50,8 @@ DRIFT_S = 0.02
 """By how much the player may be off what was foreseen before the next look is planned anew: less
 than it takes to hear."""
 
+DRIFT_MS = 1000 * DRIFT_S
+
 FLUSH_REPORT_S = 0.15
 """How long a player may take to say where a cut stopped it, before the clock is believed."""
 
@@ -147,18 +149,26 @@ class Playout:
 
         Args:
             utterance: The utterance.
-            first: Whether it goes in front of all others.  What the player was given of one that
-                waits for its voice counts as played, and its rest goes by a fresh number.
+            first: Whether it goes in front of all others, whose rest goes by fresh numbers behind
+                it.  What the player was given of them and has not played comes again.
         """
         self._numbers = max(self._numbers, utterance.number)
-        if not first:
-            self._utterances.append(utterance)
+        if first:
+            self._overtake(trio.current_time())
+        self._utterances.insert(0 if first else len(self._utterances), utterance)
+
+    def _overtake(self, now_s: float) -> None:
+        """Let something go in front of all that waits: fences rise in the order of playing."""
+        if any(each.sent_ms - each.position_ms(now_s) > DRIFT_MS for each in self._utterances):
+            self._given.recall(self._utterances, "another goes first", now_s)
+        if self._given.is_recalled and not self._held:
+            self._give_again(now_s)
+            self._line_up(now_s)
+            self.wake()
             return
-        now_s = trio.current_time()
         for behind in self._utterances:
-            if behind.sent_ms:
+            if not (self._given.is_recalled and behind.sent_ms):
                 behind.give_again(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
-        self._utterances.insert(0, utterance)
 
     def text_complete(self, utterance: Utterance) -> None:
         """Record that an utterance gets no more text, which gives its voice a deadline."""
@@ -323,7 +333,7 @@ class Playout:
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._goes_on = False
-        if utterance.sent_ms and not self._given.is_recalled:
+        if utterance.went_by(utterance.play_number) and not self._given.is_recalled:
             self._transport.clear(utterance.play_number, reason)
         self._line_up(now_s)
         self._hear(utterance, sure_ms)

@@ -292,6 +292,67 @@ def test_what_is_sent_under_a_fresh_number_is_understood_by_both():
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
+# --- what goes first ------------------------------------------------------------------------------
+
+BEHIND, NOTICE = range(20_000, 20_200), range(50_000, 50_250)
+"""The samples of what waits behind the text, and of each notice."""
+
+
+def put_sound(playout: Playout, numbers: range, *, first: bool = False) -> Utterance:
+    """Give the playout an utterance without words, whole."""
+    utterance = Utterance(playout.new_number(), None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    playout.add(utterance, first=first)
+    playout.add_audio(utterance, AgentAudio(packed(numbers), RATE), trio.current_time())
+    utterance.audio_complete = True
+    playout.text_complete(utterance)
+    return utterance
+
+
+async def interject(script: Script, acts: list[Any], delay_s: float | None) -> Phone:
+    """Let notices go in front of a text, and of a sound behind it, and be cut now and then."""
+    phone, notices = Phone(delay_s), []
+    async with trio.open_nursery() as nursery:
+        playout = playout_of(phone, nursery)
+        if delay_s is not None:
+            nursery.start_soon(phone.run, playout)
+        put(playout, playout.new_number(), script)
+        put_sound(playout, BEHIND)
+        for wait_ms, act in (*acts, (0, "release")):
+            await trio.sleep(wait_ms / 1000)
+            if act == "notice":
+                notices.append(put_sound(playout, NOTICE, first=True))
+            elif act == "cut":
+                for notice in notices:
+                    playout.cut(notice, "barge-in")
+            else:
+                getattr(playout, act)()
+        await trio.sleep(20)
+        phone.note_samples()
+        assert playout.is_idle
+        nursery.cancel_scope.cancel()
+    return phone
+
+
+interjections_ = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 40, 90, 200, 400, 1500]),
+        st.sampled_from(["notice", "notice", "cut", "hold", "release", "resend"]),
+    ),
+    max_size=10,
+)
+
+
+@often
+@given(lengths_, interjections_, st.sampled_from([None, 0.0, 0.03, 0.12]))
+def test_what_goes_first_costs_none_of_what_it_overtakes(lengths, acts, delay_s):
+    """Nothing is played behind a fence, and every sample of what waited is heard, in order."""
+    script = Script(lengths, timed=True)
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    phone = trio.run(interject, script, acts, delay_s, clock=clock)
+    said = list(dict.fromkeys(n for n in phone.samples if n not in NOTICE))
+    assert said == [*range(script.ends[-1]), *BEHIND]
+
+
 # --- what is kept ---------------------------------------------------------------------------------
 
 
