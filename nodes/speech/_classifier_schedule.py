@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bargein.bridge.events import VoiceHint
+import structlog
 
+from bargein.bridge.events import VoiceHint
+from bargein.routes.containment import CONTAINED
+
+from ._engine_checks import probability_of
 from ._protocols import SoundOfVoice
+
+log = structlog.get_logger()
 
 LIKELY = 0.5
 """From this probability on a detector has found what it listens for."""
@@ -32,7 +38,11 @@ class Looks:
     """When which detector is asked about the sounds of one call."""
 
     def __init__(
-        self, sounds: Sequence[SoundOfVoice], window_s: float, recent: Callable[[], bytes]
+        self,
+        sounds: Sequence[SoundOfVoice],
+        window_s: float,
+        recent: Callable[[], bytes],
+        report_error: Callable[[Exception], None],
     ) -> None:
         """Begin without a sound.
 
@@ -40,6 +50,7 @@ class Looks:
             sounds: The detectors.
             window_s: Length of a window.
             recent: Returns the last 0.48 s of the microphone.
+            report_error: Called with what a detector raises; the voice is heard without its hint.
         """
         found = [(max(1, round(sound.after_s / window_s)), sound) for sound in sounds]
         self._due = sorted(found, key=lambda each: each[0])
@@ -48,6 +59,8 @@ class Looks:
         self._longest_doubt = round(LONGEST_DOUBT_S / window_s)
         self._longest_break = round(CLOSURE_S / window_s)
         self._recent = recent
+        self._report_error = report_error
+        self._told: set[tuple[str, type]] = set()
         self._age = self._last  # windows since the onset; nothing is to be looked at
         self._speechlike = _Run(self._longest_break)  # whoever's voice it is
         self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
@@ -131,7 +144,9 @@ class Looks:
         """Ask detectors; those of a kind have to agree, so the least sure one counts."""
         hints = []
         for sound, pcm in questions:
-            probability = sound.probability(pcm)
+            probability = self._probability(sound, pcm)
+            if probability is None:
+                continue
             agreed = min(probability, self._least.get(sound.kind, 1.0))
             self._least[sound.kind] = agreed
             if sound is not self._last_of[sound.kind]:
@@ -142,6 +157,20 @@ class Looks:
             elif self._is_surely_speech(sound, probability):
                 hints.append(VoiceHint(kind="speech", probability=round(1 - probability, 3)))
         return hints
+
+    def _probability(self, sound: SoundOfVoice, pcm: bytes) -> float | None:
+        """Return what a detector says; ``None`` if it fails, which costs no more than its hint."""
+        name = type(sound).__name__
+        try:
+            with CONTAINED:
+                probability = probability_of(sound, pcm)
+        except Exception as error:
+            self._report_error(error)
+            if (name, type(error)) not in self._told:  # once a call: it is asked at each voice
+                self._told.add((name, type(error)))
+                log.exception("sound_of_voice_failed", detector=name, error=type(error).__name__)
+            return None
+        return probability
 
     def _is_surely_speech(self, sound: SoundOfVoice, probability: float) -> bool:
         """Return whether the last look, which found nothing, tells that it is speech."""

@@ -48,6 +48,7 @@ from bargein.routes.containment import CONTAINED, as_error
 from ._background_level import BackgroundLevel
 from ._caller_level import CallerLevel
 from ._classifier_schedule import Looks
+from ._engine_checks import cleaned, probability_of
 from ._listening_settings import ListeningSettings
 from ._protocols import (
     EchoProbability,
@@ -202,7 +203,8 @@ class Ear:
         self._syllable_windows = self._windows(SYLLABLE_S)
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
-        self._looks = Looks(sounds, self._window_s, lambda: b"".join(self._shown))
+        recent = lambda: b"".join(self._shown)  # noqa: E731
+        self._looks = Looks(sounds, self._window_s, recent, bridge.report_error)
         self._recording: _Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
         self._over_agent = False  # the voice began while the agent spoke, and did not interrupt yet
@@ -230,8 +232,7 @@ class Ear:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
         """
         try:
-            pcm = message.event.pcm
-            self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
+            self._waiting += cleaned(self._filter, message.event.pcm)
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]
@@ -261,8 +262,8 @@ class Ear:
             self._publish(ListeningResumed(failed_s=round(now_s - since_s, 3)))
 
     def _hear_window(self, window: bytes) -> None:
-        probability = self._vad.probability(window)
-        echo = self._echo.probability(window) if self._echo is not None else 0.0
+        probability = probability_of(self._vad, window)
+        echo = probability_of(self._echo, window) if self._echo is not None else 0.0
         self._recent.append(window)
         self._shown.append(window)
         if self._recording is not None:

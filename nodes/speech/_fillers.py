@@ -20,6 +20,7 @@ import structlog
 import trio
 
 from bargein.bridge.events import ListeningFailed, StageStalled, TurnEnded, VoiceStarted
+from bargein.routes.containment import CONTAINED
 
 from ._protocols import SpeechPiece, TextToSpeech
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
@@ -111,7 +112,7 @@ class SpokenFillers:
         try:
             for text in self.fillers.texts:
                 if text not in self._pieces:
-                    with trio.fail_after(PREPARE_S):
+                    with trio.fail_after(PREPARE_S), CONTAINED:
                         self._pieces[text] = await _said_by(self._voice, text)
         except Exception as error:  # noqa: BLE001  # the voice is another's; calls work without them
             log.warning("fillers_not_ready", error=type(error).__name__)

@@ -89,7 +89,15 @@ class LocalSpeech:
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
+            TypeError: `vad` or `noise_filter` makes nothing: it is an instance, not a class or a
+                function.
         """
+        for name, factory in (("vad", vad), ("noise_filter", noise_filter)):
+            if factory is not None and not callable(factory):
+                raise TypeError(
+                    f"LocalSpeech({name}=...) makes one for each call; give it the class or a "
+                    f"function that returns one, not {factory!r}"
+                )
         self._needed: list[str] = []
         self._voice: TextToSpeech | StreamingTTS = voice or self._default_voice()
         self._stt = stt or self._need("whisper-tiny.en", WhisperTiny(hint=hint))

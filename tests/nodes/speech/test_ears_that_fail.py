@@ -13,6 +13,7 @@ from bargein.events import (
     ListeningFailed,
     ListeningResumed,
     TurnScored,
+    VoiceHint,
     VoiceSettled,
     VoiceStopped,
     VoiceWords,
@@ -25,6 +26,7 @@ from tests.nodes.speech.hearing import (
     VOICE,
     Engines,
     LoudIsSpeech,
+    Says,
     listening,
     send,
     times,
@@ -109,12 +111,12 @@ class DiesSometimes(LoudIsSpeech):
 
 
 @asynccontextmanager
-async def listening_by(vad, engines):
+async def listening_by(vad, engines, error=RuntimeError):
     async def answer(call):
         bridge = call.bridge(name="ears", is_agent=False)
         Ear(bridge, vad, engines, engines, ListeningSettings())
 
-    async with open_call(answer, expect_errors=RuntimeError) as caller:
+    async with open_call(answer, expect_errors=error) as caller:
         await trio.testing.wait_all_tasks_blocked()
         yield caller
 
@@ -172,3 +174,50 @@ async def test_a_dead_ear_keeps_no_audio(autojump_clock):
         await send(caller, SILENCE, 1)
         (heard,) = engines.heard
         assert len(heard) / 32_000 < 0.64 + 0.35 + 0.25, "the voice, with its pre-roll and pause"
+
+
+@pytest.mark.parametrize("says", [RuntimeError("no weights"), math.nan, None, SystemExit(1)])
+async def test_a_classifier_of_sounds_that_fails_costs_its_hint_alone(autojump_clock, says):
+    """The voice is heard to its end and has its words; the caller hears of no deaf ear."""
+
+    class Broken(Says):
+        def probability(self, pcm):
+            if isinstance(says, BaseException):
+                raise type(says)(*says.args)
+            return says
+
+    broken, works = Broken("noise", 0.0), Says("acknowledgement", 0.9)
+    with structlog.testing.capture_logs() as logs:
+        opened = listening(Engines(), sounds=(broken, works), expect_errors=True)
+        async with opened as caller:
+            for _ in range(2):
+                await send(caller, VOICE, 0.48)
+                await send(caller, SILENCE, 0.64)
+                caller.publish(VoiceSettled())
+                await send(caller, SILENCE, 0.32)
+            assert not caller.events(ListeningFailed)
+            assert [event.content for event in caller.events(VoiceWords)] == ["a latte"] * 2
+            assert [event.kind for event in caller.events(VoiceHint)] == ["acknowledgement"] * 2
+            assert len(caller.errors) == 2
+    failed = [line for line in logs if line["event"] == "sound_of_voice_failed"]
+    assert [line["detector"] for line in failed] == ["Broken"]
+
+
+async def test_a_detector_that_says_no_number_stops_the_voice(autojump_clock):
+    """NaN is neither voice nor silence: the ear is deaf, and the voice does not last for ever."""
+
+    class Confused(LoudIsSpeech):
+        is_confused = False
+
+        def probability(self, frame):
+            return math.nan if self.is_confused else super().probability(frame)
+
+    vad = Confused()
+    with_errors = listening_by(vad, Engines(), ValueError)
+    async with with_errors as caller:
+        await send(caller, VOICE, 0.64)
+        vad.is_confused = True
+        await send(caller, VOICE, 2.0)
+        assert len(caller.events(VoiceStopped)) == 1
+        assert [event.error for event in caller.events(ListeningFailed)] == ["ValueError"]
+        assert "Confused.probability() is 0 to 1, not nan" in str(caller.errors[0])

@@ -1,6 +1,7 @@
 """What the caller hears while an answer does not come, in virtual time."""
 
 import pytest
+import structlog.testing
 import trio
 
 from bargein import App, ChatNode
@@ -194,3 +195,49 @@ def test_fillers_are_a_tuple_of_texts(wrong):
     """One text would be taken for its letters."""
     with pytest.raises(TypeError, match="Fillers"):
         Fillers(fillers=wrong)
+
+
+async def test_a_text_behind_a_stalled_answer_is_heard_though_that_is_given_up(
+    autojump_clock, voice
+):
+    """The fillers went ahead of both; the answer that is cut takes away nothing but itself."""
+    model = ScriptedModel(["Let me see. ", 30.0, "Here I am."])
+    async with open_call(app_with(model, voice), own_speech=True) as caller:
+        await ask(caller)
+        await caller.receives(StageStalled)
+        text = caller.call.say("You are next.")
+        await caller.quiet()
+        assert await text == "completed"
+        assert "You are next." in caller.heard.splitlines()
+        assert [e.outcome for e in caller.events(TurnEnded) if e.agent != "call"] == ["failed"]
+
+
+async def test_a_filler_is_heard_though_its_answer_is_cut(autojump_clock, voice):
+    """A hand-over cuts the answer that the filler went ahead of, and not the filler."""
+
+    async def answer(call):
+        call.converse(ChatNode(ScriptedModel(["Let me see. ", 30.0, "Here I am."])), name="first")
+        call.bridge(ChatNode(ScriptedModel("Hello.")), name="second")
+
+    app = App(answer, speech=StreamingSpeech(WordEar(), voice))
+    async with open_call(app, own_speech=True) as caller:
+        await ask(caller)
+        await caller.receives(StageStalled)
+        caller.call.hand_over("second")
+        await caller.quiet()
+        assert "One moment." in caller.heard
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no voice"), SystemExit(1)])
+async def test_a_voice_that_cannot_say_the_fillers_costs_them_alone(autojump_clock, error):
+    """Whatever it raises, the call goes on without fillers; their failure is logged."""
+
+    class Broken(WordVoice):
+        def open_context(self, style):
+            raise error
+
+    spoken = SpokenFillers(Fillers(), Broken())
+    with structlog.testing.capture_logs() as logs:
+        await spoken.prepare()
+    assert [line["event"] for line in logs] == ["fillers_not_ready"]
+    assert not spoken.is_ready

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein.events import ListeningFailed, VoiceStarted
-from bargein.speech import NoiseFilter
+from bargein.speech import LocalSpeech, NoiseFilter
 from tests.nodes.speech.hearing import SILENCE, VOICE, Engines, listening, send, times
 
 
@@ -56,3 +56,38 @@ async def test_pieces_of_any_length_are_whole(autojump_clock: object, pieces: in
     step = max(2, len(sound) // pieces // 2 * 2)
     cleaned = b"".join(cleans.clean(sound[at : at + step]) for at in range(0, len(sound), step))
     assert cleaned == sound[: len(sound) // 320 * 320]
+
+
+class Returns:
+    """A filter that returns something once, and then the sound as it is."""
+
+    def __init__(self, first: object) -> None:
+        self.first: object = first
+
+    def clean(self, pcm: bytes) -> bytes:
+        first, self.first = self.first, None
+        return pcm if first is None else first  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("wrong", [b"abc", "text", [0.5]])
+async def test_a_filter_that_returns_no_samples_is_an_error(
+    autojump_clock: object, wrong: object
+) -> None:
+    """It is named, and shifts none of the samples that follow: a voice is heard after it."""
+    with_errors = listening(Engines(), noise_filter=Returns(wrong), expect_errors=True)
+    async with with_errors as caller:
+        await send(caller, SILENCE, 0.032)
+        assert [event.error for event in caller.events(ListeningFailed)] in (
+            ["ValueError"],
+            ["TypeError"],
+        )
+        assert "Returns.clean()" in str(caller.errors[0])
+        await send(caller, SILENCE, 0.32)
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 1
+
+
+def test_an_instance_where_what_makes_one_is_needed_is_refused() -> None:
+    """One filter for all calls would mix their sounds: the error says what to give."""
+    with pytest.raises(TypeError, match=r"LocalSpeech\(noise_filter=.*the class or a function"):
+        LocalSpeech(noise_filter=Blocks())  # type: ignore[arg-type]

@@ -37,7 +37,8 @@ class Bench:
     def __init__(self, *sounds: Says) -> None:
         self.numbers = count(1)
         self.now = b""
-        self.looks = Looks(sounds, WINDOW_S, lambda: self.now)
+        self.errors: list[Exception] = []
+        self.looks = Looks(sounds, WINDOW_S, lambda: self.now, self.errors.append)
         self.told: list[tuple[int, VoiceHint]] = []
 
     def hear(
