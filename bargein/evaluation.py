@@ -1,4 +1,4 @@
-"""Turn taking measured on recordings of people, and its table."""
+"""Measures turn taking on recordings of people, in virtual time: the command ``bargein eval``."""
 
 from .nodes import evaluation as _nodes_evaluation
 from .nodes.evaluation import *

@@ -1,8 +1,8 @@
-"""The native protocol, without I/O: its messages, and how they go over the wire.
+"""The messages of the native protocol, and their encoding, without I/O.
 
-For a client, a gateway or a test of your own that speaks with a server of bargein.  ``encode()``
-writes a message, ``decode_server()`` reads what a server sent and ``decode_client()`` what a client
-sent.  ``bargein.client`` is a whole caller on top of this.
+Use it to write a client, a gateway or a test that talks to a bargein server.  ``encode()`` encodes
+a message, ``decode_server()`` parses what a server sent, and ``decode_client()`` what a client
+sent.  For a complete caller on top of it, see ``bargein.client``.
 """
 
 from .bridge.server._connection_messages import INPUT_RATE_HZ as INPUT_RATE_HZ

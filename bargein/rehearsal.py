@@ -1,4 +1,4 @@
-"""A simulated caller that talks over an agent, records the call and checks it."""
+"""A simulated caller that calls an app, talks over it, records the call and checks it."""
 
 from .bridge import rehearsal as _bridge_rehearsal
 from .bridge.rehearsal import *

@@ -1,7 +1,7 @@
-"""How the command line writes logs; the library itself configures nothing.
+"""Configures the logs of the command line; the library itself configures nothing.
 
-What people say, and the text of exceptions (which may quote it), is under keys that start with
-``pii_``; those are left out unless asked for.  What the framework itself says is always written.
+Keys that start with ``pii_`` hold what people say, and are left out by default.  So is the text of
+exceptions, which may quote people, unless it is the framework's own text.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ def configure_logs(
     texts: bool = False,
     out: TextIO | None = None,
 ) -> None:
-    """Send all logs of the process to one stream: for people on a terminal, else JSON lines.
+    """Write all logs of the process to one stream: readable on a terminal, else as JSON lines.
 
     Args:
-        level: The lowest level that is written.
-        pii: Whether keys that start with ``pii_`` and the text of exceptions are written.
-        texts: Whether the text of exceptions is written in any case: on the developer's machine.
-        out: Where to; None means standard error.
+        level: The lowest level to write.
+        pii: Whether to write keys that start with ``pii_`` and the text of exceptions.
+        texts: Whether to write the text of exceptions even without `pii`, as on a developer's
+            machine.
+        out: The stream; ``None`` means standard error.
     """
     stream: TextIO = sys.stderr if out is None else out
     for_people = stream.isatty()
@@ -69,7 +70,7 @@ def drop_pii(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
 
 
 class _ExceptionText:
-    """Turns ``exc_info`` into text: where it happened, and what it said only if that is allowed."""
+    """Turns ``exc_info`` into text: class and frames, and the message only if that is allowed."""
 
     def __init__(self, texts: bool) -> None:
         self._texts = texts
@@ -85,20 +86,20 @@ class _ExceptionText:
 
 
 def _frames_of(error: BaseException) -> str:
-    """Return class and frames of an error, and of its text what the framework says.
+    """Return the frames and the class of an error, and its message if it quotes nobody.
 
-    Of a group each error is told.
+    For a group, return those of each of its errors.
     """
     if isinstance(error, BaseExceptionGroup):
         return "\n".join(map(_frames_of, error.exceptions))
     frames = "".join(traceback.format_tb(error.__traceback__))
     text = safe_text(error)
-    told = f": {text}" if text else " (its text is shown with --log-pii)"
+    told = f": {text}" if text else " (message hidden; rerun with --log-pii)"
     return f"{frames}{type(error).__name__}{told}"
 
 
 class _ToStructlog(logging.Handler):
-    """Passes on what libraries log, as one event whose text counts as private."""
+    """Forwards the logs of libraries, each as one event whose text counts as private."""
 
     def emit(self, record: logging.LogRecord) -> None:
         structlog.get_logger().log(

@@ -1,7 +1,7 @@
 """The command line: ``python -m bargein``, or ``bargein``.
 
-Exit codes: 0 done, 1 it failed, 2 wrong usage.  A mistake of the user's gets a message, never a
-traceback of ours.
+Exit codes: 0 for success, 1 for a failure, 2 for wrong usage.  A mistake of the user gets a
+message, never a traceback through our code.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from ._token_command import SECRET_VARIABLE, add_token
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run a command of the command line.
 
     Args:
-        argv: The arguments after the program's name; None takes those of the process.
+        argv: The arguments after the program's name; ``None`` uses those of the process.
 
     Returns:
         The exit code: 0, 1 or 2.
@@ -73,7 +73,7 @@ def _parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein",
         description="Voice agents you can interrupt.",
-        epilog="'bargein COMMAND --help' tells more about a command.",
+        epilog="'bargein COMMAND --help' explains a command.",
     )
     parser.add_argument("--version", action="version", version=f"bargein {_version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -82,7 +82,7 @@ def _parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
     _add_chat(commands)
     add_token(commands)
     for name, plugin in plugins.items():
-        # Only shown: main() hands these over before the arguments are parsed.
+        # Only for the list of commands: main() runs plugins before argparse sees the arguments.
         commands.add_parser(name, add_help=False, help=plugin.summary.replace("%", "%%"))
     return parser
 
@@ -201,7 +201,7 @@ def _talk(options: argparse.Namespace) -> int:
         if not options.no_open and _has_desktop():
             webbrowser.open(server.url + query)
 
-    # Whoever talks to an agent of this machine may see all of it.
+    # Only people on this machine can connect, so they may see everything.
     limits = Limits(watch="words")
     return _run(
         options,
@@ -237,7 +237,7 @@ def _run(
     served["port"] = options.port
     configure_logs(options.log_level, pii=options.log_pii, texts=texts)
     try:
-        _try_address(host, options.port)  # before anything is loaded, which may take long
+        _try_address(host, options.port)  # before loading anything, which may take long
         app = load_app(options.target)
     except OSError as error:
         return _fail(_why_no_address(error, host, options.port))
@@ -267,7 +267,7 @@ def _run(
 
 
 def _try_address(host: str, port: int) -> None:
-    """Find out whether an address can be listened on.
+    """Check that the server can listen on an address.
 
     Raises:
         OSError: It cannot; ``errno`` says why.
@@ -276,12 +276,12 @@ def _try_address(host: str, port: int) -> None:
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
         with socket.socket(family, kind, protocol) as trial:
-            if sys.platform != "win32":  # as the server's own: a port of before is no obstacle
+            if sys.platform != "win32":  # as the server does, so that a restart finds its port free
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             trial.bind(address)
-            trial.listen()  # a port that is bound is not taken yet; one that listens is
+            trial.listen()  # another socket may be bound to the port; it is taken if one listens
 
 
 def _why_no_address(error: OSError, host: str, port: int) -> str:
@@ -324,7 +324,7 @@ def _say(text: str) -> None:
 
 
 def _has_desktop() -> bool:
-    """Whether opening a browser opens a window, and not a text browser in this terminal."""
+    """Whether a browser would open in a window, rather than as a text browser in this terminal."""
     if sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""Reads the values of options; what is wrong is said in the way of argparse."""
+"""Parses the values of options; a wrong value raises the error that argparse shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def as_port(text: str) -> int:
-    """Read a port, 0 to 65535."""
+    """Parse a port, 0 to 65535."""
     number = _int(text)
     if not 0 <= number <= 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port; it is 0 to 65535")
@@ -14,14 +14,14 @@ def as_port(text: str) -> int:
 
 
 def as_positive_int(text: str) -> int:
-    """Read a whole number above 0."""
+    """Parse a whole number above 0."""
     if (number := _int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
     return number
 
 
 def as_positive_float(text: str) -> float:
-    """Read a number above 0."""
+    """Parse a number above 0."""
     number = _float(text)
     if not number > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
@@ -29,7 +29,7 @@ def as_positive_float(text: str) -> float:
 
 
 def as_seconds(text: str) -> float:
-    """Read a number of seconds, 0 or more."""
+    """Parse a number of seconds, 0 or more."""
     number = _float(text)
     if not number >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is below 0")
@@ -40,7 +40,7 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def as_duration(text: str) -> float:
-    """Read a time with its unit, such as 90s, 10m, 8h or 30d, in seconds."""
+    """Parse a time with its unit, such as 90s, 10m, 8h or 30d, and return it in seconds."""
     unit_s = _UNITS_S.get(text[-1:])
     if unit_s is None:
         raise argparse.ArgumentTypeError(f"{text!r} has no unit; write 90s, 10m, 8h or 30d")

@@ -1,4 +1,4 @@
-"""Commands of the command line that other packages bring."""
+"""Commands that other packages add to the command line."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
 COMMAND_GROUP = "bargein.commands"
-"""Entry points of other packages: name → ``module:function(argv) -> exit code``."""
+"""The group of entry points: each names a ``module:function(argv) -> exit code``."""
 
 Command: TypeAlias = Callable[[Sequence[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
 class PluginCommand:
-    """A command that is loaded when it is asked for."""
+    """A command that is loaded when somebody runs it or lists the commands."""
 
     entry: EntryPoint
 
     @property
     def summary(self) -> str:
-        """The first line of its docstring as the list of commands has it, or why it cannot load."""
+        """The first line of its docstring for the list of commands, or why it cannot be loaded."""
         command = self._load()
         if isinstance(command, str):
             return f"(cannot be loaded: {command})"
@@ -30,7 +30,7 @@ class PluginCommand:
         return first_line[:1].lower() + first_line[1:]
 
     def run(self, arguments: Sequence[str]) -> int:
-        """Run it, and return its exit code; 1, with a message, if it cannot be loaded."""
+        """Run it and return its exit code; if it cannot be loaded, print why and return 1."""
         command = self._load()
         if isinstance(command, str):
             sys.stderr.write(
@@ -44,7 +44,7 @@ class PluginCommand:
         """Return the command, or why it cannot be loaded."""
         try:
             command: Command = self.entry.load()
-        except Exception as error:  # noqa: BLE001  # it breaks this command, told by whom, no other
+        except Exception as error:  # noqa: BLE001  # a broken plugin breaks no other command
             return f"{type(error).__name__}: {error}"
         return command
 

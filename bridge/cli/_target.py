@@ -19,10 +19,10 @@ DEFAULT_ATTRIBUTE = "app"
 
 
 class TargetError(BargeinError):
-    """A target that names no app; its text says what is wrong and what to do.
+    """A target names no app; the message says what is wrong and what to do.
 
     Attributes:
-        details: The traceback through the user's own code, if that is what failed.
+        details: The traceback through the user's own code if that code failed, else empty.
     """
 
     def __init__(self, problem: str, *, details: str = "") -> None:
@@ -31,14 +31,13 @@ class TargetError(BargeinError):
 
 
 def load_app(target: str) -> App:
-    """Return the app that a target names.
+    """Import the app that a target names.
 
-    The current folder is importable; a file's own folder is too.
+    The target may import modules from the current folder; a file also from its own folder.
 
     Args:
         target: ``module``, ``module:name``, ``path/to/file.py`` or ``path/to/file.py:name``.  The
-            name may be that of an ``App`` or of an async function that answers calls, and is
-            ``app`` if left out.
+            name is an ``App`` or an async function that answers calls; by default ``app``.
 
     Raises:
         TargetError: There is no such module, importing it fails, or the name is no app.
@@ -91,7 +90,7 @@ def _import_file(where: str) -> ModuleType:
             f"there is no file {where!r}; give the path of a .py file from {str(Path.cwd())!r}"
         )
     _make_importable(path.parent)
-    # A file may be called like a library that is in use already; it must not take its place.
+    # The file may have the name of a library that is already imported; it must not replace it.
     name = f"_bargein_{path.stem}" if path.stem in sys.modules else path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -111,7 +110,7 @@ def _make_importable(folder: Path) -> None:
 
 
 def _failed(where: str, error: BaseException) -> TargetError:
-    """Return the error of an import that failed, with the frames of the user's code alone."""
+    """Return the error for a failed import, with the frames of the user's code only."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

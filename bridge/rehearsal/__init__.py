@@ -1,7 +1,7 @@
-"""A simulated caller that rings a real app, talks over it, records the call and checks it.
+"""A simulated caller that calls a real app, talks over it, records the call and checks it.
 
-``rehearse()`` does all of it.  For a harness of your own, ``make_call()`` follows a script on a
-server that is open already, in a ``Room`` if you give it one; ``record()`` puts both sides of a
+``rehearse()`` does all of it.  To build a harness of your own, use its parts: ``make_call()`` runs
+a script against an open server, optionally in a noisy ``Room``; ``record()`` puts both sides of a
 call on one clock; ``find_cut()``, ``find_answer()`` and ``find_aside()`` measure what a line did;
 ``run_checks()`` judges the call, and ``draw()`` draws it.
 """

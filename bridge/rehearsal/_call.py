@@ -1,4 +1,4 @@
-"""One call to a server that is open: it is made, recorded, and looked back at."""
+"""Makes one call to an open server, records it, and measures it afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAIL_S = 0.3
 """Silence recorded after the call."""
 
 Beside: TypeAlias = Callable[[Caller, Conversation], Awaitable[None]]
-"""Something that a caller does beside speaking."""
+"""Something that the caller does while the script runs, such as pressing keys."""
 
 
 async def make_call(
@@ -34,18 +34,22 @@ async def make_call(
     room: Callable[[Caller], Room] | None = None,
     beside: Beside | None = None,
 ) -> tuple[Rehearsal, Notes]:
-    """Ring a server, follow a script until the call is over, and look back at it.
+    """Call a server, follow a script until the call is over, and measure what happened.
 
-    Cancelling is safe: the call is hung up, within its own deadline.
+    Cancelling is safe: the caller hangs up, within a deadline of its own.
 
     Args:
-        url: The server's.
-        script: The lines, each with its sound (PCM16 mono 16 kHz).
-        observer: A new one that watches the app which answers.
-        watcher: Who is told how the call goes.
-        answer_s: Seconds the agent has to answer the last line and to end the call.
-        room: Makes what else the caller's microphone hears; None: a quiet room.
-        beside: What the caller does beside speaking, from the start of the call to its end.
+        url: The server's address.
+        script: The lines, each with its sound (PCM16 little-endian mono, 16 kHz).
+        observer: A new observer; the server must serve ``observer.watched(app)``.
+        watcher: Follows the call while it lasts.
+        answer_s: Seconds that the agent has to answer the last line and to end the call.
+        room: Makes the room of the caller's microphone; ``None`` for a quiet room.
+        beside: What the caller does besides speaking, from the start of the call to its end;
+            ``None`` for nothing.
+
+    Returns:
+        The measurements without checks, and the notes that a recording does not show.
     """
     microphone = Microphone()
     async with open_caller(url, microphone=microphone.next_frame) as caller:
@@ -65,13 +69,13 @@ async def make_call(
 def look_back(
     caller: Caller, conversation: Conversation, observer: Observer, start_s: float
 ) -> tuple[Rehearsal, Notes]:
-    """Return what was found in a call that is over.
+    """Measure a call that is over.
 
     Args:
-        caller: Who made it.
+        caller: The client that made it.
         conversation: What the caller said and heard.
-        observer: Who watched the app.
-        start_s: When it began, in seconds of trio's clock.
+        observer: What the app did.
+        start_s: When the call began, in seconds of trio's clock.
     """
     microphone = conversation.microphone
     recording = record(
@@ -89,7 +93,7 @@ def look_back(
         fences=[
             Fence(r.at_s - start_s, r.message.utterance)
             for r in caller.received
-            # What hanging up silences is not cut.
+            # Speech that ends because the caller hangs up was not cut.
             if isinstance(r.message, Clear) and r.at_s <= conversation.left_s
         ],
         arrivals=caller.arrivals,

@@ -1,4 +1,4 @@
-"""The simulated caller: somebody who follows a script, and listens."""
+"""The simulated caller, who follows a script and listens."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ GOODBYE_S = 5.0
 
 
 class Watcher(Protocol):
-    """Who is told how the call goes, while it does."""
+    """Follows a call while it lasts; every method is called from the call and must not wait."""
 
     def call_began(self, start_s: float, conversation: Conversation) -> None:
-        """The call begins; its recording does at `start_s` of trio's clock."""
+        """Called when the call begins; the recording starts at `start_s` of trio's clock."""
 
     def line(self, at_s: float, line: Line) -> None:
-        """The caller begins to say a line."""
+        """Called when the caller begins to say a line."""
 
     def messages(self, messages: Messages) -> None:
-        """These came from the server."""
+        """Called with the messages that arrived from the server since the last call."""
 
     def tick(self, at_s: float, ear: Ear) -> None:
-        """Time has passed."""
+        """Called every 20 ms."""
 
 
 @dataclass(slots=True)
 class SpokenLine:
-    """A line that was said, and where to look for it.  Seconds of trio's clock."""
+    """A line that was said, and when, in seconds of trio's clock."""
 
     line: Line
     from_s: float
@@ -47,16 +47,16 @@ class SpokenLine:
 
 @final
 class Conversation:
-    """A call that follows a script.
+    """The caller's side of a call that follows a script.
 
     Attributes:
         ear: What the caller perceives.
-        microphone: What the caller says.
-        spoken: The lines that were said.
-        problems: What went wrong, for a person.
-        left_s: When the caller hung up, or the call was over before, in seconds of trio's clock.
+        microphone: What the caller sends.
+        spoken: The lines said so far.
+        problems: What went wrong, in sentences for a person to read.
+        left_s: When the caller hung up or found the call over, in seconds of trio's clock.
         ended_s: When the call was over, in seconds of trio's clock.
-        heard: What was heard until then.
+        heard: The audio heard until then; empty during the call.
     """
 
     def __init__(self, caller: Caller, microphone: Microphone, watcher: Watcher) -> None:
@@ -73,8 +73,8 @@ class Conversation:
         """Hold the conversation until the call is over.
 
         Args:
-            script: The lines, each with its speech (PCM16 mono 16 kHz).
-            answer_s: Seconds the agent has to answer the last line and to end the call.
+            script: The lines, each with its speech (PCM16 little-endian mono, 16 kHz).
+            answer_s: Seconds that the agent has to answer the last line and to end the call.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch)
@@ -87,7 +87,7 @@ class Conversation:
             nursery.cancel_scope.cancel(reason="the call is over")
 
     def hear_now(self) -> list[Heard]:
-        """Return what was heard until now."""
+        """Return the audio heard so far."""
         return self._caller.heard
 
     async def _watch(self) -> None:
@@ -102,13 +102,13 @@ class Conversation:
         for received in messages:
             if isinstance(received.message, ErrorMessage):
                 error = received.message
-                self.problems.append(f"the server told of {error.code}: {error.message}")
+                self.problems.append(f"the server reported {error.code}: {error.message}")
         return messages
 
     # --- the script -----------------------------------------------------------------------------
 
     async def _say(self, number: int, line: Line, pcm: bytes) -> bool:
-        """Say a line when its moment comes; False when it never does."""
+        """Say a line when its cue is due; return whether the call can go on."""
         if not await self._wait_for_cue(number, line):
             return False
         now_s = trio.current_time()
@@ -153,7 +153,7 @@ class Conversation:
                 await trio.sleep(TICK_S)
 
     async def _leave(self) -> None:
-        """Hang up if the agent has not, and keep what was heard until then."""
+        """Hang up if the agent has not, and keep the audio heard until then."""
         self.left_s = trio.current_time()
         if not self._caller.ended.is_set():
             self._caller.hang_up()
@@ -167,12 +167,12 @@ class Conversation:
 
 
 def heard_until(spans: Sequence[Heard], at_s: float, rate_hz: int = 24_000) -> list[Heard]:
-    """Return what was heard up to a moment: a player is silent once its call is over.
+    """Cut audio off at a moment, because a player falls silent when its call is over.
 
     Args:
-        spans: What would have been heard.
+        spans: The audio that would have been heard.
         at_s: The moment, in seconds of trio's clock.
-        rate_hz: Sample rate.
+        rate_hz: Sample rate of the audio.
     """
     kept = []
     for span in spans:

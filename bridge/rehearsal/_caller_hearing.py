@@ -1,4 +1,4 @@
-"""What the simulated caller perceives, while the call goes on."""
+"""What the simulated caller perceives during the call."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Ear:
     """Follows one caller; ``tick()`` brings it up to date.
 
     Attributes:
-        state: What the call is doing, by the server's word.
-        states: When it changed, in seconds of trio's clock.
-        line_at_s: When the caller's last line began; minus infinity before the first.
+        state: The state of the call, as the server last reported it.
+        states: All reported states, each with its time in seconds of trio's clock.
+        line_at_s: When the caller's last line began, in seconds of trio's clock; minus infinity
+            before the first.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -37,7 +38,7 @@ class Ear:
         self._words: list[tuple[int, str]] = []
 
     def tick(self, now_s: float) -> Messages:
-        """Take in what happened, and return the messages that came since the last time."""
+        """Process what has happened, and return the messages received since the last call."""
         for arrival in self._caller.arrivals[self._arrived :]:
             self._played_ms.setdefault(arrival.utterance, 0.0)
         self._arrived = len(self._caller.arrivals)
@@ -56,15 +57,15 @@ class Ear:
         return new
 
     def line_began(self, now_s: float) -> None:
-        """Record that the caller starts to speak."""
+        """Record that the caller has begun a line."""
         self.line_at_s = now_s
 
     def line_ended(self, now_s: float) -> None:
-        """Record that the caller has stopped speaking."""
+        """Record that the caller has finished a line."""
         self._quiet_since_s = max(self._quiet_since_s, now_s)
 
     def perceive(self, now_s: float) -> Perception:
-        """Return what was perceived since the caller's last line began."""
+        """Return what the caller has perceived since their last line began."""
         fresh = {number for number, at_s in self._begun_s.items() if at_s > self.line_at_s}
         return Perception(
             spoken_s=sum(self._played_ms[number] for number in fresh) / 1000,

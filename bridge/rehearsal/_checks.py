@@ -1,4 +1,4 @@
-"""What must hold after a rehearsal."""
+"""The checks of a rehearsal: what must hold of every recorded call."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ WORDS_OFF = 2
 
 
 def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -> list[Check]:
-    """Return every check of a rehearsal, in the order in which they are shown.
+    """Run every check of a rehearsal, and return the results in the order in which they are shown.
 
     Args:
-        result: What was found.
-        extra: Checks of the user's, by name.
+        result: The measurements.
+        extra: Further checks by name; one that raises counts as failed.
     """
     checks = [script_was_said(result)]
     for number, cut in enumerate(result.cuts, 1):
@@ -57,7 +57,7 @@ def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -
 
 
 def script_was_said(result: Rehearsal) -> Check:
-    """Check that every line was said, and that nothing failed."""
+    """Check that the caller said every line, and that nothing failed."""
     measured = "; ".join(result.problems) or f"{len(result.said)} lines; ended: {result.ended}"
     return Check("every line was said, and nothing failed", not result.problems, measured)
 
@@ -74,16 +74,16 @@ def cut_in_time(cut: Cut, name: str = "") -> Check:
 
 
 def nothing_came_later(cut: Cut, name: str = "") -> Check:
-    """Check that nothing of the cut speech was played, or came, after the cut."""
+    """Check that nothing of the cut speech was played, or arrived, after the cut."""
     ok = cut.is_told and cut.late_s == 0 and cut.arrived_late_s == 0
-    measured = f"{_ms(cut.late_s)} played late, {_ms(cut.arrived_late_s)} came late"
+    measured = f"{_ms(cut.late_s)} played late, {_ms(cut.arrived_late_s)} arrived late"
     if not cut.is_told:
         measured = "nothing was cut"
     return Check(f"{name}no sample of the cut answer came later", ok, measured)
 
 
 def gap_is_short(aside: Aside) -> Check:
-    """Check that the agent went on soon after a sound that was meant to leave it speaking."""
+    """Check that the agent resumed soon after a sound that should leave it speaking."""
     longest_s = aside.said.line.longest_gap_s
     assert longest_s is not None  # it is an aside
     name = f"{aside.said.line.shown} makes no gap over {_ms(longest_s)}"
@@ -98,21 +98,21 @@ def gap_is_short(aside: Aside) -> Check:
 
 
 def nothing_was_lost(aside: Aside) -> Check:
-    """Check that the agent went on at the very sample at which it was held."""
+    """Check that the agent resumed at the very sample at which it was held."""
     name = f"{aside.said.line.shown} costs no sample of the agent's speech"
     ok = aside.utterance is not None and not aside.is_cut and aside.lost_s == 0
     return Check(name, ok, "cut" if aside.is_cut else f"{_ms(aside.lost_s)} lost")
 
 
 def nothing_was_answered(aside: Aside) -> Check:
-    """Check that a sound that was meant to leave the agent speaking was taken for no turn."""
+    """Check that a sound that should leave the agent speaking did not become a turn."""
     name = f"{aside.said.line.shown} makes no turn and no model call"
     measured = f"{aside.turns} turns, {aside.model_calls} model calls"
     return Check(name, not aside.turns and not aside.model_calls, measured)
 
 
 def nothing_clicks(result: Rehearsal) -> Check:
-    """Check that the agent's speech has no step where it is held or cut, and where it goes on."""
+    """Check that the agent's speech has no large step where it is held, cut or resumed."""
     edges = edges_of(result.recording)
     worst = max(edges, key=lambda edge: edge.step, default=None)
     measured = "the agent's speech has no edges"
@@ -133,7 +133,7 @@ def _decided(aside: Aside) -> str:
 
 
 def heard_is_prefix(result: Rehearsal) -> Check:
-    """Check that what the history says was heard is a prefix of what was generated."""
+    """Check that the heard text in the history is a prefix of the generated text."""
     entries = [entry for entry in result.history if entry["role"] == "agent"]
     wrong = [e["turn"] for e in entries if not e["generated"].startswith(e["heard"])]
     measured = f"{len(entries) - len(wrong)} of {len(entries)} turns"
@@ -144,8 +144,8 @@ def heard_is_prefix(result: Rehearsal) -> Check:
 def heard_text_matches(cut: Cut, result: Rehearsal, name: str = "") -> Check:
     """Check that the heard text of the cut turn fits the audio that was heard.
 
-    With a transcript of that audio the two are compared word by word; without one, the number of
-    words is compared with the time that they took.
+    With a transcript of that audio, the check compares the two word by word; without one, it
+    compares the number of words with the time they took.
     """
     name = f"{name}the heard text matches the audio"
     if cut.utterance is None:
@@ -180,7 +180,7 @@ def words(text: str) -> list[str]:
 
 
 def speaking_rate(result: Rehearsal) -> float:
-    """Return the agent's words a second, measured by the turns that were heard to their end."""
+    """Return the agent's words per second, measured on the turns that were heard to their end."""
     spoken, seconds = 0, 0.0
     for turn, duration_s in result.turn_seconds.items():
         entry = next((e for e in result.history if e.get("turn") == turn), None)

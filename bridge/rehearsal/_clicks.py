@@ -1,4 +1,4 @@
-"""Finds in a recording what is heard as a fault of the line: clipped samples, and clicks."""
+"""Finds audible faults in a recording: clipped samples, and clicks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..playout._fades import FADE_S
 from ._recording import RATE_HZ, Recording
 
 FULL_SCALE = 32_767
-"""From here on a sample counts as clipped: whoever makes audio leaves room above it (EBU R 128 asks
-for 1 dB)."""
+"""A sample that reaches this counts as clipped, because audio is produced with headroom (EBU R 128
+asks for 1 dB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A place where the agent's speech stands still, is cut, or goes on."""
+    """A place where the agent's speech is held, cut or resumed."""
 
     at_s: float
-    """When, in seconds of the recording."""
+    """Where it lies, in seconds of the recording."""
     step: float
     """The largest change from one sample to the next there; 1 is full scale."""
 
@@ -28,7 +28,7 @@ def clipped(recording: Recording) -> int:
     """Return how many samples of both sides are clipped.
 
     Args:
-        recording: The call.
+        recording: The recorded call.
     """
     caller = recording.caller if recording.sent is None else recording.sent
     tracks = (caller, recording.sounded)
@@ -36,13 +36,13 @@ def clipped(recording: Recording) -> int:
 
 
 def edges_of(recording: Recording) -> list[Edge]:
-    """Return every edge of the agent's speech but the beginnings of utterances, in order.
+    """Return every edge of the agent's speech except the beginnings of utterances, in order.
 
-    Where the speech ends, the steps of the fade behind it count; where it goes on, the first one:
-    those behind it are the speech's own.
+    Where the speech ends, the steps of the fade after it count.  Where it resumes, only the first
+    step counts, because the later ones belong to the speech itself.
 
     Args:
-        recording: The call.
+        recording: The recorded call.
     """
     edges, track = [], recording.sounded
     fade = round(FADE_S * RATE_HZ)

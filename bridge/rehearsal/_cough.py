@@ -1,12 +1,12 @@
-"""A cough made of noise, for callers that have no throat.
+"""Synthesises coughs for simulated callers.
 
-A cough has three parts: a burst as the glottis opens, about 50 ms and the loudest; noise of air
-that streams through the throat, 100 to 300 ms; and often a voiced end, when the vocal folds close
-again (Korpáš, Sadloňová and Vrabec, "Analysis of the cough sound: an overview", 1996).  Here it is
-white noise, and behind it pulses of a falling pitch, both through the resonances of an open mouth.
+A cough has three parts: a loud burst of about 50 ms as the glottis opens; 100 to 300 ms of noise as
+air streams through the throat; and often a voiced end as the vocal folds close again (Korpáš,
+Sadloňová and Vrabec, "Analysis of the cough sound: an overview", 1996).  This one is white noise
+followed by pulses of falling pitch, both filtered by the resonances of an open mouth.
 
-How much voice it has decides what a detector makes of it: Silero takes a dry cough (0) for no
-speech at all, and a throaty one (1) for speech of 0.2 s in each burst.
+What a voice detector makes of it depends on the voiced end: Silero hears no speech in a dry cough
+(0), and 0.2 s of speech in each burst of a throaty one (1).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ._pcm import to_pcm
 RATE_HZ = 16_000
 
 RESONANCES = ((500.0, 300.0), (1500.0, 400.0), (2600.0, 700.0))
-"""Middle and width, in Hz, of what a neutral vocal tract of 17 cm lets through; wide, as an open
-glottis damps it (Stevens, "Acoustic Phonetics", 1998)."""
+"""Centre and width, in Hz, of the resonances of a neutral vocal tract of 17 cm.  They are wide
+because an open glottis damps them (Stevens, "Acoustic Phonetics", 1998)."""
 
 BURST_S, VOICE_FROM_S, LENGTH_S = 0.05, 0.12, 0.32
 PAUSE_S = 0.13
@@ -36,15 +36,15 @@ PEAK = 14_000
 
 
 def cough(bursts: int = 2, *, seed: int = 1, voiced: float = 1.0) -> bytes:
-    """Return a cough.
+    """Synthesise a cough.
 
     Args:
-        bursts: How often it comes, at least once: each takes 0.32 s, with 0.13 s between them.
-        seed: Of the noise: each is another cough.
-        voiced: How much voice its end has, 0 to 1.
+        bursts: The number of bursts, at least 1; each lasts 0.32 s, with 0.13 s between them.
+        seed: Seeds the noise; each seed makes another cough.
+        voiced: How voiced the end of each burst is, from 0 to 1.
 
     Returns:
-        PCM16 little-endian mono 16 kHz.
+        PCM16 little-endian mono, 16 kHz.
     """
     random = Random(seed)
     values: list[float] = []
@@ -58,7 +58,7 @@ def cough(bursts: int = 2, *, seed: int = 1, voiced: float = 1.0) -> bytes:
 
 
 def _breath(random: Random, voiced: float) -> list[float]:
-    """Return what leaves the glottis in one burst."""
+    """Return the sound that leaves the glottis in one burst."""
     values, phase, pulse = [], 0.0, 0.0
     for n in range(round(LENGTH_S * RATE_HZ)):
         at_s = n / RATE_HZ
@@ -85,7 +85,7 @@ def _end(at_s: float) -> float:
 
 
 def _through_mouth(values: Sequence[float]) -> list[float]:
-    """Add up what resonators of two poles make of it."""
+    """Filter a sound by the resonances of a mouth, each a resonator of two poles."""
     out = [0.0] * len(values)
     for middle_hz, width_hz in RESONANCES:
         radius = exp(-pi * width_hz / RATE_HZ)

@@ -1,4 +1,4 @@
-"""What a rehearsal needs beside the core, and what it says when that is missing."""
+"""The libraries that a rehearsal needs besides the core, and the error for a missing one."""
 
 from __future__ import annotations
 

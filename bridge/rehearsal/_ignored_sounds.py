@@ -1,4 +1,4 @@
-"""Finds in a recording what a sound did that was meant to leave the agent speaking."""
+"""Measures in a recording what a sound did that should leave the agent speaking."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from ._recording import RATE_HZ, Recording
 from ._result import Aside, Decision, Held, Said
 
 LATE_DECISION_S = 3.0
-"""How long after a sound a decision may come and still be one about it: it may take the words."""
+"""How long after a sound a decision may still be about it: it may have to wait for the words."""
 
 HOLD_LATE_S = 0.15
-"""How long the word that the voice is held, or goes on, may take to the player."""
+"""How long the message that the voice is held, or resumes, may take to reach the player."""
 
 LEAST_GAP_S = 0.005
-"""Shorter ones are the rounding of clocks."""
+"""Shorter gaps come from the rounding of clocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A stretch for which an utterance stood still at the caller's ear, in samples of the track."""
+    """A stretch for which an utterance paused at the caller's ear, in samples of the track."""
 
     start: int
     stop: int
 
     @property
     def length(self) -> int:
-        """How long it is."""
+        """Its length in samples."""
         return self.stop - self.start
 
 
 def find_aside(said: Said, until_s: float, recording: Recording, notes: Notes) -> Aside:
-    """Return what a sound did to the agent's speech.
+    """Measure what a sound did to the agent's speech.
 
     Args:
         said: The line.
-        until_s: When the caller's next line begins, or the recording ends, in its seconds.
-        recording: The call.
+        until_s: When the caller's next line begins or the recording ends, in seconds of the
+            recording.
+        recording: The recorded call.
         notes: What the recording does not show.
     """
     utterance = audible_at(recording, said.from_s)
@@ -74,15 +75,15 @@ def find_aside(said: Said, until_s: float, recording: Recording, notes: Notes) -
 def gaps_of(
     recording: Recording, utterance: int, from_s: float = 0.0, until_s: float | None = None
 ) -> list[Gap]:
-    """Return where an utterance stood still at the caller's ear, for 5 ms at least, in order.
+    """Return the gaps of at least 5 ms in the playback of an utterance, in order.
 
-    Pauses inside its audio are none: in them the player goes on.
+    A pause within the synthesised audio is no gap, because the player plays it.
 
     Args:
-        recording: The call.
-        utterance: Its number.
-        from_s: Only gaps that begin from this moment of the recording on.
-        until_s: Only gaps that begin before this one; None: all.
+        recording: The recorded call.
+        utterance: The utterance's number.
+        from_s: Only gaps that begin at or after this second of the recording count.
+        until_s: Only gaps that begin before this second count; ``None`` sets no end.
     """
     mine = [span for span in recording.spans if span.utterance == utterance]
     gaps = [Gap(one.stop, other.start) for one, other in pairwise(mine)]
@@ -95,14 +96,15 @@ def gaps_of(
 
 
 def held_in(gap: Gap, held: Sequence[Held]) -> float:
-    """Return for how long of a gap the voice was held; for the rest there was nothing to play.
+    """Return how many seconds of a gap were a hold; in the rest, the player had no audio.
 
     Args:
         gap: The gap.
         held: When the voice was held, by the server's clock.
 
     Returns:
-        Seconds; the whole gap if a hold and its way to the player cover it.
+        Seconds; the whole gap if a hold covers it, counting the time the message takes to the
+        player.
     """
     start_s, stop_s = gap.start / RATE_HZ, gap.stop / RATE_HZ
     parts = (min(stop_s, each.until_s + HOLD_LATE_S) - max(start_s, each.from_s) for each in held)
@@ -110,14 +112,14 @@ def held_in(gap: Gap, held: Sequence[Held]) -> float:
 
 
 def lost_s(recording: Recording, utterance: int) -> float:
-    """Return how much of the audio of an utterance is missing, or came twice, in what was heard.
+    """Return how many seconds of an utterance were skipped or played twice.
 
-    What was heard has to be the beginning of what was synthesised, sample by sample; what follows
-    behind the first sample that is not counts as lost.
+    The heard audio must be the beginning of the synthesised audio, sample by sample.  From the
+    first sample that differs, the rest of the heard audio counts as lost.
 
     Args:
-        recording: The call.
-        utterance: Its number.
+        recording: The recorded call.
+        utterance: The utterance's number.
     """
     heard = recording.of(utterance)
     generated = recording.generated.get(utterance, array("h"))

@@ -1,6 +1,6 @@
-"""Finds what the time between a line and its answer is made of.
+"""Finds where the time between a line and its answer went.
 
-The speech stack tells, by ``LogMetric`` events of these names:
+The speech stack reports it by ``LogMetric`` events of these names:
 
     listening.stt_s, listening.end_of_turn_s   the work of the two models, which begin together
     answer.first_text_s, answer.first_audio_s  counted from the end of the turn
@@ -15,19 +15,19 @@ from ._observer import Metric
 from ._result import Parts, Said
 
 FIRST_AUDIO = "answer.first_audio_s"
-"""The last that is told before an answer is heard."""
+"""The last number that is reported before an answer is heard."""
 
 
 def find_parts(
     said: Said, heard_at_s: float, start_s: float, metrics: Sequence[Metric]
 ) -> Parts | None:
-    """Return the parts of a latency, or None if the speech stack does not tell them.
+    """Return the parts of a latency, or ``None`` if the speech stack does not report them.
 
     Args:
         said: The line; its times are seconds of the recording.
         heard_at_s: The first audible sample of its answer, in seconds of the recording.
         start_s: When the recording began, in seconds of trio's clock.
-        metrics: All that was measured in the call, in order.
+        metrics: All numbers that the call reported, in order.
     """
     told: dict[str, float] = {}
     answer: dict[str, float] = {}
@@ -36,8 +36,8 @@ def find_parts(
         if said.from_s < metric.at_s - start_s <= heard_at_s:
             told[metric.name] = metric.value
             if metric.name == FIRST_AUDIO:
-                # A copy: the figures of the next clause may come before this one is heard.  The
-                # last counts: a line that was taken for two turns has an answer that was cut.
+                # A copy, because the next clause may report its figures before this one is heard.
+                # The last one counts, because a line that became two turns had one answer cut.
                 answer, audio_at_s = dict(told), metric.at_s - start_s
     try:
         return _parts(answer, audio_at_s - said.until_s, heard_at_s - audio_at_s)

@@ -1,4 +1,4 @@
-"""Finds in a recording what each line did: the cut it made, and the answer it got."""
+"""Measures in a recording what each line did: the cut it caused, and the answer it got."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._recording import RATE_HZ, Recording
 from ._result import Answer, Cut, Decision, Held, Said
 
 EFFECT_S = 0.03
-"""Slack after a cut is told: one frame of 20 ms and the clock's rounding."""
+"""Slack after a client learns of a cut: one frame of 20 ms, and the clock's rounding."""
 
 _CHUNK = RATE_HZ // 20
 """Length of the pieces by which late audio is recognised: 50 ms."""
@@ -30,41 +30,49 @@ _LOUD = 10 * AUDIBLE
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A server's word that all audio up to an utterance was cut."""
+    """A ``clear`` message: all audio up to and including an utterance was cut."""
 
     at_s: float
-    """When the caller got it, in seconds of the recording."""
+    """When the client received it, in seconds of the recording."""
     utterance: int
+    """The number of that utterance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a recording does not show."""
+    """What happened in a call that its recording does not show.
+
+    Times are seconds of the recording, except where a field says otherwise.
+    """
 
     fences: Sequence[Fence] = ()
+    """The cuts that the client was told of."""
     arrivals: Sequence[Arrival] = ()
-    """Times are seconds of trio's clock."""
+    """When audio arrived at the client, in seconds of trio's clock."""
     turns: Mapping[int, int] = field(default_factory=dict)
     """The turn of each utterance."""
     texts: Mapping[int, str] = field(default_factory=dict)
     """The text of each utterance."""
     history: Sequence[Mapping[str, Any]] = ()
+    """The call's history as plain data."""
     metrics: Sequence[Metric] = ()
-    """Times are seconds of trio's clock."""
+    """The reported numbers, with times in seconds of trio's clock."""
     decisions: Sequence[Decision] = ()
+    """The decisions of turn taking."""
     held: Sequence[Held] = ()
+    """When the agent's voice was held."""
     generations: Sequence[tuple[float, int]] = ()
-    """When a generation ended, in seconds of the recording, and its turn."""
+    """When each generation ended, and its turn."""
     transcripts: Sequence[tuple[float, str]] = ()
-    """When a turn of the caller's was understood, and as what."""
+    """The caller's final transcripts, each with its time."""
 
 
 def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
-    """Return what an interrupting line did to the agent's speech.
+    """Measure what an interrupting line did to the agent's speech.
 
     Args:
         said: The line.
-        recording: The call.
+        recording: The recorded call.
         notes: What the recording does not show.
     """
     utterance = audible_at(recording, said.from_s)
@@ -83,7 +91,7 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
         said=said,
         utterance=utterance,
         silent_at_s=silent_at_s,
-        # An agent that draws breath falls silent before the caller begins.
+        # In a pause of its speech, the agent falls silent before the caller begins.
         latency_s=None if silent_at_s is None else max(0.0, silent_at_s - said.from_s),
         is_told=fence is not None,
         played_s=len(heard_of_turn(recording, notes, utterance)) / RATE_HZ,
@@ -96,11 +104,11 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
 
 
 def find_answer(said: Said, recording: Recording, notes: Notes) -> Answer:
-    """Return the first answer that began after a line did.
+    """Find the first answer that began after a line did, and measure its latency.
 
     Args:
         said: The line.
-        recording: The call.
+        recording: The recorded call.
         notes: What the recording does not show.
     """
     begun = [recording.first_agent_s(number) for number in _utterances(recording)]
@@ -113,16 +121,16 @@ def find_answer(said: Said, recording: Recording, notes: Notes) -> Answer:
 
 
 def audible_at(recording: Recording, at_s: float) -> int | None:
-    """Return the utterance that was being played at a moment of the recording."""
+    """Return the utterance that was playing at a moment of the recording; ``None`` for silence."""
     index = round(at_s * RATE_HZ)
     begun = [span.utterance for span in recording.spans if span.start <= index]
-    # A gap inside an utterance, where the player waits for more, does not make it another.
+    # A gap in which the player waits for more audio is still part of the utterance.
     lasting = {span.utterance for span in recording.spans if span.stop > index}
     return begun[-1] if begun and begun[-1] in lasting else None
 
 
 def heard_of_turn(recording: Recording, notes: Notes, utterance: int) -> array[int]:
-    """Return all audio that was heard of the turn to which an utterance belongs."""
+    """Return all audio heard of the turn that an utterance belongs to."""
     turn = notes.turns.get(utterance)
     heard = array("h")
     for number in _utterances(recording):
@@ -145,7 +153,7 @@ def _entry(notes: Notes, utterance: int) -> Mapping[str, Any]:
 
 
 def _late_s(recording: Recording, notes: Notes, utterance: int, told_s: float) -> float:
-    """Return how much of a cut utterance was played after it was cut, under any number."""
+    """Return the seconds of a cut utterance that were played after the cut, under any number."""
     after = round(told_s * RATE_HZ)
     by_number = sum(
         max(0, span.stop - max(span.start, after))
@@ -156,11 +164,11 @@ def _late_s(recording: Recording, notes: Notes, utterance: int, told_s: float) -
 
 
 def _disguised_s(recording: Recording, notes: Notes, utterance: int, after: int) -> float:
-    """Return how much of the unheard rest of an utterance was played as part of later ones.
+    """Return the seconds of an utterance's unheard rest that were played as part of later ones.
 
-    A voice that goes on with the old answer after the new one began hands over the very same
-    samples.  Utterances that say some of the same words are left out: a voice may give the same
-    samples for them with good reason.
+    A voice that continues the old answer after the new one began delivers the very same samples.
+    Utterances that share words with the old one do not count, because a voice may rightly deliver
+    the same samples for them.
     """
     rest = recording.generated.get(utterance, array("h"))[len(recording.of(utterance)) :]
     unheard = notes.texts.get(utterance, "")

@@ -1,4 +1,4 @@
-"""The simulated caller's microphone, on a clock of its own; in a quiet room, or in another."""
+"""The simulated caller's microphone: exact frames of speech, or of a room's noise."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz."""
 
 Room: TypeAlias = Callable[[bytes, float], bytes]
-"""Makes of a frame of the caller's voice what the line carries: noise is added, bandwidth is lost.
+"""Turns a frame of the caller's voice into what the microphone sends, for example with noise added.
 
-It gets the frame and when its first sample sounded, in seconds of trio's clock, and returns 640
-bytes; it must neither wait nor raise."""
+It takes the frame and the time at which its first sample sounded, in seconds of trio's clock, and
+returns 640 bytes; it must neither wait nor raise."""
 
 
 @final
 class Microphone:
-    """Gives each frame that a caller sends: a line, or the hiss of a quiet room.
+    """Makes each frame that the caller sends: a line, or the hiss of a quiet room.
 
-    Hand ``next_frame`` to ``open_caller(microphone=…)``.
+    Pass ``next_frame`` to ``open_caller(microphone=…)``.
 
-    Frames lie on an exact grid of 20 ms.  Frame n holds what sounded in the 20 ms before its
-    place on the grid, and is sent then at the earliest: what a busy machine adds to that is part
-    of every latency, as it is on a real line.
+    Frames lie on an exact grid of 20 ms.  Frame n holds the sound of the 20 ms before its place on
+    the grid and is sent then at the earliest.  If a busy machine sends it later, that delay is part
+    of every latency, as on a real line.
 
     Attributes:
-        pcm: All that was sent, PCM16 mono 16 kHz, without a gap.
-        voice: What of it the caller said, in a quiet room; sample by sample beside `pcm`.
-        room: What else the microphone hears; None is a quiet room.
+        pcm: All audio sent so far, without gaps: PCM16 little-endian mono, 16 kHz.
+        voice: The caller's voice alone, sample for sample beside `pcm`.
+        room: What turns the voice into what is sent; ``None`` for a quiet room.
     """
 
     def __init__(self, seed: int = 1) -> None:
-        """Begin with the hiss.
+        """Make a microphone in a quiet room.
 
         Args:
-            seed: Of the hiss.
+            seed: Seeds the hiss.
         """
         random = Random(seed)
         self.pcm = bytearray()
@@ -58,16 +58,16 @@ class Microphone:
 
     @property
     def start_s(self) -> float:
-        """When the first sample of ``pcm`` sounded, in seconds of trio's clock."""
+        """When the first sample of `pcm` sounded, in seconds of trio's clock."""
         return self._grid_s - FRAME_S if self._frames else trio.current_time()
 
     @property
     def line_sounds_at_s(self) -> float:
-        """When the first audible sample of the latest line sounds."""
+        """When the first audible sample of the latest line sounds, in seconds of trio's clock."""
         return self.start_s + self._line_frame * FRAME_S + self._line_first / 16_000
 
     def next_frame(self) -> bytes:
-        """Return the next frame; called once every 20 ms, late ones at once."""
+        """Return the next frame, 640 bytes; called every 20 ms, and at once for each late frame."""
         # No frame is ever sent before its time, so the one that was least late shows the grid.
         self._grid_s = min(self._grid_s, trio.current_time() - self._frames * FRAME_S)
         frame = self._hiss[self._frames % len(self._hiss)]
@@ -82,14 +82,13 @@ class Microphone:
         return frame
 
     async def say(self, pcm: bytes, over: trio.Event) -> None:
-        """Say something, beginning with the next frame.
+        """Say something from the next frame on, and wait until it is sent or the call is over.
 
-        Returns when all of it is sent or the call is over.  When cancelled, the caller falls
-        silent at the next frame.
+        Cancelling is safe: the caller falls silent at the next frame.
 
         Args:
-            pcm: PCM16 little-endian mono 16 kHz, with something audible in it.
-            over: Set once the call is over: no more frames are asked for then.
+            pcm: PCM16 little-endian mono, 16 kHz; some of it must be audible.
+            over: An event that is set when the call is over, after which no frame is requested.
         """
         self._line_frame = self._frames
         self._line_first = first_audible(samples(pcm)) or 0

@@ -1,7 +1,7 @@
-"""The server's side of a rehearsed call, seen from within the same process.
+"""The server's side of a rehearsed call, observed in the same process.
 
-The caller's ear decides what was heard.  Only what never reaches it is taken from here: the
-history, the text and audio that were generated for each utterance, and what was decided.
+The caller's ear decides what was heard.  The observer adds only what never reaches that ear: the
+history, the text and audio generated for each utterance, and the decisions.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ._result import Decision, Held
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure that the call told of."""
+    """A number that the call reported by a ``LogMetric`` event."""
 
     at_s: float
-    """When, in seconds of trio's clock."""
+    """When it was reported, in seconds of trio's clock."""
     name: str
     value: float
 
@@ -43,12 +43,12 @@ class Observer:
     """Records what happens in one call.
 
     Attributes:
-        call: The call, once it was answered.
-        turns: The turn that each utterance belongs to.
+        call: The call; ``None`` before it is answered.
+        turns: The turn of each utterance, by their numbers.
         texts: The text generated for each utterance.
-        audio: The audio synthesised for each utterance, 24 kHz.
-        metrics: What was measured in numbers, in order.
-        generations: The turn of each generation, and when it ended in seconds of trio's clock.
+        audio: The audio synthesised for each utterance, at 24 kHz.
+        metrics: The reported numbers, in order.
+        generations: When each generation ended, in seconds of trio's clock, and its turn.
     """
 
     def __init__(self) -> None:
@@ -63,13 +63,13 @@ class Observer:
         self._held_since_s: dict[str, float] = {}
 
     def watched(self, app: App) -> App:
-        """Return an app that answers as this one does, and is watched; the app is not changed."""
+        """Return a copy of an app whose calls this observer records."""
         watched = copy(app)
         watched.answer = self.watching(app.answer)
         return watched
 
     def watching(self, answer: Answer) -> Answer:
-        """Return an answer that does as this one, and is watched."""
+        """Return an ``answer`` function that does the same and is recorded."""
 
         async def answer_watched(call: Call) -> None:
             self._watch(call)
@@ -78,25 +78,29 @@ class Observer:
         return answer_watched
 
     def history(self, start_s: float) -> list[dict[str, Any]]:
-        """Return the call's history as plain data, its times counted from a moment.
+        """Return the call's history as plain data.
 
         Args:
-            start_s: That moment, in seconds of trio's clock.
+            start_s: Time zero of the returned times, in seconds of trio's clock.
         """
         if self.call is None:
             return []
         return [_rebased(entry, start_s) for entry in self.call.history.as_json()]
 
     def decisions(self, start_s: float) -> tuple[Decision, ...]:
-        """Return what the turn taking decided, its times counted from a moment."""
+        """Return the decisions of turn taking, in order.
+
+        Args:
+            start_s: Time zero of the returned times, in seconds of trio's clock.
+        """
         return tuple(replace(each, at_s=each.at_s - start_s) for each in self._decisions)
 
     def held(self, start_s: float, end_s: float) -> tuple[Held, ...]:
-        """Return when the agent's voice stood still, in order, its times counted from a moment.
+        """Return when the agent's voice was held, in order.
 
         Args:
-            start_s: That moment, in seconds of trio's clock.
-            end_s: Where what still stands ends, in seconds of trio's clock.
+            start_s: Time zero of the returned times, in seconds of trio's clock.
+            end_s: Where a hold ends that was never released, in seconds of trio's clock.
         """
         standing = [Held(at_s, end_s, reason) for reason, at_s in self._held_since_s.items()]
         held = sorted([*self._held, *standing], key=lambda each: each.from_s)

@@ -1,4 +1,4 @@
-"""Arithmetic on PCM16 little-endian mono: what can be heard of it, and other sample rates."""
+"""Arithmetic on PCM16 little-endian mono: what is audible, and resampling."""
 
 from __future__ import annotations
 
@@ -41,7 +41,13 @@ def to_pcm(values: array[int]) -> bytes:
 
 
 def first_audible(values: array[int], start: int = 0, stop: int | None = None) -> int | None:
-    """Return the index of the first audible sample of a stretch, or None if all is silence."""
+    """Return the index of the first audible sample of a stretch, or ``None`` if all is silence.
+
+    Args:
+        values: 16-bit samples; those within 104 of zero (-50 dB of full scale) are silence.
+        start: Where the stretch begins.
+        stop: Where it ends; ``None`` for the end of `values`.
+    """
     stop = len(values) if stop is None else min(stop, len(values))
     for block in range(max(start, 0), stop, 480):
         part = values[block : min(block + 480, stop)]
@@ -51,7 +57,13 @@ def first_audible(values: array[int], start: int = 0, stop: int | None = None) -
 
 
 def last_audible(values: array[int], start: int = 0, stop: int | None = None) -> int | None:
-    """Return the index of the last audible sample of a stretch, or None if all is silence."""
+    """Return the index of the last audible sample of a stretch, or ``None`` if all is silence.
+
+    Args:
+        values: 16-bit samples; those within 104 of zero (-50 dB of full scale) are silence.
+        start: Where the stretch begins.
+        stop: Where it ends; ``None`` for the end of `values`.
+    """
     stop = len(values) if stop is None else min(stop, len(values))
     backwards = values[max(start, 0) : stop]
     backwards.reverse()
@@ -60,12 +72,12 @@ def last_audible(values: array[int], start: int = 0, stop: int | None = None) ->
 
 
 def joined(sounds: Sequence[bytes], pause_s: float, rate_hz: int = 16_000) -> bytes:
-    """Return sounds one after the other: a voice that pauses in mid-sentence for an exact time.
+    """Join sounds with exact pauses, for a caller who pauses in mid-sentence.
 
     Args:
-        sounds: PCM16 little-endian mono; what is silent at their beginnings and ends is left out.
-        pause_s: Seconds from the last audible sample of one to the first one of the next.
-        rate_hz: Samples a second of all of them.
+        sounds: PCM16 little-endian mono; silence at the beginning and end of each is dropped.
+        pause_s: Seconds from the last audible sample of one to the first of the next.
+        rate_hz: Sample rate of the sounds.
     """
     parts = []
     for sound in sounds:
@@ -77,29 +89,27 @@ def joined(sounds: Sequence[bytes], pause_s: float, rate_hz: int = 16_000) -> by
 
 
 def loudest(values: array[int]) -> int:
-    """Return the height that fills a picture: the loudest sample, and no less than a whisper."""
+    """Return the loudest sample, and at least 2,000, to scale the drawing of a waveform."""
     return max(2_000, max(values, default=0), -min(values, default=0))
 
 
 def hiss(length: int, random: Random) -> bytes:
-    """Return a quiet room: noise at -78 dB of full scale, as PCM16.
+    """Return the noise of a quiet room, at -78 dB of full scale, as PCM16.
 
     Args:
-        length: How many samples.
-        random: Where chance comes from.
+        length: How many samples to return.
+        random: The source of randomness.
     """
     return to_pcm(array("h", (random.randint(-HISS, HISS) for _ in range(length))))
 
 
 def resample(values: array[int], from_hz: int, to_hz: int) -> array[int]:
-    """Return audio at another rate, in phase with what it was.
-
-    A polyphase filter of windowed sines.
+    """Resample audio with a polyphase filter of windowed sines, in phase with the input.
 
     Args:
-        values: Samples.
-        from_hz: Their rate.
-        to_hz: The wanted rate.
+        values: 16-bit samples.
+        from_hz: Their sample rate.
+        to_hz: The sample rate to return.
 
     Raises:
         RehearsalExtraError: numpy is not installed.

@@ -49,7 +49,7 @@ _CLOSEUPS = 518
 _TEXT_SIZE = 14
 _SMALL = 12
 _LEAST_TEXT = 24
-"""Logical pixels below which a text is left out: it would be an ellipsis."""
+"""Texts with less room than this, in logical pixels, are left out: they would be an ellipsis."""
 
 
 def draw(
@@ -61,15 +61,15 @@ def draw(
     ok: bool | None = None,
     closeups: int = MOST_CLOSEUPS,
 ) -> Canvas:
-    """Return the picture of a rehearsal.
+    """Draw the picture of a rehearsal.
 
     Args:
-        result: What was found.
+        result: The measurements.
         notes: What the recording does not show.
-        title: What stands above it.
-        verdict: What stands below the title; None tells of cuts and checks.
-        ok: Whether that is good news; None looks at the checks.
-        closeups: How many moments are enlarged at most: cuts first, then the longest gaps.
+        title: The heading.
+        verdict: The line below the heading; ``None`` sums up the cuts and the checks.
+        ok: Whether the verdict is good news, which sets its colour; ``None`` uses ``result.ok``.
+        closeups: The largest number of enlarged moments: cuts first, then the longest gaps.
 
     Raises:
         RehearsalExtraError: Pillow is not installed.

@@ -14,11 +14,11 @@ from ..playout._fades import FADE_S, fades_of
 from ._pcm import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000
-"""The agent's rate: so its track is bit for bit what left the loudspeaker."""
+"""The agent's sample rate, so that its track equals what left the loudspeaker, bit for bit."""
 
 
 class Played(Protocol):
-    """A stretch of the agent's audio."""
+    """A stretch of the agent's audio that was played."""
 
     @property
     def at_s(self) -> float:
@@ -49,35 +49,37 @@ class Span:
 class Recording:
     """What a caller said and heard.
 
-    Sample n of both tracks sounded at ``start_s + n / 24000``.
+    Tracks hold 16-bit samples at 24 kHz; sample n of each sounded at ``start_s + n / 24000``.
     """
 
     start_s: float
     """Time zero of the recording, in seconds of trio's clock."""
     duration_s: float
+    """Length of both tracks in seconds."""
     caller: array[int]
-    """What the caller said, 24 kHz."""
+    """What the caller said."""
     agent: array[int]
-    """What the caller heard of the agent's utterances, 24 kHz, sample by sample as they were
-    synthesised; silence where nothing was played."""
+    """What the caller heard of the agent's utterances, as they were synthesised; silence where
+    nothing was played."""
     spans: tuple[Span, ...]
-    """Which utterance is where in the agent's track, in the order of time."""
+    """Where each utterance lies in the agent's track, in order of time."""
     states: tuple[tuple[float, CallState], ...] = ()
-    """When the call changed its state, in seconds of the recording."""
+    """The states of the call, each with its start in seconds of the recording."""
     generated: Mapping[int, array[int]] = field(default_factory=dict)
-    """All audio of each utterance that was synthesised, heard or not, 24 kHz."""
+    """All audio that was synthesised for each utterance, heard or not."""
     sent: array[int] | None = None
-    """What the line carried of the caller's side, if that is more than what the caller said."""
+    """What the caller's microphone sent, noise of the room included; ``None`` if that is
+    `caller`."""
     faded: array[int] | None = None
-    """What left the loudspeaker: `agent` with the fades of its edges; None: it has none."""
+    """What left the loudspeaker: `agent` with faded edges; ``None`` if nothing was faded."""
 
     @property
     def sounded(self) -> array[int]:
-        """What left the loudspeaker, 24 kHz: `agent` with the fades that keep it from clicking."""
+        """What left the loudspeaker: `agent`, with the fades that keep it from clicking."""
         return self.agent if self.faded is None else self.faded
 
     def of(self, utterance: int) -> array[int]:
-        """Return what was heard of an utterance, without the gaps."""
+        """Return the audio of an utterance that was heard, without gaps."""
         heard = array("h")
         for span in self.spans:
             if span.utterance == utterance:
@@ -85,13 +87,13 @@ class Recording:
         return heard
 
     def dropped(self, utterance: int) -> tuple[int, array[int]]:
-        """Return the audio of an utterance that was never heard, up to what was heard next.
+        """Return the audio of an utterance that was never heard, up to the next heard audio.
 
         Args:
             utterance: Its number; some of it must have been heard.
 
         Returns:
-            The index in the track at which it would have begun, and the samples.
+            The index in the track at which the audio would have begun, and its samples.
         """
         stop = max(span.stop for span in self.spans if span.utterance == utterance)
         rest = self.generated.get(utterance, array("h"))[len(self.of(utterance)) :]
@@ -99,7 +101,7 @@ class Recording:
         return stop, rest[: min([len(self.agent), *later]) - stop]
 
     def first_agent_s(self, utterance: int) -> float | None:
-        """Return when the first audible sample of an utterance was heard."""
+        """Return when the first audible sample of an utterance was heard; ``None`` if never."""
         found = (
             first_audible(self.agent, s.start, s.stop)
             for s in self.spans
@@ -108,11 +110,12 @@ class Recording:
         return next((index / RATE_HZ for index in found if index is not None), None)
 
     def last_agent_s(self, utterance: int, before_s: float | None = None) -> float | None:
-        """Return when the last audible sample of an utterance was heard.
+        """Return when the last audible sample of an utterance was heard; ``None`` if never.
 
         Args:
             utterance: Its number.
-            before_s: Only what sounded before this moment counts.
+            before_s: Only samples before this time count, in seconds of the recording; ``None``
+                counts all.
         """
         limit = len(self.agent) if before_s is None else round(before_s * RATE_HZ)
         for span in reversed(self.spans):
@@ -124,12 +127,17 @@ class Recording:
         return None
 
     def _faded_until(self, span: Span) -> int:
-        """Return where a stretch has faded, or another one begins."""
+        """Return the sample at which a stretch has faded out, or the next one begins."""
         later = [other.start for other in self.spans if other.start >= span.stop]
         return min([len(self.agent), span.stop + round(FADE_S * RATE_HZ), *later])
 
     def caller_sound(self, from_s: float, until_s: float) -> tuple[float, float] | None:
-        """Return the first and the last audible moment of the caller in a stretch, if any."""
+        """Return when the caller was first and last audible in a stretch; ``None`` if never.
+
+        Args:
+            from_s: Start of the stretch, in seconds of the recording.
+            until_s: Its end.
+        """
         start, stop = round(from_s * RATE_HZ), round(until_s * RATE_HZ)
         first = first_audible(self.caller, start, stop)
         last = last_audible(self.caller, start, stop)
@@ -138,7 +146,7 @@ class Recording:
         return first / RATE_HZ, last / RATE_HZ
 
     def write_wav(self, path: Path) -> None:
-        """Write a stereo WAV: what the line carried left, agent right, PCM16 at 24 kHz."""
+        """Write a stereo WAV, PCM16 at 24 kHz: what the caller sent left, the agent right."""
         both = array("h", bytes(4 * len(self.caller)))
         both[0::2] = self.caller if self.sent is None else self.sent
         both[1::2] = self.sounded
@@ -162,19 +170,20 @@ def record(
     sent: bytes | bytearray | None = None,
     fades: bool = False,
 ) -> Recording:
-    """Lay both sides of a call on one clock; what sounded outside of it is left out.
+    """Put both sides of a call on one clock; audio outside the recording's time is dropped.
 
     Args:
-        start_s: Where the recording begins, in seconds of trio's clock.
-        end_s: Where it ends.
-        spoke: What the caller said, without a gap: PCM16 little-endian mono.
-        spoke_at_s: When its first sample sounded.
-        heard: What left the loudspeaker at 24 kHz, in the order of time.
-        spoke_rate_hz: The microphone's rate.
-        states: When the call changed its state, in seconds of trio's clock.
-        generated: All audio of each utterance that was synthesised, 24 kHz.
-        sent: What the line carried, sample by sample beside `spoke`; None: that.
-        fades: Whether the loudspeaker fades where speech is held, cut or goes on, as players do.
+        start_s: When the recording begins, in seconds of trio's clock.
+        end_s: When it ends.
+        spoke: What the caller said, without gaps: PCM16 little-endian mono.
+        spoke_at_s: When the first sample of `spoke` sounded.
+        heard: What left the loudspeaker, at 24 kHz and in order of time.
+        spoke_rate_hz: Sample rate of `spoke` and `sent`.
+        states: The states of the call, each with its start in seconds of trio's clock.
+        generated: All audio that was synthesised for each utterance, at 24 kHz.
+        sent: What the microphone sent, sample for sample beside `spoke`; ``None`` if that is
+            `spoke`.
+        fades: Whether the loudspeaker fades where speech is held, cut or resumed, as players do.
     """
     length = max(0, round((end_s - start_s) * RATE_HZ))
     caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))

@@ -1,4 +1,4 @@
-"""Makes a call to an app, records it, and checks it."""
+"""Calls an app, records the call, and checks it."""
 
 from __future__ import annotations
 
@@ -46,37 +46,37 @@ async def rehearse(
     answer_s: float = 20.0,
     terminal: TextIO | None = None,
 ) -> Rehearsal:
-    """Ring an app over a real WebSocket with real speech, record everything, and check it.
+    """Call an app over a real WebSocket with real speech, record the call, and check it.
 
-    The app is opened and served on a free port of loopback.  The caller's microphone is open all
-    the time; each line of the script is said when its moment comes.  The call ends when the agent
-    ends it, when nothing follows the answer to the last line, or when a moment never comes.
-    The call is told on the terminal as it happens.
+    Opens the app and serves it on a free port of the loopback interface.  The caller's microphone
+    stays open throughout, and the caller says each line of the script when its cue is due.  The
+    call ends when the agent ends it, when the agent is silent after its answer to the last line,
+    or when a cue is not due before its deadline.  The terminal shows the call as it happens.
 
-    Cancelling is safe: the call is hung up and the server drained, within their own deadlines;
-    nothing is written.
+    Cancelling is safe: the caller hangs up and the server drains, each within a deadline of its
+    own, and no file is written.
 
     Args:
-        app: What is called; it is not changed.
+        app: The app to call; it is not changed.
         script: What the caller says, and when.
-        voice: Speaks the lines; called before the call, one line at a time.
-        out: Folder for ``call.wav``, ``timeline.png``, ``history.json`` and ``result.json``; made
-            if need be.  None writes no files.
-        transcribe: Recognises what was heard of a cut answer, so that it can be compared with the
-            history; called before the app is closed.  None compares words with time.
-        checks: Further checks, by name: each gets the result and says whether it holds, or that
-            and what it found.
-        answer_s: Seconds the agent has to answer the last line and to end the call.
-        terminal: Where the call is told; None takes standard output.
+        voice: Speaks the lines; called once per line, before the call.
+        out: Folder for ``call.wav``, ``timeline.png``, ``history.json`` and ``result.json``;
+            created if it does not exist.  ``None`` writes no files.
+        transcribe: Recognises the heard part of a cut answer, to compare it with the history;
+            called while the app is still open.  ``None`` estimates the words from the time.
+        checks: Further checks by name.  Each is a function of the result that returns whether the
+            check holds, or a tuple of that and a text that says what it found.
+        answer_s: Seconds that the agent has to answer the last line and to end the call.
+        terminal: Where to show the call; ``None`` means standard output.
 
     Returns:
-        What was found; ``ok`` tells whether every check holds.
+        The measurements and checks; ``ok`` is true if every check holds.
 
     Raises:
         RehearsalExtraError: A library of the extra ``demo`` is missing.
-        ValueError: The script is empty, the app has no speech, or the voice gave silence.
-        OSError: `out` cannot be made, or a file of it cannot be written.
-        Exception: What opening the app raised.
+        ValueError: The script is empty, the app has no speech, or the voice returned silence.
+        OSError: `out` cannot be created, or one of its files cannot be written.
+        Exception: Whatever opening the app raised.
     """
     if not script:
         raise ValueError("rehearse(): the script is empty; give it at least one Line(...)")

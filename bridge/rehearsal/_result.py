@@ -13,13 +13,13 @@ from ._script import Line
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A line as the caller said it.  All times are seconds of the recording."""
+    """A line as the caller said it; times are seconds of the recording."""
 
     line: Line
     from_s: float
-    """The first audible sample."""
+    """When its first audible sample sounded."""
     until_s: float
-    """The last audible sample."""
+    """When its last audible sample sounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,113 +29,116 @@ class Cut:
     said: Said
     """The line."""
     utterance: int | None = None
-    """The utterance that was audible when the line began; None: the agent was silent."""
+    """The utterance that was audible when the line began; ``None`` if the agent was silent."""
     silent_at_s: float | None = None
-    """Its last audible sample at the caller's ear, in seconds of the recording."""
+    """When its last audible sample reached the caller's ear, in seconds of the recording."""
     latency_s: float | None = None
-    """From the caller's first audible sample to `silent_at_s`."""
+    """Seconds from the caller's first audible sample to `silent_at_s`; 0 if the agent was silent
+    before that."""
     is_told: bool = False
-    """Whether the server told that it was cut."""
+    """Whether the server reported the cut to the client."""
     played_s: float = 0.0
-    """How much audio of the agent's turn was played."""
+    """Seconds of the agent's turn that were played."""
     dropped_s: float = 0.0
-    """How much audio of the utterance was synthesised and never played."""
+    """Seconds of the utterance that were synthesised and never played."""
     late_s: float = 0.0
-    """How much of it was played after a silence, or after the server's word that it was cut."""
+    """Seconds of the utterance that were played after the client had been told of the cut."""
     arrived_late_s: float = 0.0
-    """How much of it arrived after that word."""
+    """Seconds of audio at or behind the fence that arrived after it."""
     heard: str = ""
-    """What the history says was heard of the agent's turn."""
+    """What the caller heard of the agent's turn, as the history has it."""
     unheard: str = ""
     """The rest of what was generated in that turn."""
     transcript: str | None = None
-    """What a recogniser makes of the audio that was heard; None: there was none."""
+    """The heard audio as a recogniser transcribed it; ``None`` without a recogniser, or if the
+    agent was silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the turn taking decided."""
+    """A decision of turn taking."""
 
     at_s: float
-    """When, in seconds of the recording."""
+    """When it was made, in seconds of the recording."""
     about: str
     """``start``, ``end``, ``barge_in`` or ``nudge``."""
     decision: str
     rule: str
     """The setting or strategy that decided."""
     values: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    """What the rule compared."""
+    """The values that the rule compared."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it only says that more must be known."""
+        """Whether the decision is only to hold the voice until more is known."""
         return self.decision == "held"
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A stretch in which the agent's voice stood still, waiting for a decision."""
+    """A stretch for which the agent's voice was held; times are seconds of the recording."""
 
     from_s: float
     until_s: float
-    """When it went on or was cut; the end of the recording if it never was."""
+    """When it resumed or was cut; the end of the recording if it did neither."""
     reason: str = ""
+    """Who held it, such as ``barge_in``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """What a line that was meant to leave the agent speaking did to its speech."""
+    """What a line that should leave the agent speaking, such as a cough, did to its speech."""
 
     said: Said
+    """The line."""
     utterance: int | None = None
-    """The utterance that was audible when it began; None: the agent was silent."""
+    """The utterance that was audible when it began; ``None`` if the agent was silent."""
     is_cut: bool = False
-    """Whether the utterance was cut after all."""
+    """Whether the utterance was cut all the same."""
     gap_s: float = 0.0
-    """The longest stretch for which that utterance stood still because it was held, from this line
-    to the next."""
+    """The longest time in seconds for which that utterance was held, from this line to the next."""
     gap_from_s: float | None = None
-    """Where that gap begins; None without one."""
+    """When that gap begins, in seconds of the recording; ``None`` without one."""
     dry_s: float = 0.0
-    """For how long it stood still in that time because the player had nothing to play."""
+    """Seconds for which the utterance paused in that time because the player ran out of audio."""
     dead_air_s: float = 0.0
-    """The silence that the caller heard there, from the agent's last audible sample to its next:
-    the gap with the pauses of the agent's own that lie beside it."""
+    """Seconds of silence that the caller heard, from the agent's last audible sample to its next:
+    the gap and the agent's own pauses beside it."""
     lost_s: float = 0.0
-    """How much of what was synthesised was left out, or came twice, from this line to the end of
-    the utterance, or to what was played of it."""
+    """Seconds of synthesised audio that were skipped or played twice, counted from the first sample
+    that differs to the end of what was heard of the utterance."""
     model_calls: int = 0
-    """Answers that were generated because of it."""
+    """How many answers were generated because of it."""
     turns: int = 0
-    """Turns of the caller's that were made of it."""
+    """How many turns of the caller it became."""
     decisions: tuple[Decision, ...] = ()
-    """What was decided about it, in order: first by its sound, then by its words.  That the agent
-    is held until more is known is no decision."""
+    """The decisions about it in order, first by its sound, then by its words; without those that
+    only hold the voice until more is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Where the time between a line and its answer went, in seconds.
 
-    They add up to the latency, with one exception: recogniser and end-of-turn model work at the
-    same time, so only the longer of the two counts.
+    The parts add up to the latency, except that the recogniser and the end-of-turn model work at
+    the same time: only the longer of the two counts.
     """
 
     silence_s: float
-    """Silence that was waited for, from the caller's last audible sample."""
+    """The silence that turn taking waited for, from the caller's last audible sample."""
     transcription_s: float
     """The recogniser's work."""
     end_of_turn_s: float
-    """The work of the model that hears whether the turn is over."""
+    """The end-of-turn model's work."""
     first_text_s: float
-    """From the end of the turn to the answer's first text."""
+    """From the end of the turn to the first text of the answer."""
     first_clause_s: float
-    """From there until the first clause was whole and its synthesis began."""
+    """From there until the first clause was complete and its synthesis began."""
     first_piece_s: float
     """From there to the voice's first piece of audio."""
     playback_s: float
-    """From there to the first audible sample: the line, the player's buffer, and the silence with
-    which a voice begins."""
+    """From there to the first audible sample: the network, the player's buffer, and the silence
+    with which a voice begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,52 +146,58 @@ class Answer:
     """The agent's answer to a line."""
 
     said: Said
+    """The line."""
     latency_s: float | None
-    """From the caller's last audible sample to the agent's first; None: no answer was heard."""
+    """Seconds from the caller's last audible sample to the agent's first; ``None`` if the caller
+    heard no answer."""
     parts: Parts | None = None
-    """What that time is made of; None: there was no answer, or the speech does not tell."""
+    """Where that time went; ``None`` without an answer, or if the speech stack does not report
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something that had to hold."""
+    """The result of one check."""
 
     name: str
     ok: bool
+    """Whether it holds."""
     measured: str = ""
-    """What was found, for a person."""
+    """What it found, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A call that was made and checked."""
+    """What a rehearsal measured and checked."""
 
     recording: Recording
+    """Both sides of the call."""
     said: tuple[Said, ...]
-    """The lines that were said."""
+    """The lines that the caller said."""
     cuts: tuple[Cut, ...]
     """One for each interrupting line that was said."""
     answers: tuple[Answer, ...]
-    """One for each line that was said."""
+    """One for each line that was said as a turn."""
     history: list[dict[str, Any]]
     """The call's history as plain data; times are seconds of the recording."""
     ended: str
     """Why the call ended."""
     problems: tuple[str, ...] = ()
-    """Lines that were never said, and errors that the server told of."""
+    """Lines that were never said, and errors that the server reported."""
     transcripts: tuple[tuple[float, str], ...] = ()
-    """What the agent understood, final transcripts only, and when."""
+    """The caller's final transcripts, each with its time."""
     turn_seconds: Mapping[int, float] = field(default_factory=dict)
-    """How much audio of each turn was heard."""
+    """Seconds of audio heard of each of the agent's turns, by their numbers."""
     asides: tuple[Aside, ...] = ()
-    """One for each line that was said and meant to leave the agent speaking."""
+    """One for each line that was said and should leave the agent speaking."""
     decisions: tuple[Decision, ...] = ()
-    """What the turn taking decided, in order."""
+    """The decisions of turn taking, in order."""
     held: tuple[Held, ...] = ()
-    """When the agent's voice stood still."""
+    """When the agent's voice was held."""
     checks: tuple[Check, ...] = ()
+    """The checks, in the order in which they are shown."""
     files: tuple[Path, ...] = ()
-    """What was written."""
+    """The files that were written."""
 
     @property
     def ok(self) -> bool:
@@ -196,9 +205,9 @@ class Rehearsal:
         return all(check.ok for check in self.checks)
 
     def with_checks(self, checks: Sequence[Check]) -> Rehearsal:
-        """Return the same with these checks added."""
+        """Return a copy with these checks added."""
         return replace(self, checks=(*self.checks, *checks))
 
 
 Predicate: TypeAlias = Callable[[Rehearsal], bool | tuple[bool, str]]
-"""A check of the user's: says whether it holds, and if it likes what it found."""
+"""A check of yours: returns whether it holds, optionally with a text that says what it found."""

@@ -8,34 +8,34 @@ from dataclasses import dataclass, field
 from ..events import CallState
 
 BUSY: frozenset[CallState] = frozenset({"thinking", "tool", "speaking"})
-"""States in which the agent has still something to say."""
+"""States in which the agent still has something to say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perception:
-    """What the caller has perceived since their last line began, or since the call did."""
+    """What the caller has perceived since they began their last line, or since the call began."""
 
     spoken_s: float = 0.0
-    """Seconds of the agent's speech heard, of utterances that began after that line did."""
+    """Seconds of the agent's speech heard, counting utterances that began after that line did."""
     silent_s: float = 0.0
-    """Seconds since the agent was last heard; since the line's end if it was not."""
+    """Seconds since the agent was last heard, or since the end of that line if that is later."""
     heard: str = ""
     """The words heard in that time."""
     state: CallState = "idle"
-    """What the call is doing."""
+    """The state of the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """When to speak.
+    """The moment at which the caller says a line.
 
     Write your own: ``Cue("it offers a refund", lambda now: "refund" in now.heard)``.
     """
 
     description: str
-    """What is waited for, to be read after "until"."""
+    """What the caller waits for, worded to follow "until" in a message."""
     is_due: Callable[[Perception], bool]
-    """Asked every 20 ms; must not wait."""
+    """Returns whether the moment has come; called every 20 ms and must not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +43,27 @@ class Line:
     """Something the caller says."""
 
     text: str
-    """The words; of a `sound`, what it is: "(coughs)"."""
+    """The words; for a `sound`, what it is, in parentheses: "(coughs)"."""
     when: Cue
     """The moment to say it."""
     interrupts: bool = False
-    """Whether it is meant to cut the agent; then the cut is measured and checked."""
+    """Whether it should cut the agent; the rehearsal then measures and checks the cut."""
     longest_gap_s: float | None = None
-    """For what is meant to leave the agent speaking, such as "mhm" or a cough: the longest gap in
-    seconds that it may make in the agent's speech, which is measured and checked then; cues go on
-    as if nothing had been said.  None for a turn of the caller's."""
+    """For a line that should leave the agent speaking, such as "mhm" or a cough: the longest gap in
+    seconds that it may cause in the agent's speech, which the rehearsal measures and checks.  Such
+    a line does not count for the cues of later lines.  ``None`` for a turn of the caller."""
     sound: bytes | None = field(default=None, repr=False)
-    """What is heard instead of the voice saying `text`: PCM16 little-endian mono 16 kHz."""
+    """Audio to play in place of the voice saying `text`: PCM16 little-endian mono, 16 kHz;
+    ``None`` for the voice."""
     deadline_s: float = 20.0
-    """Longest wait for that moment, from the end of the caller's line before this one (from the
-    start of the call for the first); after it the rehearsal ends and fails."""
+    """Longest wait for the cue in seconds, from the end of the caller's previous line, or from the
+    start of the call; if it passes, the rehearsal ends and fails."""
 
     def __post_init__(self) -> None:
-        """Check that it wants one thing.
+        """Check the fields.
 
         Raises:
-            ValueError: It is meant to cut the agent and to leave it speaking.
+            ValueError: The line should both cut the agent and leave it speaking.
         """
         if self.interrupts and self.longest_gap_s is not None:
             raise ValueError(
@@ -72,20 +73,20 @@ class Line:
 
     @property
     def is_aside(self) -> bool:
-        """Whether it is meant to leave the agent speaking."""
+        """Whether it should leave the agent speaking."""
         return self.longest_gap_s is not None
 
     @property
     def shown(self) -> str:
-        """The text as it is shown: words in quotation marks, "(coughs)" without."""
+        """The text for people: words in quotation marks, "(coughs)" without."""
         return self.text if self.text.startswith("(") else f"“{self.text}”"
 
 
 def agent_falls_silent(for_s: float = 0.6) -> Cue:
-    """Wait until the agent has answered and is silent.
+    """Return a cue that is due when the agent has answered and fallen silent.
 
     Args:
-        for_s: How long it must be silent; shorter pauses are part of its speech.
+        for_s: Seconds for which it must be silent; shorter pauses are part of its speech.
     """
     return Cue(
         "the agent has answered and falls silent",
@@ -94,10 +95,10 @@ def agent_falls_silent(for_s: float = 0.6) -> Cue:
 
 
 def agent_has_spoken(seconds: float) -> Cue:
-    """Wait until so much of the agent's answer was heard: the moment to talk over it.
+    """Return a cue that is due in the middle of the agent's answer, to talk over it.
 
     Args:
-        seconds: Of speech at the caller's ear.
+        seconds: Seconds of the answer that the caller must have heard.
     """
     return Cue(
         f"the agent has spoken for {seconds:g} s",

@@ -1,11 +1,11 @@
-"""The messages of the native protocol that begin a connection, and end a call.
+"""The messages of the native protocol that begin a connection and end a call.
 
-A connection begins with ``hello``, or goes on with a call whose line dropped: a client that opens
-``/ws?resume=1`` sends ``resume`` and nothing else, and goes on when ``resumed`` has come.
+A new call begins with ``hello``.  To resume a call whose connection was lost, a client opens
+``/ws?resume=1``, sends ``resume`` and nothing else, and continues when it receives ``resumed``.
 
-Both sides count the JSON messages that they get of the other, over all connections of a call:
-``hello``, ``resume`` and ``resumed`` do not count, everything else does, whatever it says.  Each
-tells its count when the call goes on, and the other sends again what was lost.
+Each side counts the JSON messages it receives, over all connections of a call; every message counts
+except ``hello``, ``resume`` and ``resumed``.  When a call resumes, both sides exchange their counts
+and send again what was lost.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]
 
 
 class Resume(Wire):
-    """Goes on with a call whose connection was lost; the first message of its connection."""
+    """Resumes a call whose connection was lost; the first message of the new connection."""
 
     type: Literal["resume"] = "resume"
     token: Annotated[str, Field(max_length=256)]
-    """What the last ``hello`` or ``resumed`` gave."""
+    """The token of the last ``hello`` or ``resumed``."""
     received: Count
-    """JSON messages that came, of all connections of the call."""
+    """How many JSON messages the client has received, over all connections of the call."""
     utterance: Utterance | None = None
-    """The last utterance of which audio came; absent before any did."""
+    """The last utterance that the client received audio of; absent before the first."""
     audio_bytes: Count = 0
-    """How much audio of that utterance came, in bytes of PCM."""
+    """How much audio of that utterance it received, in bytes of PCM16."""
     playing: Utterance | None = None
-    """The utterance that is held in the player; absent if there is none."""
+    """The utterance that the client's player holds; absent if there is none."""
     played_ms: Milliseconds = 0.0
-    """How much of that utterance was played."""
+    """How much of that utterance has been played."""
 
     @model_validator(mode="after")
     def _check_samples(self) -> Resume:
@@ -57,21 +57,21 @@ class Resume(Wire):
 
 
 class Said(Wire):
-    """What one side has said, in a conversation that goes on."""
+    """What one side has said earlier in the conversation."""
 
     role: Literal["user", "agent"]
     text: str
-    """All of it; of an agent what was generated so far."""
+    """The whole text; of an agent, the text generated so far."""
     heard: str | None = None
-    """What of an agent's text the caller has heard; the rest is queued, or was cut."""
+    """The part of an agent's text that the caller has heard; the rest is queued, or was cut."""
     turn: int | None = None
-    """The agent's turn."""
+    """The agent's turn; absent for the user."""
     cut: bool = False
-    """Whether it was cut: then what was not heard never will be."""
+    """Whether it was cut, so that the rest will never be heard."""
 
 
 class Greeting(Wire):
-    """What ``hello`` and ``resumed`` both tell."""
+    """The fields that ``hello`` and ``resumed`` share."""
 
     protocol: int = PROTOCOL_VERSION
     call: str
@@ -80,18 +80,18 @@ class Greeting(Wire):
     input_rate_hz: int = INPUT_RATE_HZ
     output_rate_hz: int = OUTPUT_RATE_HZ
     watch: WatchLevel = "off"
-    """What this server lets the client see of its call; see the message ``watch``."""
+    """How much of its call the server shows the client; see the message ``watch``."""
     conversation: str | None = None
-    """Names the conversation, where callers may name one."""
+    """The name of the conversation; absent where callers may not name one."""
     resume: str | None = None
-    """The token that goes on with this call when its line drops; each connection has its own.
-    Absent where a lost line ends the call."""
+    """The token that resumes this call if the connection is lost; each connection has its own.
+    Absent if a lost connection ends the call."""
     resume_s: float = 0.0
-    """For how long the call waits for its client to come back."""
+    """How many seconds the call waits for its client to come back."""
     handle: HandleOffer = "auto"
-    """Which verbs a client offers while the agent merely thinks or speaks; see ``App``."""
+    """When the client shows the verbs while the agent thinks or speaks; see ``App``."""
     transcript: Annotated[tuple[Said, ...], Field(strict=False)] = ()
-    """What was said so far, the last of it if it is long."""
+    """The conversation so far; only its end if it is long."""
 
 
 class Hello(Greeting):
@@ -101,16 +101,16 @@ class Hello(Greeting):
 
 
 class Resumed(Greeting):
-    """The call continues over this connection; what the client missed follows."""
+    """The call continues on this connection; the messages that the client missed follow."""
 
     type: Literal["resumed"] = "resumed"
     received: Count
-    """JSON messages of the client that came, of all connections of the call."""
+    """How many JSON messages the server has received, over all connections of the call."""
     state: CallState
     number: int
     """The number of the last ``state`` message."""
     snapshot: SnapshotMessage
-    """What the call is doing."""
+    """The call at this moment."""
 
 
 class Ended(Wire):

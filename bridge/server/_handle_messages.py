@@ -1,7 +1,8 @@
-"""The messages of the native protocol by which a client holds the handle of its call.
+"""The messages of the native protocol by which a client uses the handle of its call.
 
-Every question may carry a ``request`` that its answers repeat.  Times are in milliseconds from the
-moment in which the message was made: the clocks of the two sides know nothing of each other.
+A message that asks for something may carry a ``request``, which its answers repeat.  Times are
+milliseconds relative to the moment at which a message was made, because the two sides share no
+clock.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ._message_base import JsonObject, Milliseconds, Request, Wire
 
 
 class UseVerb(Wire):
-    """Uses a verb on the work of the call; a receipt answers it, and later ``settled``."""
+    """Uses a verb on the work of the call; ``receipt`` answers it, and later ``settled``."""
 
     type: Literal["control"] = "control"
     verb: Verb
     text: Annotated[str, Field(max_length=10_000)] = ""
-    """The instruction of ``redirect``, the note of ``resume``; else without meaning."""
+    """The instruction of ``redirect`` or the note of ``resume``; other verbs ignore it."""
     request: Request | None = None
 
     @model_validator(mode="after")
@@ -35,26 +36,26 @@ class UseVerb(Wire):
 
 
 class AnswerPermission(Wire):
-    """Answers the question whether a tool may run.
+    """Allows or denies a tool that asks for permission.
 
-    The event ``agent.permission_answered`` tells that it was taken, an error with the code
-    ``bad_message`` that nobody waits for it any more.
+    The event ``agent.permission_answered`` confirms the answer; an error with the code
+    ``bad_message`` says that the question is no longer open.
     """
 
     type: Literal["permission"] = "permission"
     id: Annotated[str, Field(max_length=256)]
-    """The id of the question, which is that of the tool's call."""
+    """The id of the question, which is the id of the tool call."""
     allow: bool
     remember: bool = False
-    """Whether the answer holds for further calls of that tool in this conversation."""
+    """Whether the answer applies to all further calls of that tool in this conversation."""
     request: Request | None = None
 
 
 class AnswerQuestion(Wire):
-    """Answers what a tool has asked the caller, as if they had said it.
+    """Answers a tool's question to the caller, as if the caller had said it.
 
-    The event ``agent.question_closed`` tells that it was taken, an error with the code
-    ``bad_message`` that nobody waits for it any more.
+    The event ``agent.question_closed`` confirms the answer; an error with the code
+    ``bad_message`` says that the question is no longer open.
     """
 
     type: Literal["answer"] = "answer"
@@ -80,13 +81,14 @@ class DescribeVerb(Wire):
 
 
 class AskSnapshot(Wire):
-    """Asks what the call is doing."""
+    """Asks for a snapshot of the call."""
 
     type: Literal["snapshot"] = "snapshot"
     request: Request
     follow: bool = False
-    """Whether it is told again whenever something of it changes, but for what only grows: times,
-    the text, and less than a twentieth of a cap.  The latest request holds, also one without it."""
+    """Whether the server sends a new snapshot whenever the call changes.  What only grows is no
+    change: times, the text, and less than a twentieth of a cap.  The latest request applies, even
+    if it does not ask to follow."""
 
 
 HandleMessage = UseVerb | AnswerPermission | AnswerQuestion | DescribeVerb | AskSnapshot
@@ -96,20 +98,20 @@ HandleMessage = UseVerb | AnswerPermission | AnswerQuestion | DescribeVerb | Ask
 
 
 class StoppedTool(Wire):
-    """A tool that a verb has stopped."""
+    """A tool that the verb stopped."""
 
     id: str
     tool: str
 
 
 class RunningTool(Wire):
-    """A tool that a verb has not stopped."""
+    """A tool that the verb did not stop."""
 
     id: str
     tool: str
     policy: PolicyKind
     deadline_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """In how long it will be stopped; absent if it goes on as a background job."""
+    """How soon it will be stopped; absent if it continues as a background job."""
 
 
 class VerbReceipt(Wire):
@@ -117,7 +119,7 @@ class VerbReceipt(Wire):
 
     type: Literal["receipt"] = "receipt"
     id: int
-    """Its number within the call; the same verb used again gives the same one."""
+    """The number of the receipt within the call; using the same verb again returns the same one."""
     verb: Verb
     accepted: bool
     reason: str = ""
@@ -131,7 +133,7 @@ class VerbReceipt(Wire):
 
 
 class VerbSettled(Wire):
-    """Everything that a verb has set in motion is over; exactly one for each receipt."""
+    """Everything that a verb stopped or started is over; each receipt has exactly one."""
 
     type: Literal["settled"] = "settled"
     id: int
@@ -140,7 +142,7 @@ class VerbSettled(Wire):
 
 
 class Description(Wire):
-    """What a verb would do at this moment, in one line."""
+    """Answers ``describe``: what the verb would do at this moment, in one sentence."""
 
     type: Literal["description"] = "description"
     request: Request
@@ -151,15 +153,15 @@ class Description(Wire):
 
 
 class StepOfTurn(Wire):
-    """A step of a turn."""
+    """A step of a turn: a request to the model, or a tool call."""
 
     tool: str
-    """The tool; empty for a question to the model."""
+    """The tool; empty for a request to the model."""
     id: str
-    """The id of the tool's call; empty for the model."""
+    """The id of the tool call; empty for a request to the model."""
     state: StepState
     elapsed_ms: Milliseconds
-    """For how long it has run, or ran."""
+    """How long it has been running, or how long it ran."""
 
 
 class VerbNow(Wire):
@@ -171,13 +173,13 @@ class VerbNow(Wire):
 
 
 class ToolAtWork(Wire):
-    """A tool that runs."""
+    """A running tool."""
 
     id: str
     name: str
     policy: PolicyKind
     elapsed_ms: Milliseconds
-    """Since it began; 0 while it waits for permission."""
+    """Time since it began; 0 while it waits for permission."""
 
 
 class OpenQuestion(Wire):
@@ -189,14 +191,14 @@ class OpenQuestion(Wire):
 
 
 class AskedQuestion(Wire):
-    """What a tool has asked the caller."""
+    """A tool's open question to the caller."""
 
     id: str
     name: str
     """The tool."""
     text: str
     choices: tuple[str, ...] = Field(default=(), strict=False)
-    """What the caller may choose from; empty for a free answer."""
+    """The choices; empty if any answer will do."""
 
 
 class CapUse(Wire):
@@ -207,7 +209,7 @@ class CapUse(Wire):
 
 
 class SnapshotMessage(Wire):
-    """What the call is doing at this moment."""
+    """Answers ``snapshot``: what the call is doing at this moment."""
 
     type: Literal["snapshot"] = "snapshot"
     request: Request
@@ -215,29 +217,29 @@ class SnapshotMessage(Wire):
     number: int
     """The number of the last ``state`` message."""
     elapsed_ms: float
-    """For how long the state has lasted."""
+    """How long the state has lasted."""
     turn: int | None = None
     phase: TurnPhase
     step: int
     steps: int | None = None
     label: str
     text: str
-    """What the turn has generated so far."""
+    """The text that the turn has generated so far."""
     active_ms: float
-    """For how long the turn has been worked on; pauses do not count."""
+    """How long the agent has worked on the turn; pauses do not count."""
     total_ms: float
-    """Since the turn began."""
+    """Time since the turn began."""
     caps: dict[str, CapUse]
     """Each cap that the turn has."""
     step_list: tuple[StepOfTurn, ...] = Field(default=(), strict=False)
     """The steps of the turn so far, in the order in which they began."""
     tools: tuple[ToolAtWork, ...] = Field(default=(), strict=False)
     backgrounded: int
-    """How many jobs go on in the background."""
+    """How many jobs are running in the background."""
     permissions: tuple[OpenQuestion, ...] = Field(default=(), strict=False)
     question: AskedQuestion | None = None
     """Absent if no tool waits for the caller's answer."""
     verbs: dict[Verb, VerbNow]
-    """What each verb would do; ``shutdown`` is not among them."""
+    """What each verb would do; without ``shutdown``."""
     listening_error: str = ""
-    """The class of the error for which the caller cannot be heard; empty while it can."""
+    """The class of the error that keeps the agent from hearing; empty while it can hear."""

@@ -1,4 +1,4 @@
-"""What the messages of the native protocol are made of."""
+"""The base of all messages of the native protocol, and its error codes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ ErrorCode = Literal[
     "conversation_refused",
     "conversation_in_use",
 ]
-"""Why something was refused or failed; from ``server_full`` on only before a call: those up to
-``forbidden`` with the HTTP status, the others as the one message of a connection."""
+"""Why something was refused or failed.
+
+Codes from ``server_full`` on refuse a call before it begins: those up to ``forbidden`` come with
+the HTTP status, the later ones as the only message of a connection."""
 
 MAX_UTTERANCE = 2**32 - 1
 
 Request = Annotated[int | Annotated[str, Field(max_length=64)], Field()]
-"""What ties an answer to its question; chosen by who asks."""
+"""Ties an answer to its question; the side that asks chooses it."""
 
 Utterance = Annotated[int, Field(ge=0, le=MAX_UTTERANCE)]
 Milliseconds = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
@@ -38,18 +40,18 @@ JsonObject = dict[str, Any]
 
 
 class Wire(BaseModel):
-    """A message; fields that it does not know are ignored."""
+    """The base of a message; it ignores unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 class ProtocolViolationError(BargeinError):
-    """A message of the other side that cannot be accepted; the connection lives on.
+    """The other side sent a message that cannot be accepted; the connection stays open.
 
     Attributes:
         code: The code of the ``error`` message that answers it.
-        message: What was wrong, without what was said.
-        request: The request of the refused message, if it could be read.
+        message: What is wrong, without anything that people said.
+        request: The request of the refused message; ``None`` if it had none or was unreadable.
     """
 
     def __init__(self, code: ErrorCode, message: str, request: int | str | None = None) -> None:

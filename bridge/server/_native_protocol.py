@@ -1,7 +1,7 @@
 """The native protocol, version 1: bytes and text to typed messages and back, without I/O.
 
-What comes from the other side is validated here and nowhere else.  Unknown fields are ignored, so
-that a newer peer can be understood; whatever else is wrong raises ``ProtocolViolationError``.
+This module alone validates what the other side sends.  It ignores unknown fields, so that newer
+peers are understood; everything else that is wrong raises ``ProtocolViolationError``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ._watch_messages import Seen, Watch, Watching, WatchMessage
 
 BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
 MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS
-"""A binary frame of the client holds 1 to 100 ms of PCM16 at 16 kHz."""
+"""Largest binary frame of a client, in bytes: 100 ms of PCM16 at 16 kHz."""
 _HEADER = struct.Struct("<I")
 
 
@@ -50,7 +50,7 @@ _HEADER = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class CallerAudio:
-    """Microphone audio: PCM16 little-endian mono 16 kHz, 1 to 100 ms."""
+    """Microphone audio: 1 to 100 ms of PCM16 little-endian mono at 16 kHz."""
 
     pcm: bytes
 
@@ -67,10 +67,14 @@ class PlaybackReport(Wire):
     ]
     utterance: Utterance
     played_ms: Milliseconds
-    """Audio of that utterance that has left the loudspeaker."""
+    """How much audio of that utterance has left the loudspeaker."""
     queued_ms: Milliseconds | None = None
+    """How much audio waits in the player; absent if the client does not say."""
     request: Request | None = None
+    """The request of the ``clear`` that ``playback.flushed`` answers."""
     underruns: Annotated[int, Field(ge=0)] | None = None
+    """How often the player has run out of audio in this call; absent if the client does not
+    say."""
     received: Annotated[int, Field(ge=0)] | None = None
     """As in ``Ping``."""
 
@@ -88,35 +92,35 @@ class TextInput(Wire):
 
 
 class KeyPress(Wire):
-    """A key of the telephone keypad."""
+    """The caller pressed a key of the telephone keypad."""
 
     type: Literal["dtmf"] = "dtmf"
     button: Button
 
 
 class CustomInput(Wire):
-    """Data of the client's own."""
+    """Data that only your client and your agent understand."""
 
     type: Literal["custom"] = "custom"
     metadata: JsonObject
 
 
 class Mute(Wire):
-    """Turns the microphone off or on; while off, the agent hears silence."""
+    """Turns the microphone off or on; while it is off, the agent hears silence."""
 
     type: Literal["mute"] = "mute"
     on: bool
 
 
 class Talk(Wire):
-    """The key to talk by was pressed or released."""
+    """The push-to-talk key was pressed or released."""
 
     type: Literal["talk"] = "talk"
     down: bool
 
 
 class Stop(Wire):
-    """The Stop key."""
+    """The caller pressed Stop."""
 
     type: Literal["stop"] = "stop"
 
@@ -128,13 +132,13 @@ class HangUp(Wire):
 
 
 class Ping(Wire):
-    """Asks for a pong with the same ``t``."""
+    """Asks for a ``pong`` with the same ``t``."""
 
     type: Literal["ping"] = "ping"
     t: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     received: Annotated[int, Field(ge=0)] | None = None
-    """How many JSON messages the client has got, of all connections of its call, greetings not
-    counted: the server keeps them no longer."""
+    """How many JSON messages the client has received, counted as in ``Resume``; the server no
+    longer keeps them for a resumed call."""
 
 
 ClientMessage = (
@@ -159,14 +163,14 @@ ClientMessage = (
 
 @dataclass(frozen=True, slots=True)
 class AgentFrame:
-    """The agent's audio: PCM16 little-endian mono 24 kHz, any length."""
+    """The agent's audio: PCM16 little-endian mono at 24 kHz, of any length."""
 
     utterance: int
     pcm: bytes
 
 
 class Clear(Wire):
-    """Drop all audio up to and including this utterance, now."""
+    """Orders the player to drop all audio up to and including this utterance, now and later."""
 
     type: Literal["clear"] = "clear"
     utterance: Utterance
@@ -175,7 +179,7 @@ class Clear(Wire):
 
 
 class Hold(Wire):
-    """Hold the player at its next sample, or let it go on from there."""
+    """Orders the player to hold at its next sample, or to resume from there."""
 
     type: Literal["hold"] = "hold"
     on: bool
@@ -189,19 +193,20 @@ class UtteranceEnd(Wire):
 
 
 class Transcript(Wire):
-    """What was said (user), or words that were generated, to be appended (agent)."""
+    """What the user said, or words that the agent generated, to append to the earlier ones."""
 
     type: Literal["transcript"] = "transcript"
     role: Literal["user", "agent"]
     text: str
     final: bool
-    """User: False for text that the next transcript replaces.  Agent: always True."""
+    """For the user, false for text that the next transcript replaces; for the agent, always
+    true."""
     utterance: Utterance | None = None
     turn: int | None = None
 
 
 class Spoken(Wire):
-    """Words that the caller has now heard, to be appended."""
+    """Words that the caller has now heard, to append to the earlier ones."""
 
     type: Literal["spoken"] = "spoken"
     utterance: Utterance
@@ -220,11 +225,12 @@ class Cut(Wire):
 
 
 class State(Wire):
-    """What the call is doing; numbers rise."""
+    """The state of the call has changed."""
 
     type: Literal["state"] = "state"
     state: CallState
     number: int
+    """Counts the states of the call; the higher one is newer."""
 
 
 class OtherEvent(Wire):
@@ -236,14 +242,15 @@ class OtherEvent(Wire):
 
 
 class ErrorMessage(Wire):
-    """Something was refused or failed; the call goes on unless ``ended`` follows."""
+    """Something was refused or failed; the call continues unless ``ended`` follows."""
 
     type: Literal["error"] = "error"
     code: ErrorCode
     message: str
     request: Request | None = None
     detail: str | None = None
-    """The text of the exception and the line that raised it, for a client that may see words."""
+    """The text of the exception and the line that raised it; absent unless the client may see
+    words."""
 
 
 class Pong(Wire):
@@ -281,7 +288,7 @@ ServerMessage = (
 
 
 def encode(message: ClientMessage | ServerMessage) -> str | bytes:
-    """Return a message as it goes over the wire: binary for audio, else JSON text."""
+    """Return a message as it goes over the wire: bytes for audio, JSON text for the others."""
     match message:
         case AgentFrame(utterance, pcm):
             return _HEADER.pack(utterance) + pcm
@@ -291,14 +298,15 @@ def encode(message: ClientMessage | ServerMessage) -> str | bytes:
 
 
 def decode_client(data: str | bytes, *, max_bytes: int = 65_536) -> ClientMessage:
-    """Return the message that a client sent.
+    """Parse a message of a client.
 
     Args:
         data: A WebSocket message, text or binary.
-        max_bytes: Longest text that is parsed.
+        max_bytes: Longest message that is accepted, in bytes.
 
     Raises:
-        ProtocolViolationError: It is no message of the protocol; nothing else is ever raised.
+        ProtocolViolationError: It is no message of the protocol.  Nothing else is raised, whatever
+            the bytes are.
     """
     if isinstance(data, str):
         # A character of UTF-8 has at most 4 bytes; encoding again for an exact count is not worth
@@ -318,10 +326,14 @@ def decode_client(data: str | bytes, *, max_bytes: int = 65_536) -> ClientMessag
 
 
 def decode_server(data: str | bytes) -> ServerMessage:
-    """Return the message that a server sent.
+    """Parse a message of a server.
+
+    Args:
+        data: A WebSocket message, text or binary.
 
     Raises:
-        ProtocolViolationError: It is no message of the protocol; nothing else is ever raised.
+        ProtocolViolationError: It is no message of the protocol.  Nothing else is raised, whatever
+            the bytes are.
     """
     if isinstance(data, str):
         return _parse(data, _SERVER_MODELS)  # type: ignore[return-value]  # by the table

@@ -1,8 +1,8 @@
 """The messages of the native protocol by which a client sees what happens in its call.
 
-A client that wants to know sends ``watch``; ``watching`` answers it, and ``seen`` follows for each
-event of the call but audio, and for each time a route did or did not act on one.  Their times are
-in seconds since the call began, on the server's clock.
+A client sends ``watch``, and ``watching`` answers it.  Then ``seen`` follows for each event of the
+call except audio, and each time a route acts or does not act on an event.  Times are seconds since
+the call began, on the server's clock.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from pydantic import Field
 from ._message_base import JsonObject, Request, Wire
 
 WatchLevel = Literal["off", "events", "words"]
-"""What clients may see of their own calls: nothing but what the protocol tells anyway; every event,
-without the words in it; or all of it, also what people say, and what tools are given and return."""
+"""How much clients may see of their own calls.
+
+``off`` shows only what the protocol needs; ``events`` shows every event without the words in it;
+``words`` shows everything, including what people say and what tools are given and return."""
 
 # --- client to server ---------------------------------------------------------------------------
 
 
 class Watch(Wire):
-    """Asks to be told of everything that happens from now on, or of nothing more."""
+    """Turns the ``seen`` messages on or off."""
 
     type: Literal["watch"] = "watch"
     on: bool
@@ -38,31 +40,32 @@ class Watching(Wire):
 
     type: Literal["watching"] = "watching"
     on: bool
-    """Whether ``seen`` will come; False, too, where the server does not allow it."""
+    """Whether ``seen`` messages will follow; false if the server does not allow them."""
     words: bool
-    """Whether they hold what people say, and what tools are given and return."""
+    """Whether they include what people say, and what tools are given and return."""
     at_s: float
-    """The time now."""
+    """The current time of the call."""
     request: Request | None = None
 
 
 class Seen(Wire):
-    """Something happened."""
+    """An event was published, or a route acted or did not act on one."""
 
     type: Literal["seen"] = "seen"
     at_s: float
     """When it happened."""
     name: str
-    """The alias of the event; ``route.`` and a verdict for what a route did."""
+    """The alias of the event; for a route, ``route.`` followed by its verdict."""
     source: str
     """Who published it: ``caller``, ``call`` or the name of a bridge."""
     id: int
-    """The number of the event within the call; that of its cause for what a route did."""
+    """The number of the event within the call; for a route, the number of the event it saw."""
     turn: int | None = None
-    """The turn that it belongs to, if any."""
+    """The turn that it belongs to; absent if there is none."""
     data: JsonObject
-    """The fields of the event; long ones are shortened."""
+    """The fields of the event; long values are shortened."""
     hidden: Annotated[tuple[str, ...], Field(strict=False)] | None = None
-    """Fields that are left out because they may hold words."""
+    """The names of fields that are left out because they may hold words."""
     lost: int | None = None
-    """How many before this one were never sent, because the client took them too slowly."""
+    """How many ``seen`` messages before this one were dropped because the client read too
+    slowly."""

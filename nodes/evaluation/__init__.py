@@ -1,4 +1,7 @@
-"""Turn taking on recordings of people, in virtual time: what ``bargein eval`` runs."""
+"""Measures turn taking on recordings of people, in virtual time: the command ``bargein eval``.
+
+``command()`` plays a folder of recordings into calls; ``Row`` is a line of its table.
+"""
 
 from ._command import command as command
 from ._recordings import RecordingsError as RecordingsError

@@ -1,4 +1,4 @@
-"""Others in the caller's room: somebody who talks, babble, the agent's own echo."""
+"""Measures sounds in the caller's room: another talker, babble, and the agent's own echo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BELOW_DB = 20
 
 
 def another_talker(ground: Ground) -> list[Row]:
-    """Let somebody else talk in the room behind the caller's first turn, weaker than the caller."""
+    """Measure somebody who talks in the room after the caller's first turn, 20 dB softer."""
     first = ground.folder.some("orders", most=10)
     talkers = ground.folder.some("readers", most=10)
     cut = begun = asked = 0
@@ -43,7 +43,7 @@ SOFTER_DB = (0, 6, 9)
 
 
 def same_caller(ground: Ground) -> list[Row]:
-    """Let callers who have said something interrupt the answer, as loud as before or softer."""
+    """Measure callers who interrupt the answer to them, as loud as before or softer."""
     by: dict[str, list[Recording]] = {}
     for each in ground.folder.some("readers", most=100):
         by.setdefault(each.speaker, []).append(each)
@@ -70,7 +70,7 @@ def same_caller(ground: Ground) -> list[Row]:
 
 
 def in_babble(ground: Ground) -> list[Row]:
-    """Let people order in babble that goes on behind them."""
+    """Measure orders in babble that goes on after them."""
     if ground.surroundings.babble is None:
         return []
     rows = []
@@ -104,7 +104,7 @@ ECHO_DB = (-6.0, -12.0, -20.0)
 
 
 def echoes(ground: Ground) -> list[Row]:
-    """Let the microphone hear the agent through rooms."""
+    """Measure an agent whose echo reaches the microphone through several rooms."""
     rows = []
     for number, response in enumerate(ground.surroundings.rooms, 1):
         cuts, holds = [], []
@@ -123,7 +123,7 @@ def echoes(ground: Ground) -> list[Row]:
 
 
 def barge_ins_over_echo(ground: Ground) -> list[Row]:
-    """Let people interrupt an agent that the microphone hears through rooms."""
+    """Measure people who interrupt an agent whose echo reaches the microphone."""
     rows = []
     sample = ground.folder.some("orders", most=(ground.folder.most + 1) // 2)
     for room, response in enumerate(ground.surroundings.rooms, 1):

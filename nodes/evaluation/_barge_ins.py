@@ -1,4 +1,4 @@
-"""Sounds and words over an agent that speaks."""
+"""Measures sounds and words of the caller while the agent speaks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ._sound import CONDITIONS, frames_db, pcm, trim
 from ._table import Row
 
 BEFORE_S = 2.5
-"""What the agent has said before a sound: longer than its echo's warm-up."""
+"""How long the agent speaks before a sound: longer than the echo detector needs to warm up."""
 
 PLACES = 4
-"""How many places on the detector's windows each sound that is no word is put at."""
+"""At how many places on the detector's windows each sound without words is played."""
 
 TALKS_ON_S = 0.1
 """The agent talked on if it was heard for longer than this between its first hold and the cut."""
@@ -26,14 +26,14 @@ TALKS_ON_S = 0.1
 
 @dataclass(frozen=True)
 class Over:
-    """What a sound did to an agent that speaks; times count from the sound's first 10 ms."""
+    """What a sound did to a speaking agent; times count from the sound's first 10 ms."""
 
     recording: Recording
     replay: Replay
     begins_s: float
     cut_s: float | None
     silent_s: float | None
-    """When the agent was inaudible for good."""
+    """When the agent was last heard before the cut."""
     talked_on_s: float
     pipecat: bool = False
     livekit: bool = False
@@ -46,7 +46,7 @@ class Over:
 
 
 def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how: Any) -> Over:
-    """Play a sound over an agent that tells a story."""
+    """Play a sound over an agent who tells a story."""
     microphone, begins_s, _ = ground.surroundings.microphone(
         sound, before_s=BEFORE_S, after_s=2.0, **how
     )
@@ -93,11 +93,11 @@ def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how:
 
 
 NO_WORDS = {"coughs": 3, "throats": 3, "laughs": 20, "sneezes": 20, "sighs": 20, "noses": 20}
-"""Sounds that are no words, and how many of them, in percent, may cut the agent."""
+"""Sounds without words, and the percentage of each that may cut the agent."""
 
 
 def no_words(ground: Ground) -> list[Row]:
-    """Play coughs, laughs and other sounds of the throat."""
+    """Measure how often coughs, laughs and other throat sounds cut the agent."""
     rows = []
     for kind, goal in NO_WORDS.items():
         sample = ground.folder.some(kind)
@@ -135,7 +135,7 @@ TALKS_ON_GOALS = {"plain": 2.0, "telephone": 2.0, "noise": 5.0, "babble": 5.0}
 
 
 def barge_ins(ground: Ground) -> list[Row]:
-    """Let people interrupt, in every condition."""
+    """Measure how soon the agent falls silent when people interrupt, in every condition."""
     rows: list[Row] = []
     for condition in filter(ground.surroundings.has, CONDITIONS):
         for kind in ("orders", "readers"):
@@ -181,7 +181,7 @@ def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator
 
 
 def _let_go(each: Over) -> str:
-    """Return the decision by which the agent went on first."""
+    """Return the first decision that let the agent resume."""
     return next(
         (
             f"{d.decision} {d.rule}"
@@ -193,7 +193,7 @@ def _let_go(each: Over) -> str:
 
 
 def short_words(ground: Ground) -> list[Row]:
-    """Let people say one word over the agent."""
+    """Measure how often a single word over the agent has no effect."""
     rows = []
     for kind in ("digits", "words"):
         sample = ground.folder.some(kind, most=3 * ground.folder.most)
@@ -215,7 +215,7 @@ def short_words(ground: Ground) -> list[Row]:
 
 
 def _is_right(ground: Ground, recording: Recording) -> bool:
-    """Whether the recogniser hears the word in quiet, with the silence that it gets in a call."""
+    """Whether the recogniser understands the word in a quiet room, with silence as in a call."""
     microphone, *_ = ground.surroundings.microphone(
         trim(recording.samples), before_s=0.35, after_s=0.25
     )

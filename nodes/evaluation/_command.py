@@ -28,7 +28,7 @@ NAMES = (
     *("no-words", "barge-ins", "short-words", "talker", "same-caller", "babble", "echoes"),
     *("over-echo", "numbers", "pauses", "whole"),
 )
-"""What can be measured, in the order in which it is."""
+"""The measurements, in the order in which they run."""
 
 MODELS = ("silero-vad", "whisper-tiny.en", "smart-turn", "piper-joe")
 
@@ -36,15 +36,15 @@ MODELS = ("silero-vad", "whisper-tiny.en", "smart-turn", "piper-joe")
 def command(argv: Sequence[str]) -> int:
     """Measure turn taking on a folder of recordings: coughs, barge-ins, pauses, echo.
 
-    Every recording is played into a call in virtual time, with the shipped ears and turn taking.  A
-    row that misses its goal says so; the exit code is 0 all the same, as a goal is no bound.
+    Plays each recording into a call in virtual time, with the shipped ears and turn taking, and
+    prints a table.  A row that misses its goal says so and does not change the exit code.
 
     Args:
         argv: The arguments after ``eval``; ``--help`` lists them.
 
     Returns:
-        The exit code: 0 when everything was measured, 1 if an engine is missing, 2 if the
-        recordings cannot be used.
+        The exit code: 0 if everything was measured, 1 if an engine is missing, 2 if the recordings
+        cannot be used.
     """
     arguments = _parser().parse_args(argv)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
@@ -66,28 +66,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein eval",
         description="Plays recordings of people into calls in virtual time, with the shipped ears "
-        "and turn taking, and prints what became of them.  docs/turns.md describes the folder.",
+        "and turn taking, and prints what the agent did.  docs/turns.md describes the folder.",
     )
-    parser.add_argument("folder", type=Path, help="has a folder for each kind of recording")
+    parser.add_argument("folder", type=Path, help="a folder with a folder for each kind of "
+                        "recording")  # fmt: skip
     parser.add_argument("--most", type=int, default=24, metavar="N",
-                        help="recordings of a kind that are played (%(default)s)")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=7, help="chooses them (%(default)s)")
+                        help="how many recordings of each kind to play (%(default)s)")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=7,
+                        help="the seed that chooses them (%(default)s)")  # fmt: skip
     parser.add_argument("--only", action="append", choices=NAMES, metavar="ROWS",
-                        help=f"of {', '.join(NAMES)}; repeat it for more")  # fmt: skip
+                        help=f"measure only this, of {', '.join(NAMES)}; repeat it for more"
+                        )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("eval-out"), metavar="DIR",
-                        help="where the pictures go (%(default)s)")  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
+                        help="the folder for the pictures (%(default)s)")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to a file")
     parser.add_argument("--replays", type=Path, metavar="FILE",
-                        help="write the facts of each replay there, one JSON a line; they have "
-                        "what people said")  # fmt: skip
+                        help="write the facts of each replay to a file, one JSON object a line, "
+                        "including what people said")  # fmt: skip
     parser.add_argument("--answers", type=Path, metavar="FILE",
-                        help="keep the answers of Whisper and Smart Turn there, so that the next "
-                        "run takes half as long")  # fmt: skip
+                        help="keep the answers of Whisper and Smart Turn in a file, so that the "
+                        "next run takes half as long")  # fmt: skip
     return parser
 
 
 def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack) -> None:
-    # These need numpy, which is of an extra.
+    # These need numpy, which comes with an extra.
     from ._engines import open_engines
     from ._measure import Ground
     from ._pictures import draw

@@ -1,4 +1,4 @@
-"""The end of a turn: pauses that are none, and how long the decision takes."""
+"""Measures the end of a turn: turns split at a pause, and how long the decision takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN_ENDS = frozenset(
     extra light dark almond soy ounce
     """.split()  # noqa: SIM905  # one word a line would hide that they are a list
 )
-"""What the words before a pause end with if the sentence is open, as people order coffee."""
+"""Last words before a pause that leave a sentence open, as when people order coffee."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Ending:
 def ending(
     ground: Ground, kind: str, name: str, sound: Samples, number: int, **facts: Any
 ) -> tuple[Ending, Ending]:
-    """Say a sentence to a silent agent, with the default endpointing and with a fixed one."""
+    """Say a sentence to a silent agent, with the default endpointing and with a fixed silence."""
     found = []
     for rule, turns in (("default", None), ("fixed", FIXED)):
         microphone, _, ends_s = ground.surroundings.microphone(
@@ -64,7 +64,7 @@ def _pause_row(what: str, endings: Sequence[tuple[Ending, Ending]], goal: float 
 
 
 def numbers(ground: Ground) -> list[Row]:
-    """Say numbers of seven digits, with gaps between the digits."""
+    """Measure numbers of seven digits, with gaps between the digits."""
     import numpy as np
 
     by: dict[str, list[Recording]] = {}
@@ -91,7 +91,7 @@ def numbers(ground: Ground) -> list[Row]:
 
 
 def orders_with_pauses(ground: Ground) -> list[Row]:
-    """Put a pause into the deepest gap in the middle of orders."""
+    """Measure orders with a pause inserted at the deepest gap of their middle."""
     rows = []
     split_at = [(each, x, middle_gap(x)) for each in ground.folder.some("orders", most=60)
                 for x in [trim(each.samples)]]  # fmt: skip
@@ -124,7 +124,7 @@ def _is_open(ground: Ground, sound: Samples) -> bool:
 
 
 def middle_gap(sound: Samples) -> int | None:
-    """Return the sample of the deepest short gap in the middle half; None if there is none."""
+    """Return the sample of the deepest short gap in the middle; ``None`` if there is none."""
     import numpy as np
 
     db = np.convolve(frames_db(sound), np.ones(4) / 4, "same")
@@ -148,7 +148,7 @@ def with_pause(sound: Samples, gap: int, pause_s: float) -> Samples:
 
 
 def whole_sentences(ground: Ground) -> list[Row]:
-    """Say orders as they are, and longer speech with the reader's own pauses."""
+    """Measure unchanged orders, and longer speech with the reader's own pauses."""
     rows = []
     for kind, most in (("orders", 5.0), ("readers", 30.0)):
         endings = [

@@ -1,8 +1,8 @@
-"""The speech engines of replays: they work elsewhere, in real time, and are charged a fixed time.
+"""The speech engines of replays: they run in real time elsewhere, and cost a fixed virtual time.
 
-A replay runs in virtual time, in which everything that waits for a thread would be skipped.  So
-the engines are open in a trio loop of their own, in another thread, and a replay stands still while
-one of them works; then it is charged a time that is the same on every machine.
+A replay runs in virtual time, which would skip whatever waits for a thread.  So the engines run in
+a trio loop of their own, in another thread.  A replay blocks while one of them works, and then
+sleeps for a virtual time that is the same on every machine.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from bargein.nodes.user_turns import TurnTaking
 T = TypeVar("T")
 
 STT_S = 0.10
-"""What Whisper tiny takes for a short utterance on one core that has nothing else to do."""
+"""How long Whisper tiny takes for a short utterance on one idle core."""
 
 END_OF_TURN_S = 0.05
 VOICE_S = 0.05
 
 
 class Elsewhere:
-    """A trio loop in another thread, with engines that are open in it."""
+    """A trio loop in another thread, in which engines are open."""
 
     def __init__(self) -> None:
-        """Nothing runs yet; see `open_elsewhere`."""
+        """Make the loop without starting it; see `open_elsewhere`."""
         self._nursery: trio.Nursery | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
     def ask(self, function: Callable[..., Awaitable[T]], *args: object) -> T:
-        """Call an async function there, and wait for what it returns; nothing else runs here."""
+        """Call an async function in that loop, and block this thread until it returns."""
         answer: Future[T] = Future()
 
         async def work() -> None:
@@ -67,7 +67,7 @@ class Elsewhere:
         return answer.result()
 
     async def run(self, engines: tuple[object, ...], ready: Future[None]) -> None:
-        """Open engines, and work until `stop`."""
+        """Open the engines, and run calls until `stop`."""
         try:
             async with AsyncExitStack() as stack:
                 for engine in engines:
@@ -84,7 +84,7 @@ class Elsewhere:
             raise
 
     def stop(self) -> None:
-        """End it; the engines are closed."""
+        """Close the engines and end the loop."""
         assert self._nursery is not None
         assert self._token is not None
         self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
@@ -92,7 +92,7 @@ class Elsewhere:
 
 @contextmanager
 def open_elsewhere(*engines: object) -> Iterator[Elsewhere]:
-    """Open engines in another thread; they are closed on leaving."""
+    """Open engines in another thread; leaving the block closes them."""
     elsewhere, ready = Elsewhere(), Future[None]()
     thread = threading.Thread(target=trio.run, args=(elsewhere.run, engines, ready))
     thread.start()
@@ -107,10 +107,10 @@ def open_elsewhere(*engines: object) -> Iterator[Elsewhere]:
 
 
 class Answers:
-    """What the models answered, by what they were asked; kept in a file for the next run."""
+    """The answers of the models by their inputs, kept in a file for the next run."""
 
     def __init__(self, path: Path | None) -> None:
-        """Read the file; None keeps the answers for this run only."""
+        """Read the file; ``None`` keeps the answers for this run only."""
         self._path = path
         self._known: dict[str, Any] = {}
         if path is not None and path.exists():
@@ -118,7 +118,7 @@ class Answers:
                 self._known.update(json.loads(line))
 
     def of(self, model: str, sound: bytes, ask: Callable[[], Any]) -> Any:
-        """Return the answer to a sound, as plain data; asks for it once."""
+        """Return the answer for a sound as plain data, asking the model the first time."""
         key = f"{model} {sha256(sound).hexdigest()}"
         if key not in self._known:
             self._known[key] = ask()
@@ -162,7 +162,7 @@ class _Ends:
 
 
 class _Says:
-    """The agent's voice; each text is synthesised once."""
+    """The agent's voice, which synthesises each text once."""
 
     def __init__(self, elsewhere: Elsewhere, engine: TextToSpeech) -> None:
         self._elsewhere, self._engine = elsewhere, engine
@@ -182,7 +182,7 @@ class _Says:
 
 
 class Engines:
-    """What all replays share; made by `open_engines`."""
+    """The engines that all replays share; made by `open_engines`."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Engines:
         voice: TextToSpeech,
         answers: Answers,
     ) -> None:
-        """Take engines that are open."""
+        """Keep engines that are open."""
         self._hears = _Hears(elsewhere, stt, answers)
         self._ends = _Ends(elsewhere, ends, answers)
         self._says, self._silero = _Says(elsewhere, voice), SileroModel()
@@ -201,7 +201,7 @@ class Engines:
         """Return the shipped ears and voice, for one call.
 
         Args:
-            turns: Takes the turns; None for the defaults.
+            turns: The turn taking; ``None`` for the defaults.
         """
         return LocalSpeech(
             voice=self._says,
@@ -213,20 +213,20 @@ class Engines:
         )
 
     def new_vad(self) -> VoiceActivity:
-        """Return a voice detector, for the rules of others."""
+        """Return a new voice detector, for the rules of other frameworks."""
         return self._silero.new_call()
 
     def hear(self, sound: bytes) -> Transcript:
-        """Return what the recogniser makes of a sound."""
+        """Return the recogniser's transcript of a sound."""
         return self._hears.now(sound)
 
 
 @contextmanager
 def open_engines(answers: Path | None = None) -> Iterator[Engines]:
-    """Load Whisper, Smart Turn, Silero VAD and piper, which have to be fetched already.
+    """Load Whisper, Smart Turn, Silero VAD and Piper, whose weights must be in the cache.
 
     Args:
-        answers: Where the answers of Whisper and Smart Turn are kept; None for nowhere.
+        answers: The file that keeps the answers of Whisper and Smart Turn; ``None`` for no file.
     """
     stt, ends, voice = WhisperTiny(), SmartTurn(), PiperVoice()
     with open_elsewhere(stt, ends, voice) as elsewhere:

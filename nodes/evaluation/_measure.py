@@ -1,4 +1,4 @@
-"""What all measurements share: where they play, and how they count."""
+"""What all measurements share: the engines and recordings, and statistics."""
 
 from __future__ import annotations
 
@@ -15,36 +15,39 @@ from ._table import Row
 
 @dataclass(frozen=True)
 class Ground:
-    """What every measurement needs."""
+    """The engines, recordings and surroundings that every measurement needs."""
 
     engines: Engines
     folder: Folder
     surroundings: Surroundings
     note: Callable[[dict[str, Any]], None]
-    """Is given the facts of each replay."""
+    """Called with the facts of each replay."""
 
 
 Measure: TypeAlias = Callable[[Ground], list[Row]]
 
 
 def place(number: int, of: int = 1, which: int = 0) -> int:
-    """Return where on the detector's windows a sound lies: all places are used, evenly.
+    """Return by how many samples to move a sound on the detector's windows, 0 to 511.
+
+    Over a sample of recordings, all places come up equally often.
 
     Args:
-        number: Of the recording in its sample.
-        of: At how many places it is put.
-        which: Which of them.
+        number: The recording's number in its sample.
+        of: At how many places each recording is played.
+        which: The number of the place among these.
     """
     return (number * 197 + which * WINDOW // of) % WINDOW  # 197 and 512 have no common factor
 
 
 def percent(count: int, of: int) -> float | None:
-    """Return a share; None of nothing."""
+    """Return a share in percent; ``None`` if there are none to count."""
     return round(100 * count / of, 1) if of else None
 
 
 def quantiles(values: Iterable[float | None]) -> str:
-    """Return median and 95th percentile in seconds, as text."""
+    """Return the median and the 95th percentile as text, in seconds; ``None`` values are left
+    out."""
     import numpy as np
 
     known = [value for value in values if value is not None]
@@ -54,7 +57,7 @@ def quantiles(values: Iterable[float | None]) -> str:
 
 
 def at(share: float, values: Iterable[float | None]) -> float | None:
-    """Return a percentile in ms; None of nothing."""
+    """Return a percentile of times in milliseconds; ``None`` if there are no values."""
     import numpy as np
 
     known = [value for value in values if value is not None]
@@ -70,6 +73,6 @@ _WORD: re.Pattern[str] = re.compile(r"[a-z0-9']+")
 
 
 def words_of(text: str) -> list[str]:
-    """Return words in lower case, numbers as they are said."""
+    """Return the words of a text in lower case, with numbers written as they are said."""
     words = [match.group() for match in _WORD.finditer(text.lower())]
     return [NUMBERS.get(word, word) for word in words]

@@ -1,10 +1,10 @@
-"""What the default rules of Pipecat and LiveKit make of the same voice detector's probabilities.
+"""Applies the default rules of Pipecat and LiveKit to the same voice detector's probabilities.
 
-Pipecat (VADParams: confidence 0.7, start_secs 0.2): six windows in a row interrupt, for good.  Its
-loudness gate is left out, which favours neither side on sounds at the level of speech.
+Pipecat (VADParams: confidence 0.7, start_secs 0.2): six windows in a row interrupt for good.  Its
+loudness gate is left out, which favours neither side for sounds as loud as speech.
 LiveKit (silero plug-in: 0.5 and 0.35, 0.05 s to start, 0.55 s of silence to end, min_duration
-0.5 s): the speech pauses when the voice has lasted for 0.5 s, short silences counted; if no
-transcript comes, it goes on 2.0 s after the end.
+0.5 s): speech pauses once a voice has lasted 0.5 s, counting short silences; if no transcript
+comes, it resumes 2.0 s after the end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WINDOW_S = WINDOW / RATE
 
 
 def probabilities(engines: Engines, microphone: Samples) -> list[float]:
-    """Return how likely it is speech, window by window."""
+    """Return the voice detector's probability of speech for each window."""
     vad, sound = engines.new_vad(), pcm(microphone)
     step = 2 * vad.frame_samples
     return [vad.probability(sound[at : at + step]) for at in range(0, len(sound) - step + 1, step)]

@@ -1,4 +1,4 @@
-"""Draws what was measured as SVG: the rows beside their goals, and the replays that missed."""
+"""Draws the measurements as SVG: the rows beside their goals, and the replays that missed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ._table import Row, number
 
 WIDTH = 1200
 MOST_LANES = 12
-"""How many replays a picture shows."""
+"""How many replays a picture shows at most."""
 
 _LANE, _BAR, _LEFT = 84, 24, 300
 _NAMES = 470
 """How wide the names of the rows are in the summary."""
 
 _LETTER = 5.5
-"""How wide a letter of a label is at most, on average."""
+"""The largest average width of a letter in a label."""
 
 _LABEL_LINES = 4
 _SECONDS = 5.0
 _BEFORE_S = 0.5
 _QUIETEST_DB = -70.0
 _STATES = {"plays": "#4c78a8", "held": "#f2b134", "empty": "#cccccc"}
-"""What the loudspeaker does, and its colour."""
+"""The colour of each state of the loudspeaker."""
 
 _GOOD, _BAD = "#3a923a", "#c44e52"
 
@@ -34,9 +34,9 @@ def draw(rows: Sequence[Row], replays: Sequence[Mapping[str, Any]], out: Path) -
     """Write the pictures into a folder, and return their files.
 
     Args:
-        rows: What was measured.
-        replays: The facts of each replay over an agent that speaks.
-        out: The folder; it is made if it is missing.
+        rows: The measurements.
+        replays: The facts of each replay over a speaking agent.
+        out: The folder; created if it does not exist.
     """
     out.mkdir(parents=True, exist_ok=True)
     pictures = {"summary": _summary([row for row in rows if row.bound is not None])}
@@ -85,7 +85,7 @@ def _summary(rows: Sequence[Row]) -> str:
 
 
 def _lanes(title: str, replays: Sequence[Mapping[str, Any]]) -> str:
-    """Draw replays: the microphone, the loudspeaker, and what was decided by which rule."""
+    """Draw replays: the microphone, the loudspeaker, and the decisions with their rules."""
     parts = [_text(8, 18, title)]
     for n, (name, color) in enumerate(_STATES.items()):
         left = _LEFT + 90 * n

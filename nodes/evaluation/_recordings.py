@@ -1,4 +1,4 @@
-"""A folder of recordings: which kinds there are, who speaks, and which of them are played."""
+"""A folder of recordings: their kinds, their speakers, and the sample to play."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RATE = 16_000
 
 Samples: TypeAlias = "NDArray[np.float64]"
-"""A sound: mono, 16 kHz, -32768 to 32767."""
+"""A sound: float64 samples from -32768 to 32767, mono, 16 kHz."""
 
 KINDS = {
     "coughs": "coughs",
@@ -34,25 +34,25 @@ KINDS = {
     "noise": "noise to mix in",
     "rooms": "impulse responses of rooms",
 }
-"""The folders that are looked for; each may be missing, and its rows are left out then."""
+"""The folders of a folder of recordings; if one is missing, its rows are left out."""
 
 
 SPOKEN = ("digits", "words")
-"""Kinds of which each recording needs its text."""
+"""The kinds whose recordings each need a text file."""
 
 FAULTS = 5
-"""How many faulty files an error names."""
+"""How many faulty files an error names at most."""
 
 SHORTEST_S = 0.05
 
 
 class RecordingsError(Exception):
-    """The recordings cannot be used as they are."""
+    """The recordings cannot be used; the message names the files and says what to do."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One file."""
+    """A WAV file with a sound, and a text file beside it if words are said."""
 
     path: Path
 
@@ -63,18 +63,18 @@ class Recording:
 
     @property
     def speaker(self) -> str:
-        """What stands in the name before its first underscore."""
+        """The part of the name before its first underscore."""
         return self.name.partition("_")[0]
 
     @property
     def words(self) -> str:
-        """What is said, as a file of the same name that ends in .txt has it; empty without one."""
+        """The words, from the file of the same name that ends in .txt; empty without one."""
         text = self.path.with_suffix(".txt")
         return text.read_text(encoding="utf-8").strip() if text.exists() else ""
 
     @cached_property
     def samples(self) -> Samples:
-        """The sound: mono, 16 kHz, -32768 to 32767."""
+        """The sound: float64 samples from -32768 to 32767, mono, 16 kHz."""
         import numpy as np
 
         with wave.open(str(self.path)) as file:
@@ -88,19 +88,19 @@ class Recording:
 
 
 class Folder:
-    """A folder of recordings, of which a sample is played."""
+    """A folder of recordings, from which samples are drawn."""
 
     def __init__(self, path: Path, most: int, seed: int) -> None:
-        """Look what is there.
+        """Check the files of a folder.
 
         Args:
             path: The folder.
-            most: So many recordings of a kind are played.
-            seed: Chooses them.
+            most: The largest sample of a kind.
+            seed: Chooses the samples.
 
         Raises:
-            RecordingsError: There is no folder of a known name in it, or a file that is no 16-bit
-                WAV, or a word without its text; it names the first of them.
+            RecordingsError: The folder has no folder of a known name, a file is no 16-bit WAV, or a
+                word has no text; the message names the first five files.
         """
         self.path, self.most, self.seed = path, most, seed
         if not path.is_dir():
@@ -116,23 +116,23 @@ class Folder:
             raise RecordingsError("\n".join(wrong[:FAULTS]) + more)
 
     def _files(self) -> list[Path]:
-        """Return all files that should be recordings."""
+        """Return all files except texts and hidden files."""
         files = (path for kind in KINDS for path in sorted((self.path / kind).glob("*")))
         return [path for path in files if path.suffix != ".txt" and path.name[:1] != "."]
 
     def all(self, kind: str) -> list[Recording]:
-        """Return every recording of a kind, by name."""
+        """Return every recording of a kind, sorted by name."""
         return [Recording(path) for path in sorted((self.path / kind).glob("*.wav"))]
 
     def some(
         self, kind: str, *, most: int = 0, of: Callable[[Recording], bool] = lambda _: True
     ) -> list[Recording]:
-        """Return the sample of a kind: the speakers in turn, so that each counts about the same.
+        """Draw a sample of a kind, taking speakers in turn so that each counts about the same.
 
         Args:
-            kind: Which.
-            most: Other than that of the folder.
-            of: Which may be taken.
+            kind: The kind; a key of ``KINDS``.
+            most: The largest sample; 0 means the folder's own limit.
+            of: Returns whether a recording may be drawn.
         """
         import numpy as np
 
@@ -150,7 +150,7 @@ class Folder:
 
 
 def _fault(path: Path) -> str:
-    """Return what is wrong with a file; empty for a recording that can be played."""
+    """Return what is wrong with a file; empty if nothing is."""
     if path.suffix != ".wav":
         return f"{path} is no .wav; convert it: ffmpeg -i {path.name} {path.stem}.wav"
     try:

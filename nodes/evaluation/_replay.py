@@ -1,4 +1,4 @@
-"""Plays a microphone into a call in virtual time, and tells what came of it."""
+"""Plays a microphone into a call in virtual time, and records what the agent did."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STORY = (
 
 
 class _Loudspeaker:
-    """A transport that plays in steps of 20 ms and can stand still."""
+    """A transport that plays in steps of 20 ms and can hold."""
 
     audio, sample_rate_hz = True, PLAYED_HZ
 
@@ -98,7 +98,7 @@ class Decided:
 
 @dataclass
 class Replay:
-    """What became of a call; times are seconds of the microphone."""
+    """What the agent did in a call; times are seconds of the microphone's audio."""
 
     length_s: float
     decisions: list[Decided] = field(default_factory=list)
@@ -107,15 +107,15 @@ class Replay:
     stops: list[float] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     asked: int = 0
-    """How often the agent was asked for an answer."""
+    """How often the agent had to answer."""
     steps: list[str] = field(default_factory=list)
     """What the loudspeaker did in each 20 ms: ``plays``, ``held``, ``empty``."""
 
     def runs(self, origin_s: float) -> list[tuple[str, float, float]]:
-        """Return what the loudspeaker did, each with its begin and end.
+        """Return what the loudspeaker did: stretches, each with its state, start and end.
 
         Args:
-            origin_s: The moment that times count from.
+            origin_s: Time zero of the returned times.
         """
         found: list[tuple[str, float, float]] = []
         for place, state in enumerate(self.steps):
@@ -125,7 +125,7 @@ class Replay:
         return found
 
     def dead_air_s(self, from_s: float) -> float:
-        """Return the longest silence of the agent from a moment on."""
+        """Return the longest silence of the agent after a time, in seconds."""
         longest = run = 0
         for state in self.steps[round(from_s / FRAME_S) :]:
             run = 0 if state == "plays" else run + 1
@@ -133,17 +133,17 @@ class Replay:
         return longest * FRAME_S
 
     def was_held(self, from_s: float) -> bool:
-        """Whether the agent's speech was held from a moment on."""
+        """Whether the agent's speech was held after a time."""
         return "held" in self.steps[round(from_s / FRAME_S) :]
 
     def plays_until_s(self, before_s: float) -> float:
-        """Return when the agent was last heard before a moment."""
+        """Return when the agent was last heard before a time."""
         steps = self.steps[: round(before_s / FRAME_S)]
         played = [number for number, state in enumerate(steps) if state == "plays"]
         return (played[-1] + 1) * FRAME_S if played else 0.0
 
     def talked_on_s(self, from_s: float, until_s: float) -> float:
-        """Return for how long the agent was heard between its first hold and a later moment."""
+        """Return how many seconds the agent was heard between its first hold and a later time."""
         steps = self.steps[round(from_s / FRAME_S) : round(until_s / FRAME_S)]
         if "held" not in steps:
             return 0.0
@@ -152,16 +152,16 @@ class Replay:
 
 @dataclass(frozen=True)
 class Echo:
-    """How the microphone hears the agent."""
+    """The way from the loudspeaker to the microphone."""
 
     response: Samples
-    """The room's impulse response, 16 kHz, of energy 1."""
+    """The room's impulse response at 16 kHz, with energy 1."""
     gain_db: float
     delay_s: float = 0.06
 
 
 class _Room:
-    """Gives back what a loudspeaker plays, 20 ms at a time."""
+    """Turns what a loudspeaker plays into its echo, 20 ms at a time."""
 
     def __init__(self, echo: Echo) -> None:
         import numpy as np
@@ -188,7 +188,7 @@ class _Room:
 
 
 class _Teller(ReasoningNode):
-    """Says the same each time it is asked, and counts."""
+    """Says the same text in each turn, and counts the turns."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -213,12 +213,12 @@ def replay(
     """Make one call in virtual time.
 
     Args:
-        engines: What hears and speaks.
-        microphone: What it hears without the agent, 16 kHz, -32768 to 32767.
+        engines: The speech engines.
+        microphone: What the microphone hears besides the agent; samples as in ``Samples``.
         says: What the agent answers.
-        from_start: Whether it says that when the call begins, too.
-        echo: How the microphone hears the agent; None for not at all.
-        turns: Takes the turns; None for the defaults.
+        from_start: Whether the agent also says that when the call begins.
+        echo: The agent's echo in the microphone; ``None`` for no echo.
+        turns: The turn taking; ``None`` for the defaults.
     """
     loudspeaker, teller = _Loudspeaker(), _Teller(says)
     room = _Room(echo) if echo is not None else None
@@ -240,7 +240,7 @@ def replay(
                 call.publish(UserAudio(pcm=pcm(frame)))
                 await trio.sleep(FRAME_S)
             told = len(loudspeaker.messages)
-        del loudspeaker.messages[told:]  # what the end of the call cut
+        del loudspeaker.messages[told:]  # they come from the end of the call
         return began_s
 
     began_s = trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))

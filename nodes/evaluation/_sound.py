@@ -1,6 +1,6 @@
-"""Levels, trimming, and what a microphone hears: a telephone line, noise, a room.
+"""Levels, trimming, and what a microphone hears through a telephone line, noise or a room.
 
-Levels are dB of full scale, as the RMS of the loud part of a sound.
+A level is the RMS of the loud part of a sound, in dB of full scale.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ SPEECH_DB = -24.0
 
 HISS_DB = -75.0
 WINDOW = 512
-"""Samples of the voice detector's window: where a sound lies on it changes what is found."""
+"""Samples in a window of the voice detector; results vary with a sound's place on the windows."""
 
 CONDITIONS = ("plain", "telephone", "weak", "babble", "noise", "reverberant")
 """``weak`` is 20 dB below the usual level; babble and noise are 10 dB below the speech."""
 
 
 def pcm(samples: Samples) -> bytes:
-    """Return PCM16 little-endian."""
+    """Return samples as PCM16 little-endian."""
     import numpy as np
 
     return np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()
 
 
 def frames_db(samples: Samples, hop: int = 160) -> Samples:
-    """Return the level of every 10 ms."""
+    """Return the level of each frame in dB of full scale."""
     import numpy as np
 
     count = len(samples) // hop
@@ -48,12 +48,12 @@ def level(samples: Samples) -> float:
 
 
 def at_level(samples: Samples, db: float) -> Samples:
-    """Return a sound made louder or weaker."""
+    """Scale a sound to a level."""
     return samples * 10 ** ((db - level(samples)) / 20)
 
 
 def span_s(samples: Samples) -> tuple[float, float]:
-    """Return when a sound begins and ends by its energy, in seconds."""
+    """Return when a sound begins and ends, judged by its energy, in seconds."""
     import numpy as np
 
     db = frames_db(samples)
@@ -87,7 +87,7 @@ def hiss(length: int, db: float = HISS_DB) -> Samples:
 
 
 def low_pass(cutoff_hz: float, rate_hz: float, reach: int = 48) -> Samples:
-    """Return the taps of a filter."""
+    """Return the taps of a low-pass filter."""
     import numpy as np
 
     n = np.arange(-reach, reach + 1)
@@ -96,7 +96,7 @@ def low_pass(cutoff_hz: float, rate_hz: float, reach: int = 48) -> Samples:
 
 
 def telephone(samples: Samples) -> Samples:
-    """Return what G.711 mu-law leaves of a sound."""
+    """Send a sound through G.711 mu-law at 8 kHz."""
     import numpy as np
 
     narrow = np.convolve(samples, low_pass(3_400, RATE), "same")[::2] / 32768
@@ -113,18 +113,18 @@ class Surroundings:
     """The noise, the babble and the rooms of a folder."""
 
     def __init__(self, folder: Folder) -> None:
-        """Load them."""
+        """Load them from a folder."""
         self.rooms = [_response(each.samples) for each in folder.all("rooms")]
         self.noise = [each.samples for each in folder.all("noise")]
         self.babble = _babble(folder)
 
     def has(self, condition: str) -> bool:
-        """Whether a condition can be made of what is there."""
+        """Whether the folder has what a condition needs."""
         needs = {"babble": self.babble is not None, "noise": self.noise, "reverberant": self.rooms}
         return bool(needs.get(condition, True))
 
     def around(self, length: int, condition: str, db: float) -> Samples:
-        """Return so many samples of babble or noise."""
+        """Return a number of samples of babble or noise."""
         import numpy as np
 
         beside = self.babble if condition == "babble" else self.noise[0]
@@ -141,15 +141,15 @@ class Surroundings:
         place: int = 0,
         db: float = SPEECH_DB,
     ) -> tuple[Samples, float, float]:
-        """Return what a microphone hears of a sound, and when that begins and ends, in s.
+        """Return what a microphone hears of a sound, and when the sound begins and ends in seconds.
 
         Args:
-            sound: It, of any level.
-            before_s: Silence before it.
-            after_s: And after it.
+            sound: The sound, at any level.
+            before_s: Seconds of silence before it.
+            after_s: Seconds of silence after it.
             condition: One of `CONDITIONS`.
-            place: By how many samples it is moved on the windows of the detector, 0 to 511.
-            db: Its level.
+            place: By how many samples to move it on the detector's windows, 0 to 511.
+            db: The level to scale it to.
         """
         import numpy as np
 
@@ -170,7 +170,7 @@ class Surroundings:
 
 
 def _response(samples: Samples) -> Samples:
-    """Return an impulse response of energy 1 that begins with the direct sound."""
+    """Scale an impulse response to energy 1, and cut off what is before the direct sound."""
     import numpy as np
 
     samples = samples[: int(0.8 * RATE)]
@@ -179,7 +179,7 @@ def _response(samples: Samples) -> Samples:
 
 
 def reverberate(sound: Samples, response: Samples) -> Samples:
-    """Return a sound as it is heard in a room."""
+    """Return a sound as a microphone hears it in a room."""
     import numpy as np
 
     length = len(sound) + len(response)
@@ -191,7 +191,7 @@ BABBLERS = 8
 
 
 def _babble(folder: Folder) -> Samples | None:
-    """Return 20 s of people who read at once; None if there are fewer than three."""
+    """Return 20 s of people who read at the same time; ``None`` for fewer than three."""
     import numpy as np
 
     readers: dict[str, list[Samples]] = {}

@@ -1,4 +1,4 @@
-"""The table: one row for each thing that is judged, or only told."""
+"""The table of measurements; a row has a bound, or only informs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Row:
-    """What was found of a case."""
+    """The result of one measurement."""
 
     case: str
+    """The kind of measurement, such as "barge-in"."""
     what: str
     """What the caller did."""
     happened: str
-    """What the agent made of it."""
+    """What the agent did."""
     figure: float | None = None
-    """None where the case could not be measured: that breaks a bound."""
+    """The measured number; ``None`` if the case could not be measured, which misses a bound."""
     unit: str = "ms"
     bound: float | None = None
-    """The most that the figure may be; None for one that is only told."""
+    """The largest figure that passes; ``None`` for a row that only informs."""
     decided: str = ""
-    """The decision, its rule and what it compared."""
+    """The decision, its rule and the values it compared."""
     holds: bool = True
-    """Whether all else holds that has to."""
+    """Whether everything else holds that must; false fails the row."""
     picture: str = ""
+    """The file of its picture; empty if there is none."""
 
     @property
     def judged(self) -> bool:
@@ -35,14 +37,14 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Whether the figure is within its bound, and all else holds."""
+        """Whether the figure is within its bound, and everything else holds."""
         if self.bound is None:
             return self.holds
         return self.holds and self.figure is not None and self.figure <= self.bound
 
     @property
     def verdict(self) -> str:
-        """``pass``, ``FAIL``, or nothing for a row that is only told."""
+        """``pass``, ``FAIL``, or empty for a row that only informs."""
         return "" if not self.judged else "pass" if self.passed else "FAIL"
 
 
@@ -51,18 +53,22 @@ _INDENT = " " * (_CASE + 2)
 
 
 def head(width: int) -> str:
-    """Return the heading of the table."""
+    """Return the heading of the table.
+
+    Args:
+        width: Columns of the terminal; fewer than 100 count as 100.
+    """
     room = _room(width)
     names = f"{'case':<{_CASE}}{'the caller':<{_WHAT}}{'what happened':<{room}}"
     return f"{names}{'figure':>{_NUMBER + 3}}{'bound':>{_NUMBER}}"
 
 
 def lines(row: Row, width: int) -> list[str]:
-    """Return a row as lines of text, the first with its figures.
+    """Return a row as lines of text, with its figures in the first.
 
     Args:
-        row: What was found.
-        width: Columns of the terminal, 100 at least.
+        row: The row.
+        width: Columns of the terminal; fewer than 100 count as 100.
     """
     room = _room(width)
     figure = "" if row.figure is None else number(row.figure)
@@ -87,12 +93,12 @@ def _room(width: int) -> int:
 
 
 def number(value: float) -> str:
-    """Return a figure as it is shown."""
+    """Return a figure as the table shows it."""
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
 
 
 def told(row: Row) -> str:
-    """Return a row in one sentence, for its picture."""
+    """Return a row as one sentence, for the caption of its picture."""
     figure = "" if row.figure is None else f", {number(row.figure)} {row.unit}".rstrip()
     if row.bound is not None:
         figure += f" (at most {number(row.bound)}: {row.verdict})"
@@ -100,5 +106,5 @@ def told(row: Row) -> str:
 
 
 def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the rows as plain data."""
+    """Return the rows as plain data: their fields, and the verdict."""
     return [{**asdict(row), "verdict": row.verdict} for row in rows]

@@ -99,7 +99,7 @@ def test_what_the_framework_says_is_never_hidden(out):
         texts, ("did you mean", "bargein[piper]", "check api_key=", "trio.sleep()"), strict=True
     ):
         assert told in text
-    assert "KeyError (its text is shown with --log-pii)" in texts[2]
+    assert "KeyError (message hidden; rerun with --log-pii)" in texts[2]
     assert "my number" not in out.getvalue()
 
 

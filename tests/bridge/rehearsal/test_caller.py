@@ -162,5 +162,5 @@ async def test_errors_that_the_server_tells_are_problems(
 
     app.answer = fail_first
     conversation, watcher = await talk(ring, app, speak, ORDER)
-    assert conversation.problems == ["the server told of agent_error: KeyError in brew"]
+    assert conversation.problems == ["the server reported agent_error: KeyError in brew"]
     assert len(watcher.lines) == 3
