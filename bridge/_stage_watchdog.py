@@ -26,8 +26,10 @@ from ._budgets import Budgets
 from .events import (
     AnswerStage,
     CallState,
+    EarFellSilent,
     StageStalled,
     StateChanged,
+    TurnScored,
     UserStartedSpeaking,
     VoiceStarted,
     VoiceStopped,
@@ -80,9 +82,11 @@ class StageWatchdog:
         self._is_awaited = False
         self._voice_stopped_s: float | None = None
         self._has_words = False
+        self._ear_is_silent = False
         router = context.router
         router.add_sink(self._state_changed, StateChanged)
-        router.add_sink(self._voice, [VoiceStarted, VoiceStopped, VoiceWords])
+        about_voice = [VoiceStarted, VoiceStopped, VoiceWords, TurnScored, EarFellSilent]
+        router.add_sink(self._voice, about_voice)
         router.add_sink(self._user_began, UserStartedSpeaking, may_wait=True)
 
     # --- when somebody waits ----------------------------------------------------------------------
@@ -111,11 +115,14 @@ class StageWatchdog:
         self._count = 0
 
     def _voice(self, message: Message) -> None:
+        self._ear_is_silent = isinstance(message.event, EarFellSilent)
         match message.event:
             case VoiceStarted():
                 self._voice_stopped_s = None
             case VoiceStopped():
                 self._voice_stopped_s = self._since_s = message.at_s
+                self._check()
+            case EarFellSilent():
                 self._check()
             case VoiceWords(final=True, content=words):
                 self._has_words = self._has_words or bool(words.strip())
@@ -126,7 +133,7 @@ class StageWatchdog:
         """Return what the caller waits for now; ``None`` if it is for nothing of ours."""
         state = self._context.state
         if state == "listening" and self._voice_stopped_s is not None:
-            return "end_of_turn" if self._has_words else "ear"
+            return "end_of_turn" if self._has_words and not self._ear_is_silent else "ear"
         if state not in WAITED_FOR:
             return None
         if self._speaking.is_held_until_released or self._is_half_dead(now_s):

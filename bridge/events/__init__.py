@@ -63,6 +63,7 @@ from ._voice import AgentIdle as AgentIdle
 from ._voice import AgentSpeechHeld as AgentSpeechHeld
 from ._voice import AgentSpeechReleased as AgentSpeechReleased
 from ._voice import DecisionValue as DecisionValue
+from ._voice import EarFellSilent as EarFellSilent
 from ._voice import ListeningFailed as ListeningFailed
 from ._voice import ListeningResumed as ListeningResumed
 from ._voice import TranscriptionFailed as TranscriptionFailed
@@ -108,6 +109,7 @@ __all__ = [
     "DTMFInput",
     "DTMFOutput",
     "DecisionValue",
+    "EarFellSilent",
     "EmergencyStop",
     "EndCall",
     "HeardBasis",

@@ -135,6 +135,15 @@ class ListeningResumed(Event):
     """For how long it heard nothing, in seconds."""
 
 
+class EarFellSilent(Event):
+    """An ear tells nothing more of a turn under way, though the caller has stopped speaking.
+
+    It may think that the caller is thinking, or be half dead.  What it tells next takes this back.
+    """
+
+    type: Literal["voice.ear_fell_silent"] = "voice.ear_fell_silent"
+
+
 class TurnDecided(Event):
     """A decision about turns, with the rule that made it and what it saw."""
 

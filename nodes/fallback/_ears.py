@@ -5,7 +5,9 @@ Rules:
    for `FORGET_S`.
 2. An ear has stalled when the caller is loud and it tells nothing.  That may be noise, so it counts
    as a failure only once another ear has heard something in the same audio.
-3. The next ear's facts begin the turn anew: `EarRestarted` voids what was told.
+3. An ear that tells nothing for as long in a silence, and ends no turn, may be dead, or the caller
+   may think: another ear hears the turn, once in a silence, and convicts it by ending the turn.
+4. The next ear's facts begin the turn anew: `EarRestarted` voids what was told.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from bargein.nodes.speech import (
     StreamingSTT,
     TurnOver,
 )
-from bargein.nodes.speech._loudness import Loudness
+from bargein.nodes.speech._loudness import TRUSTED_S, Loudness
 
 from ._provider import Provider, Several, cause_of, in_order, running
 
@@ -107,6 +109,9 @@ class FallbackStream:
         self._is_in_turn = False
         self._ear_scope = trio.CancelScope()
         self._suspect: Provider[StreamingSTT] | None = None
+        self._convicts: Any = EarFact  # the fact of another ear that makes its silence a failure
+        self._told_s = 0.0
+        self._silences = 0  # in which another ear was asked, since a loud sound
         self._error: Exception | None = None
         self._send, self._facts = trio.open_memory_channel[EarFact](FACTS_WAITING)
         self._waits_for_listener = False
@@ -126,12 +131,34 @@ class FallbackStream:
             self._forget(BEFORE_S)
         self._forget(MOST_KEPT_S)
         self._frames.set()
-        waits_s = self._loudness.waits_s
+        if is_loud:
+            self._silences = 0
+            if self._convicts is TurnOver:
+                self._suspect = None  # the caller was thinking
         if self._waits_for_listener:
             self._loudness.reset()
-        elif self._loudness.loud_s >= LOUD_S and waits_s >= self._stalls_after_s:
+        elif self._tells_nothing_of_sound() or self._tells_nothing_of_silence():
             self._loudness.reset()
             self._ear_scope.cancel(reason="the ear tells nothing")
+
+    def _tells_nothing_of_sound(self) -> bool:
+        is_late = self._loudness.waits_s >= self._stalls_after_s
+        if is_late and self._loudness.loud_s >= LOUD_S:
+            self._convicts = EarFact
+            return True
+        return False
+
+    def _tells_nothing_of_silence(self) -> bool:
+        """Whether a turn should be over, and another ear can be asked for its end."""
+        is_silent = self._stalls_after_s <= self._loudness.quiet_s < TRUSTED_S
+        is_late = trio.current_time() - self._told_s >= self._stalls_after_s
+        if not (self._is_in_turn and is_silent and is_late):
+            return False
+        if self._silences >= sum(each.works for each in self._providers) - 1:
+            return False
+        self._silences += 1
+        self._convicts = TurnOver
+        return True
 
     async def end_turn(self) -> None:
         """Ask for the end of the turn; see `EarStream.end_turn`."""
@@ -175,7 +202,7 @@ class FallbackStream:
                 try:
                     await self._hear_by(provider)
                     self._suspect = provider
-                    waiting = [each for each in self._providers if each is not provider]
+                    waiting = in_order([each for each in self._providers if each is not provider])
                 except Exception as error:  # noqa: BLE001  # whoever receives raises it
                     self._note(provider, cause_of(error))
                     if not waiting:
@@ -211,9 +238,12 @@ class FallbackStream:
         if not isinstance(fact, EarFact):
             raise TypeError(f"the ear told {type(fact).__name__}, which is no EarFact")
         self._loudness.reset()
-        suspect, self._suspect = self._suspect, None
-        if suspect is not None and suspect is not provider:
-            self._note(suspect, SpeechEngineError("the ear told nothing of what another one heard"))
+        self._told_s = trio.current_time()
+        if isinstance(fact, self._convicts):
+            suspect, self._suspect = self._suspect, None
+            if suspect is not None and suspect is not provider:
+                problem = "the ear told nothing of what another one heard"
+                self._note(suspect, SpeechEngineError(problem))
         self._waits_for_listener = True
         try:
             await self._send.send(fact)

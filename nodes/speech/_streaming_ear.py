@@ -10,7 +10,8 @@ Rules:
 5. An ear that is lost for good is one ``ListeningFailed`` and an error; the call goes on, deaf.
 6. An ear may die without a word.  A voice that it told of stops when the caller is quiet, and a
    loud sound of which it tells nothing is a voice that began and stopped: so nobody waits for it
-   longer than the words of a turn may take.
+   longer than the words of a turn may take.  One that has told words, and nothing since the caller
+   stopped, has fallen silent; who thinks does not mind, but who waits has to hear something.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import structlog
 import trio
 
 from bargein.bridge.events import (
+    EarFellSilent,
     ListeningFailed,
     LogMetric,
     TalkKeyChanged,
@@ -72,6 +74,11 @@ UNTOLD_S = 1.5
 """How long an ear may take to tell of a voice."""
 
 
+SILENT_AFTER_S = 1.0
+"""So long after a voice has stopped an ear may tell nothing: the words come within a second, and
+those of vendors that wait for a caller who thinks tell so."""
+
+
 class StreamOpened:
     """A call's ear is to be opened."""
 
@@ -109,9 +116,13 @@ class StreamingEar:
         self._sign_s: float | None = None
         self._loudness = Loudness(ear.sample_rate_hz) if tells_voice else None
         self._told_s = 0.0
+        self._stopped_s: float | None = None  # since when the caller is silent
+        self._is_silent = False  # the ear, in that silence
+        self._hears_again = False
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
         bridge.on(TalkKeyChanged, down=False).map(self._end_stretch)
+        bridge.on([VoiceStarted, VoiceStopped]).map(self._note_voice)
         if not getattr(ear, "ends_turns", True):
             bridge.on(VoiceStopped).map(self._end_stretch)
         bridge.on(UserStoppedSpeaking).map(self._measure_decision)
@@ -121,7 +132,21 @@ class StreamingEar:
     def _take_frame(self, message: Message) -> None:
         if self._loudness is not None:
             self._mind_silence(self._loudness, message.event.pcm)
+        if self._stopped_s is not None and self._words:
+            self._mind_ear(self._stopped_s)
         self._put(message.event.pcm)
+
+    def _note_voice(self, message: Message) -> None:
+        has_stopped = isinstance(message.event, VoiceStopped)
+        self._stopped_s = message.at_s if has_stopped else None
+
+    def _mind_ear(self, stopped_s: float) -> None:
+        """Tell once that the ear tells nothing of a silence."""
+        is_late = trio.current_time() - max(stopped_s, self._told_s) >= SILENT_AFTER_S
+        if is_late and not self._is_silent:
+            self._is_silent = True
+            log.warning("ear_fell_silent", call_id=self._bridge.call_id)
+            self._publish(EarFellSilent())
 
     def _end_stretch(self, _: Message) -> None:
         self.end_turn()
@@ -178,12 +203,15 @@ class StreamingEar:
 
     def _follow(self, fact: EarFact) -> None:
         self._told_s = trio.current_time()
+        self._is_silent = False
         if self._loudness is not None:
             self._loudness.reset()
         match fact:
             case VoiceBegan():
                 self._forget()
-                self._start_voice()
+                if not (self._hears_again and self._is_quiet):
+                    self._start_voice()  # else it is of a voice that has stopped
+                self._hears_again = False
             case WordsHeard():
                 self._words[fact.segment] = fact
                 self._tell_words(fact, final=fact.final)
@@ -200,6 +228,7 @@ class StreamingEar:
                 self._end(fact)
             case EarRestarted():
                 self._void_words()
+                self._hears_again = True
 
     def _end(self, over: TurnOver) -> None:
         if over.text is not None:
@@ -242,7 +271,7 @@ class StreamingEar:
         if self._settled and not text:
             return
         self._sign_s = trio.current_time()
-        if not final and not (self._loudness is not None and self._loudness.is_quiet):
+        if not final and not self._is_quiet:
             self._start_voice()  # words that come late are of a voice that has stopped
         self._publish(
             VoiceWords(
@@ -255,6 +284,11 @@ class StreamingEar:
                 words=_times_of_rest(words, settled),
             )
         )
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether the caller was loud, and is so no more."""
+        return self._loudness is not None and self._loudness.is_quiet
 
     def _start_voice(self) -> None:
         if self._tells_voice and not self._is_voiced:

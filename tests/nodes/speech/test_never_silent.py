@@ -15,7 +15,6 @@ from bargein.events import ListeningFailed, StageStalled, TurnEnded, UserStopped
 from bargein.fallback import Fallback
 from bargein.llm import ToolCallRequest
 from bargein.speech import Fillers, StreamingSpeech
-from bargein.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from .failing import RATE_HZ, Fault, WordEar, WordLine, WordModel, WordVoice, speak, stream
 
@@ -109,8 +108,7 @@ async def talk(stage: str, kind: str, providers: int, *, times: str = "words") -
         else:
             call.converse(ChatNode(model))
 
-    turns = TurnTaking(TurnSettings(endpointing=EarEndpointing(longest_s=2.0)))
-    app = App(answer, speech=StreamingSpeech(one(ears), one(voices), turns=turns))
+    app = App(answer, speech=StreamingSpeech(one(ears), one(voices)))
     Slow.fault = Fault()
     async with talking(app) as (line, call, nursery):
         match stage:
@@ -134,7 +132,7 @@ async def talk(stage: str, kind: str, providers: int, *, times: str = "words") -
         await trio.sleep(1.0)
         await _until_quiet(call, line)
         over = [m.at_s for m in line.messages if isinstance(m.event, UserStoppedSpeaking)]
-        since_s = over[0] if over and stage != "ear" else spoken_s
+        since_s = over[0] if over and stage not in ("ear", "end_of_turn") else spoken_s
         return Talk(line, call, since_s, line.until_s)
 
 
