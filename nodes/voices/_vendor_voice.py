@@ -138,6 +138,7 @@ class VendorVoice:
         raised: Exception | None = None
         async with trio.open_nursery() as nursery:
             await nursery.start(self._serve_line, self._address, VoiceLine.run)
+            nursery.start_soon(self._watch)
             self._nursery = nursery
             try:
                 yield
@@ -169,6 +170,17 @@ class VendorVoice:
                 await run(line)
             finally:
                 self._lines.remove(line)
+
+    async def _watch(self) -> None:
+        """Give up, on time, what the vendor owes for too long.
+
+        A deadline that is set meanwhile is no earlier than the end of each wait.
+        """
+        while True:
+            next_s = trio.current_time() + self._limits.answer_s
+            for line in self._lines:
+                next_s = min(next_s, line.give_up_late())
+            await trio.sleep_until(next_s)
 
     @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[VendorVoiceContext]:
@@ -289,33 +301,19 @@ class VendorVoiceContext:
 
     async def receive(self) -> Piece:
         """Return the next piece; see `VoiceContext.receive`."""
-        await trio.lowlevel.checkpoint()
+        if self._pieces or self._error is not None or self._is_over:
+            await trio.lowlevel.checkpoint()
         while not self._pieces:
             if self._error is not None:
                 raise self._error
             if self._is_over:
                 return None
             self._news = trio.Event()
-            with trio.move_on_at(self._late_at_s()):
-                await self._news.wait()
-            if trio.current_time() >= self._late_at_s():
-                self._give_up()
+            await self._news.wait()
         piece = self._pieces.popleft()
         if isinstance(piece, SpeechPiece):
             self._waiting_bytes -= len(piece.pcm)
         return piece
-
-    def _give_up(self) -> None:
-        """Fail; a line on which nobody was sent anything is given up with it."""
-        error = VendorError(self._vendor, f"it has sent nothing for {self._answer_s:g} s")
-        self.fail(error)
-        if self._session.heard_at_s <= self._heard_at_s and self._line == self._session.lines:
-            self._session.reopen(error)
-
-    def _late_at_s(self) -> float:
-        """Return until when the vendor has to send something; for ever if it owes nothing."""
-        owes = self._flushes or self._is_ended
-        return self._heard_at_s + self._answer_s if owes else math.inf
 
     async def _check(self) -> None:
         if self._error is not None:
@@ -335,7 +333,6 @@ class VendorVoiceContext:
         if what == "flush":
             self._flushes.append(1)
         self._is_ended |= what == "end"
-        self._news.set()  # who waits has a deadline now
         try:
             await self._push()
         except trio.Cancelled:
@@ -386,6 +383,19 @@ class VendorVoiceContext:
     def is_open_at_vendor(self) -> bool:
         """Whether the vendor was told of it, on its newest line, and has not ended it."""
         return self._has_sent and not self._is_final and self._line == self._session.lines
+
+    @property
+    def late_at_s(self) -> float:
+        """Until when the vendor has to send something; for ever if it owes nothing."""
+        owes = (self._flushes or self._is_ended) and not self._is_over and self._error is None
+        return self._heard_at_s + self._answer_s if owes else math.inf
+
+    def give_up(self) -> None:
+        """Fail; a line on which nobody was sent anything is given up with it."""
+        error = VendorError(self._vendor, f"it has sent nothing for {self._answer_s:g} s")
+        self.fail(error)
+        if self._session.heard_at_s <= self._heard_at_s and self._line == self._session.lines:
+            self._session.reopen(error)
 
     def read(self, message: Mapping[str, Any]) -> None:
         """Take in a message of the vendor's."""

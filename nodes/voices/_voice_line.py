@@ -49,6 +49,15 @@ class LineContext(Protocol):
         """Whether the vendor was told of it, on its newest line, and has not ended it."""
         ...
 
+    @property
+    def late_at_s(self) -> float:
+        """Until when the vendor has to send something; for ever if it owes nothing."""
+        ...
+
+    def give_up(self) -> None:
+        """Fail, as the vendor owes something for too long."""
+        ...
+
     def read(self, message: Mapping[str, Any]) -> None:
         """Take in a message of the vendor's."""
         ...
@@ -127,6 +136,15 @@ class VoiceLine:
             self._use.deadline = now + self._unused_s
         if self._limit is not None and context.is_open_at_vendor:
             self._cut[name] = now + self._limit.forgotten_s
+
+    def give_up_late(self) -> float:
+        """Give up the contexts that wait for too long; return when the next one will have."""
+        next_s = math.inf
+        for context in self._contexts.values():
+            if context.late_at_s <= trio.current_time():
+                context.give_up()
+            next_s = min(next_s, context.late_at_s)
+        return next_s
 
     async def run(self) -> None:
         """Read for ever; after the session was given up, once it is tried again."""
