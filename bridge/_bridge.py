@@ -10,6 +10,7 @@ import trio
 
 from bargein.routes import ChainStart, Message, Route
 
+from .control._argument_checks import check_event
 from .events import AgentResponse
 
 if TYPE_CHECKING:
@@ -120,7 +121,11 @@ class Bridge(ChainStart):
 
         Args:
             event: An instance of any event class.
+
+        Raises:
+            TypeError: The event is none.
         """
+        check_event(event)
         return self.call.router.publish_detached(event, self.name)
 
     def publish_for(self, event: E, message: Message) -> Message[E]:
@@ -130,7 +135,11 @@ class Bridge(ChainStart):
         Args:
             event: An instance of any event class.
             message: What the event was made from, such as the text of a clause.
+
+        Raises:
+            TypeError: The event is none.
         """
+        check_event(event)
         return self.call.router.publish(event, self.name, message.run)
 
     def report_error(self, error: Exception) -> None:

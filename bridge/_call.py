@@ -276,10 +276,11 @@ class Call:
             The message that carried it.
 
         Raises:
-            TypeError: The event is ``None`` or a class, or the source is not a string.
+            TypeError: The event is none, but a class, ``None`` or a text, or the source is not a
+                string.
         """
-        if event is None or isinstance(event, type) or not isinstance(source, str):
-            check_event(event)
+        check_event(event)
+        if not isinstance(source, str):
             check_string("publish", "source", source)
         return self.router.publish(event, source)
 

@@ -19,13 +19,18 @@ def check_string(verb: str, argument: str, value: object) -> None:
 
 
 def check_event(event: object) -> None:
-    """Refuse what cannot be published.
+    """Refuse what is no event: a class, None, and what no route could be meant for, such as a text.
 
     Raises:
-        TypeError: It is None or a class.
+        TypeError: It is one of these.
     """
-    if event is None or isinstance(event, type):
-        raise TypeError(f"publish() event= is an instance of an event class, not {event!r}")
+    if isinstance(event, type):
+        found = f"a class; write {event.__name__}(...)"
+    elif type(event).__module__ == "builtins":
+        found = f"{event!r:.80}"
+    else:
+        return
+    raise TypeError(f"publish() event= is an instance of an event class, not {found}")
 
 
 def check_flag(verb: str, argument: str, value: object) -> None:

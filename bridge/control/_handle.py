@@ -194,7 +194,7 @@ class Handle:
             Whether it was published; false once the call is over.
 
         Raises:
-            TypeError: The event is ``None`` or a class.
+            TypeError: The event is none, but a class, ``None`` or a text.
         """
         check_event(event)
         return self._run(lambda: self._publish(event), lambda: False)

@@ -61,6 +61,7 @@ HANDLE = [
     wrong(Handle.respond, "remember", 1, permission="1", allow=True),
     wrong(Handle.publish, "event", None),
     wrong(Handle.publish, "event", AgentResponse),
+    wrong(Handle.publish, "event", 1),
     wrong(Handle.answer, "question", 7, text="yes"),
     wrong(Handle.answer, "text", None, question="question_1"),
 ]
@@ -71,6 +72,7 @@ CALL = [
     wrong(Call.hand_over, "reason", 7, target="counter"),
     wrong(Call.publish, "event", None),
     wrong(Call.publish, "event", AgentResponse),
+    wrong(Call.publish, "event", {"type": "user.started_speaking"}),
     wrong(Call.publish, "source", 7, event=UserStartedSpeaking()),
     wrong(Call.say, "text", None),
     wrong(Call.say, "interruptible", "no", text="Hello"),
