@@ -80,8 +80,13 @@ class ChatNode(ReasoningNode):
         Raises:
             ToolDefinitionError: `tools` holds something else, such as a tool's schema, or two tools
                 with the same name.
+            TypeError: `model` is no model, but its name or its class.
             ValueError: There is a cap on cost but no `cost_of`.
         """
+        if isinstance(model, type) or not callable(getattr(model, "stream", None)):
+            raise TypeError(
+                f"ChatNode(model=) is a model with stream(), such as OpenAIChat(...), not {model!r}"
+            )
         super().__init__(system_prompt)
         if cost_of is None and (caps.cost, job_caps.cost) != (None, None):
             raise ValueError("a cap on cost needs cost_of=, a function that tells what was spent")
@@ -186,6 +191,8 @@ class ChatNode(ReasoningNode):
 
 def _as_tools(given: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
     tools: dict[str, Tool] = {}
+    if isinstance(given, Tool) or callable(given):
+        raise ToolDefinitionError(f"tools= takes a list of tools: write tools=[...], not {given!r}")
     for one in given:
         if not isinstance(one, Tool) and not callable(one):
             raise ToolDefinitionError(

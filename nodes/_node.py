@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bargein.routes import Message
+from bargein.routes import Message, RouteDefinitionError
 
 from ._conversation_context import ConversationContext
 
@@ -43,7 +43,13 @@ class Node:
 
         Raises:
             RuntimeError: The node is in another call already; make one node per call.
+            RouteDefinitionError: Its class has an ``__init__`` that leaves ours out.
         """
+        if "_bridge" not in vars(self):
+            raise RouteDefinitionError(
+                f"{type(self).__name__}.__init__() begins with super().__init__(), which makes the "
+                "node's memory"
+            )
         if self._bridge is not None and self._bridge.call is not bridge.call:
             raise RuntimeError(
                 f"{type(self).__name__} is in the call {self._bridge.call.call_id!r} already; "

@@ -1,10 +1,12 @@
 """The node that lets a model answer, with a scripted model."""
 
+import pytest
 import trio
 
 from bargein import ChatNode
 from bargein.events import UserStartedSpeaking
 from bargein.testing import ScriptedModel, open_call
+from bargein.tools import ToolDefinitionError, tool
 
 from .answering import answer_with
 
@@ -51,3 +53,23 @@ async def test_only_the_last_entries_are_sent(autojump_clock):
         {"role": "system", "content": "p"},
         {"role": "user", "content": "two"},
     ]
+
+
+@pytest.mark.parametrize("model", ["gpt-4", None, ScriptedModel])
+def test_what_is_no_model_is_refused_when_the_node_is_made(model):
+    """The name of a model, or its class, fails where it is written and not at the first turn."""
+    with pytest.raises(TypeError, match=r"ChatNode\(model=\) is a model with stream\(\)"):
+        ChatNode(model)
+
+
+def test_one_tool_that_is_no_list_is_refused():
+    """The error says how to write it."""
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return ""
+
+    for one in (look, len):
+        with pytest.raises(ToolDefinitionError, match=r"write tools=\[\.\.\.\]"):
+            ChatNode(ScriptedModel("Hi."), tools=one)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bargein import Call, Message, Node
+from bargein import Call, Message, Node, RouteDefinitionError
 from bargein.events import (
     AgentResponse,
     UserStartedSpeaking,
@@ -92,3 +92,18 @@ async def test_a_node_knows_its_own_interruptions(autojump_clock):
         await caller.quiet()
         assert [record.heard for record in mine.interruptions] == ["One"]
         assert others.interruptions == ()
+
+
+async def test_a_node_without_the_init_of_its_base_is_named(autojump_clock):
+    """A subclass that forgets super().__init__() is told so, and not of a private attribute."""
+
+    class Forgetful(Node):
+        def __init__(self) -> None:
+            self.orders: list[str] = []
+
+    async def answer(call: Call) -> None:
+        call.bridge(Forgetful())
+
+    async with open_call(answer, expect_errors=RouteDefinitionError) as caller:
+        await caller.at(1.0)
+        assert "Forgetful.__init__() begins with super().__init__()" in str(caller.errors[0])
