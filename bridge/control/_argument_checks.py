@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from .._verbs import VERBS
+from ..text_validation import is_blank
 
 
 def check_string(verb: str, argument: str, value: object) -> None:
@@ -106,5 +107,5 @@ def check_instruction(text: object) -> None:
     """
     check_string("redirect", "text", text)
     assert isinstance(text, str)
-    if not text.strip():
+    if is_blank(text):
         raise ValueError(f"redirect() text= is an instruction, not {text!r}; to stop, use cancel()")

@@ -9,6 +9,7 @@ import trio
 
 from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
+from ..text_validation import is_blank
 from ._argument_checks import (
     check_answer,
     check_event,
@@ -140,7 +141,7 @@ class Handle:
 
     def _take_input(self, text: str) -> bool:
         call = self._call
-        if not text.strip() or call.control.is_closing or call.ended.is_set():
+        if is_blank(text) or call.control.is_closing or call.ended.is_set():
             return False
         call.router.publish_detached(UserTranscriptionReceived(content=text), "caller")
         call.router.publish_detached(UserStoppedSpeaking(), "caller")

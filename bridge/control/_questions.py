@@ -34,6 +34,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..text_validation import is_blank
 from ._answer_phrases import ENGLISH, AnswerPhrases
 from ._argument_checks import check_number, check_string
 from ._choices import is_never_mind, match_choice
@@ -287,7 +288,7 @@ class Questions:
             False if nobody waits for it any more, or the text has no word.
         """
         question = self._asked
-        if question is None or question.id != id or not text.strip():
+        if question is None or question.id != id or is_blank(text):
             return False
         question.skips_turn = False
         question.words.clear()  # what was half said is in the history
@@ -376,7 +377,7 @@ class Questions:
             case UserStartedSpeaking():
                 if self._speaking.may_be_cut_by(UserStartedSpeaking):
                     self._fall_silent(question)
-            case UserTranscriptionReceived(content=text, final=True) if text.strip():
+            case UserTranscriptionReceived(content=text, final=True) if not is_blank(text):
                 self._note(question)
                 question.words.append((message.id, text.strip()))
             case UserStoppedSpeaking():

@@ -11,6 +11,7 @@ import trio
 
 from .._verbs import STRENGTH
 from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
+from ..text_validation import is_blank
 from ._entries import AgentEntry as AgentEntry
 from ._entries import Entry as Entry
 from ._entries import InterruptionRecord as InterruptionRecord
@@ -114,11 +115,11 @@ class History:
         """Add what the user said.
 
         Args:
-            content: The words; only white space adds nothing.
+            content: The words; only white space, or marks without width, adds nothing.
             message: The number of the message that brought them; a second call with the same number
                 adds nothing.
         """
-        if self._is_new(message) and content.strip():
+        if self._is_new(message) and not is_blank(content):
             self._said.append((message or 0, len(self._entries)))
             del self._said[:-_MAX_WAITING]
             self._add(UserEntry(trio.current_time(), content))

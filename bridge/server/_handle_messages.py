@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from .._verbs import PolicyKind, TurnPhase, Verb
 from ..control._steps import StepState
 from ..events import CallState
+from ..text_validation import is_blank
 from ._message_base import JsonObject, Milliseconds, Request, Wire
 
 # --- client to server ---------------------------------------------------------------------------
@@ -30,7 +31,7 @@ class UseVerb(Wire):
 
     @model_validator(mode="after")
     def _check_text(self) -> UseVerb:
-        if self.verb == "redirect" and not self.text.strip():
+        if self.verb == "redirect" and is_blank(self.text):
             raise ValueError("redirect needs a text")
         return self
 
@@ -67,7 +68,7 @@ class AnswerQuestion(Wire):
 
     @model_validator(mode="after")
     def _check_text(self) -> AnswerQuestion:
-        if not self.text.strip():
+        if is_blank(self.text):
             raise ValueError("answer needs a text")
         return self
 

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_core import from_json
 
 from ..events import Button, CallState
+from ..text_validation import is_blank
 from ._connection_messages import INPUT_RATE_HZ as INPUT_RATE_HZ
 from ._connection_messages import OUTPUT_RATE_HZ as OUTPUT_RATE_HZ
 from ._connection_messages import PROTOCOL_VERSION as PROTOCOL_VERSION
@@ -88,7 +89,14 @@ class TextInput(Wire):
     """What the caller typed."""
 
     type: Literal["text"] = "text"
-    text: Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
+    text: Annotated[str, Field(min_length=1, max_length=10_000)]
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str) -> str:
+        if is_blank(text):
+            raise ValueError("it says nothing")
+        return text
 
 
 class KeyPress(Wire):

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 import structlog
 
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
+from bargein.bridge.text_validation import is_blank
 from bargein.routes import Event
 from bargein.routes.containment import as_error
 
@@ -154,7 +155,7 @@ class TurnTakingState:
             words: The words.
             is_late: Whether the sound that they are of is decided.
         """
-        content = words.content.strip()
+        content = "" if is_blank(words.content) else words.content.strip()
         told = self.unfinal.get(words.segment, "")
         if told:
             if words.final:

@@ -30,7 +30,7 @@ class Counter(ReasoningNode):
             await trio.sleep(1)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "\n"])
+@pytest.mark.parametrize("text", ["", "  ", "\n", "\u200b", " \ufeff\u2060 "])
 async def test_empty_input_is_refused(autojump_clock, text: str):
     """Nothing was said: no turn begins, and nothing that waits is disturbed."""
     async with open_agent(Counter()) as handle:
@@ -49,6 +49,7 @@ HANDLE = [
     wrong(Handle.send_input, "text", 7),
     wrong(Handle.redirect, "text", None),
     wrong(Handle.redirect, "text", " "),
+    wrong(Handle.redirect, "text", "\u200b"),
     wrong(Handle.resume, "note", 3),
     wrong(Handle.shutdown, "deadline_s", "soon"),
     wrong(Handle.shutdown, "deadline_s", -1),

@@ -68,9 +68,10 @@ def test_late_words_end_a_turn_at_once(bench):
 FAILED = VoiceWords(content="", error="ConnectionError")
 
 
-def test_a_sound_without_words_is_no_turn(bench):
+@pytest.mark.parametrize("blank", ["", "\u200b"])
+def test_a_sound_without_words_is_no_turn(bench, blank):
     """What began as a turn, and has no words, is taken back: there is nothing to answer."""
-    b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says(""))
+    b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(says(blank))
     b.wait(0.5)
     assert b.turns == ["start", "no_words"]
     assert b.decisions[-1] == "no_words: FixedEndpointing"
