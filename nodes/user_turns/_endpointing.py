@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Protocol, runtime_checkable
 
+from ._phrases import words_of
 from ._validation import check_seconds
 
 
@@ -25,7 +26,7 @@ class Pause:
     text: str = ""
     """What was said so far; may be empty, and may still change."""
     turn_s: float = 0.0
-    """For how long the turn lasts, in seconds."""
+    """How long the turn had lasted when this silence began, in seconds; 0 if no voice was heard of."""
     earlier_s: tuple[float, ...] = ()
     """The silences of this caller that turned out not to be an end, in seconds, oldest first."""
     earlier_in_turn_s: tuple[float, ...] = ()
@@ -36,6 +37,8 @@ class Pause:
     """Whether the words so far are figures or letters, of which more may come: "four nine"."""
     wants_noun: bool = False
     """Whether the last word wants a noun behind it, though some sentences end so: "a large"."""
+    lacks_stop: bool = False
+    """Whether the words begin as a sentence is written, but end without its full stop."""
     is_answer: bool = False
     """Whether the words are nothing but an answer: "yes", "okay", "no"."""
 
@@ -218,15 +221,21 @@ class ModelEndpointing:
     surely_above: float = 0.94
     """From this probability on a turn is surely complete: of 50 whole orders 82 % were, and of
     those beginnings 26 %."""
-    sure_pause_s: float = 0.35
-    """Silence in seconds that ends a turn which is surely complete, or nothing but an answer."""
+    sure_pause_s: float = 0.32
+    """Silence in seconds that ends a turn which is surely complete, or nothing but an answer that
+    sounds complete."""
     spelling_pause_s: float = 0.8
     """Silence in seconds that ends a turn whose last words are figures or letters, or an article
-    and an adjective ("a large"), and one that has gone on for long.  People who say a number in
-    groups pause for 0.4 to 0.7 s."""
-    long_turn_s: float = 4.0
-    """From this length on, in seconds, a turn is a long one: who tells something pauses between
-    sentences that each sound complete."""
+    and an adjective ("a large"), one that is too short to tell, and one that has gone on for long.
+    People who say a number in groups pause for 0.4 to 0.7 s."""
+    rhythm: float = 1.5
+    """How many times the longest pause between figures is waited for, from the third on."""
+    short_turn_s: float = 0.8
+    """Of less speech than this, in seconds, the melody says little: each first word of 14 numbers
+    sounded complete, most of them with 0.9 and more."""
+    long_turn_s: float = 3.65
+    """From this length on, in seconds, a turn of ten and more words is a long one: who tells
+    something pauses between sentences that each sound complete."""
     unfinished_pause_s: float = 1.5
     """Silence in seconds that ends a turn in mid-sentence.  People who look for a word mostly find
     it within a second and a half; a caller who gave up waits no longer than that."""
@@ -246,8 +255,10 @@ class ModelEndpointing:
         check_seconds("ModelEndpointing(unfinished_pause_s=)", self.unfinished_pause_s)
         check_seconds("ModelEndpointing(sure_pause_s=)", self.sure_pause_s)
         check_seconds("ModelEndpointing(spelling_pause_s=)", self.spelling_pause_s)
+        check_seconds("ModelEndpointing(short_turn_s=)", self.short_turn_s)
         check_seconds("ModelEndpointing(long_turn_s=)", self.long_turn_s)
         _check_margin("ModelEndpointing", self.margin)
+        _check_margin("ModelEndpointing", self.rhythm, "rhythm")
         for name in ("complete_above", "surely_above"):
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(
@@ -271,14 +282,14 @@ class ModelEndpointing:
         return self._longest(pause)[1]
 
     def _longest(self, pause: Pause) -> tuple[float, str]:
-        waits = [(self._by_sound_s(pause), "sound" if pause.score is not None else "no score")]
-        if pause.unfinished:
+        waits = [self._by_sound(pause)]
+        if pause.unfinished and not pause.spelling:  # recognisers write commas between figures
             waits.append((self.unfinished_pause_s, "unfinished"))
-        if pause.spelling:
-            waits.append((self.spelling_pause_s, "spelling"))
         if pause.wants_noun:
             waits.append((self.spelling_pause_s, "wants a noun"))
-        if pause.turn_s >= self.long_turn_s:
+        if pause.lacks_stop and not pause.spelling:
+            waits.append((self.spelling_pause_s, "no full stop"))
+        if pause.turn_s >= self.long_turn_s and len(words_of(pause.text)) >= LONG_TURN_WORDS:
             waits.append((self.spelling_pause_s, "long turn"))
         in_turn_s = self.margin * max(pause.earlier_in_turn_s, default=0.0)
         waits.append((min(in_turn_s, self.unfinished_pause_s), "pauses of this turn"))
@@ -286,19 +297,39 @@ class ModelEndpointing:
         waits.append((min(in_call_s, self.spelling_pause_s), "pauses of this call"))
         return max(waits, key=lambda wait: wait[0])
 
-    def _by_sound_s(self, pause: Pause) -> float:
+    def _by_sound(self, pause: Pause) -> tuple[float, str]:
+        """Return the wait that the model calls for, or what counts where its melody says little."""
         if pause.score is None:
-            return min(self.unscored_pause_s, self.longest_pause_s)
+            return min(self.unscored_pause_s, self.longest_pause_s), "no score"
+        if pause.spelling:
+            return self._between_figures(pause)
+        if pause.is_answer:
+            is_complete = pause.score >= self.complete_above
+            return self.sure_pause_s if is_complete else self.spelling_pause_s, "answer"
+        if 0 < pause.turn_s < self.short_turn_s:
+            return self.spelling_pause_s, "short turn"
         if pause.score >= self.complete_above:
-            is_sure = pause.score >= self.surely_above and pause.turn_s >= SHORT_TURN_S
-            return self.sure_pause_s if is_sure or pause.is_answer else self.shortest_pause_s
+            is_sure = pause.score >= self.surely_above and pause.turn_s > 0
+            return self.sure_pause_s if is_sure else self.shortest_pause_s, "sound"
         missing = 1 - pause.score / self.complete_above
-        return self.shortest_pause_s + (self.longest_pause_s - self.shortest_pause_s) * missing
+        spread_s = self.longest_pause_s - self.shortest_pause_s
+        return self.shortest_pause_s + spread_s * missing, "sound"
+
+    def _between_figures(self, pause: Pause) -> tuple[float, str]:
+        """Return how long figures are waited for: their caller's rhythm, where it is known."""
+        gaps_s = [pause_s for pause_s in pause.earlier_in_turn_s if pause_s >= REAL_PAUSE_S]
+        if len(gaps_s) < RHYTHM_PAUSES:
+            return self.spelling_pause_s, "spelling"
+        wait_s = max(self.rhythm * max(gaps_s), self.shortest_pause_s)
+        return min(wait_s, self.unfinished_pause_s), "rhythm"
 
 
-SHORT_TURN_S = 1.0
-"""Of a shorter turn, the silence counted, the end-of-turn model cannot be sure: each first word of
-14 numbers sounded complete to it, most of them with 0.9 and more."""
+LONG_TURN_WORDS = 10
+"""What is longer, but has fewer words, is not told by one voice: noise began it or goes on in it,
+or the caller is one who pauses, which is waited for anyway."""
+
+RHYTHM_PAUSES = 3
+"""Pauses between figures that show a rhythm."""
 
 REAL_PAUSE_S = 0.25
 """A shorter gap is a closure, or a breath."""
@@ -310,6 +341,6 @@ def _usual_s(earlier_s: Sequence[float]) -> float:
     return median(real) if len(real) > 1 else 0.0
 
 
-def _check_margin(strategy: str, margin: float) -> None:
+def _check_margin(strategy: str, margin: float, name: str = "margin") -> None:
     if not 1 <= margin <= 10:
-        raise ValueError(f"{strategy}(margin=) is 1 to 10, not {margin!r}")
+        raise ValueError(f"{strategy}({name}=) is 1 to 10, not {margin!r}")

@@ -44,6 +44,10 @@ _BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c"
 """How a transcript ends of a sentence that breaks off: three points, dashes, commas."""
 
 
+_STOPS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
+"""How recognisers end a sentence."""
+
+
 def normalized(text: str) -> str:
     """Return text in lower case, without accents and punctuation, with single spaces.
 
@@ -216,6 +220,18 @@ class Phrases:
             text: What was heard so far.
         """
         return self._without_noun.end(words_of(text))
+
+    def lacks_stop(self, text: str) -> bool:
+        """Whether a text begins with a capital letter, but ends without a full stop.
+
+        A recogniser that writes sentences leaves the stop off where it heard that more comes.  One
+        that writes lower case alone writes no stops either, so its texts lack none.
+
+        Args:
+            text: What was heard so far.
+        """
+        text = text.strip()
+        return text[:1].isupper() and not text.endswith(_STOPS)
 
     def is_noise(self, text: str) -> bool:
         """Whether a text is what recognisers write for a laugh, a cough or a sneeze.

@@ -93,12 +93,13 @@ def _is_over(state: TurnTakingState, turn: UserTurn) -> bool:
         score=turn.score,
         is_over=turn.is_over,
         text=turn.text,
-        turn_s=state.now_s - turn.began_s,
+        turn_s=max(0.0, turn.voice.since_s - turn.began_s),
         earlier_s=tuple(state.pauses_s),
         earlier_in_turn_s=tuple(turn.pauses_s),
         unfinished=settings.phrases.is_unfinished(turn.text),
         spelling=settings.phrases.is_spelling(turn.text),
         wants_noun=settings.phrases.wants_noun(turn.text),
+        lacks_stop=settings.phrases.lacks_stop(turn.text),
         is_answer=settings.phrases.is_answer(turn.text),
     )
     wait_s = state.ask(

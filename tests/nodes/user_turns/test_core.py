@@ -510,10 +510,13 @@ def test_a_model_of_ones_own_bounds(bench):
     [
         ("four", "spelling"),
         ("my number is four nine", "spelling"),
-        ("I would like a large", "wants a noun"),
+        ("i would like a large", "wants a noun"),
         ("I would like a", "unfinished"),
         ("a table for four", "sound"),
-        ("yes", "sound"),
+        ("I would like a tea.", "sound"),
+        ("I would like tea with", "unfinished"),
+        ("Give me a tea and milk", "no full stop"),
+        ("yes", "answer"),
     ],
 )
 def test_the_end_of_a_turn_names_what_was_waited_for(text, evidence, bench):
@@ -523,8 +526,8 @@ def test_the_end_of_a_turn_names_what_was_waited_for(text, evidence, bench):
     b.take(says(text)).wait(2.0)
     [end] = [e for e in b.events(TurnDecided) if e.about == "end"]
     assert end.values["evidence"] == evidence
-    least_s = {"spelling": 0.8, "wants a noun": 0.8, "unfinished": 1.5, "sound": 0.35}[evidence]
-    assert end.values["silent_s"] == least_s
+    waits_s = {"unfinished": 1.5, "sound": 0.32, "answer": 0.32}
+    assert end.values["silent_s"] == waits_s.get(evidence, 0.8)
 
 
 def test_the_usual_pause_of_a_call_is_waited_for(bench):

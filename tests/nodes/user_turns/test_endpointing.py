@@ -39,38 +39,67 @@ def test_a_model_ends_what_is_surely_complete_soon():
     model = ModelEndpointing()
     assert model.wait_s(Pause(score=0.5, turn_s=3.0)) == 0.5
     assert model.wait_s(Pause(score=0.93, turn_s=3.0)) == 0.5
-    assert model.wait_s(Pause(score=0.94, turn_s=3.0)) == 0.35
+    assert model.wait_s(Pause(score=0.94, turn_s=3.0)) == 0.32
 
 
 def test_the_melody_of_a_word_tells_little():
-    """A short turn is never surely complete, unless it is an answer."""
+    """A short turn waits the same however it sounds; an answer that sounds complete ends soon."""
     model = ModelEndpointing()
-    assert model.wait_s(Pause(score=0.99, turn_s=0.9)) == 0.5
-    assert model.wait_s(Pause(score=0.99, turn_s=0.9, is_answer=True)) == 0.35
+    for score in (0.0, 0.99):
+        assert model.wait_s(Pause(score=score, turn_s=0.79)) == 0.8
+        assert model.evidence(Pause(score=score, turn_s=0.79)) == "short turn"
+    assert model.wait_s(Pause(score=0.99, turn_s=0.8)) == 0.32
+    assert model.wait_s(Pause(score=0.5, turn_s=0.3, is_answer=True)) == 0.32
+    assert model.wait_s(Pause(score=0.1, turn_s=0.3, is_answer=True)) == 0.8
+
+
+def test_a_turn_of_unknown_length_is_not_short():
+    """An ear that tells words alone says nothing of how long they took."""
+    assert ModelEndpointing().wait_s(Pause(score=0.5)) == 0.5
 
 
 def test_figures_and_adjectives_are_waited_for():
     """Each digit of a number sounds complete, and so does "a large"."""
     model = ModelEndpointing()
-    for known in ({"spelling": True}, {"wants_noun": True}):
+    for known in ({"spelling": True}, {"wants_noun": True}, {"lacks_stop": True}):
         assert model.wait_s(Pause(score=1.0, turn_s=3.0, **known)) == 0.8
     assert model.evidence(Pause(score=1.0, turn_s=3.0, spelling=True)) == "spelling"
-    assert model.evidence(Pause(score=0.0, spelling=True)) == "sound"
+
+
+def test_the_melody_of_figures_does_not_count():
+    """A number that sounds incomplete, or ends with a comma, waits no longer than any other."""
+    pause = Pause(score=0.0, turn_s=3.0, spelling=True, unfinished=True, lacks_stop=True)
+    assert ModelEndpointing().wait_s(pause) == 0.8
+
+
+def test_the_rhythm_of_figures_is_learnt():
+    """From the third pause between them on they show how long the next may be."""
+    model = ModelEndpointing(rhythm=1.5)
+    figures = {"score": 0.0, "turn_s": 3.0, "spelling": True}
+    assert model.wait_s(Pause(**figures, earlier_in_turn_s=(0.4, 0.4))) == 0.8
+    assert model.wait_s(Pause(**figures, earlier_in_turn_s=(0.4, 0.1, 0.4))) == 0.8
+    known = Pause(**figures, earlier_in_turn_s=(0.4, 0.42, 0.4))
+    assert (model.wait_s(known), model.evidence(known)) == (pytest.approx(0.63), "rhythm")
+    assert model.wait_s(Pause(**figures, earlier_in_turn_s=(0.3, 0.3, 0.3))) == 0.5
+    assert model.wait_s(Pause(**figures, earlier_in_turn_s=(2.0, 2.0, 2.0))) == 1.5
 
 
 def test_who_talks_for_long_is_waited_for():
-    """Each sentence of a story sounds complete."""
-    assert ModelEndpointing().wait_s(Pause(score=1.0, turn_s=3.9)) == 0.35
-    assert ModelEndpointing().wait_s(Pause(score=1.0, turn_s=4.0)) == 0.8
-    assert ModelEndpointing().evidence(Pause(score=1.0, turn_s=4.0)) == "long turn"
+    """Each sentence of a story sounds complete; noise around a few words makes no story."""
+    ten = "She put her hair down and turned her skirt back."
+    model = ModelEndpointing()
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.6)) == 0.32
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.65)) == 0.8
+    assert model.evidence(Pause(score=1.0, text=ten, turn_s=3.65)) == "long turn"
+    assert model.wait_s(Pause(score=1.0, text=ten.removeprefix("She "), turn_s=9.0)) == 0.32
 
 
 def test_the_usual_pauses_of_a_call_are_learnt():
     """Their median counts once there are two; gaps between words are none."""
     model = ModelEndpointing(margin=1.2)
     sure = {"score": 1.0, "turn_s": 3.0}
-    assert model.wait_s(Pause(**sure, earlier_s=(0.6,))) == 0.35
-    assert model.wait_s(Pause(**sure, earlier_s=(0.1, 0.1, 0.1))) == 0.35
+    assert model.wait_s(Pause(**sure, earlier_s=(0.6,))) == 0.32
+    assert model.wait_s(Pause(**sure, earlier_s=(0.1, 0.1, 0.1))) == 0.32
     assert model.wait_s(Pause(**sure, earlier_s=(0.5, 0.1, 0.5))) == pytest.approx(0.6)
     assert model.wait_s(Pause(**sure, earlier_s=(3.0, 3.0))) == 0.8
     assert model.evidence(Pause(**sure, earlier_s=(0.5, 0.5))) == "pauses of this call"
@@ -128,6 +157,8 @@ def test_a_model_waits_for_who_paused_before_in_this_turn():
         (lambda: ModelEndpointing(longest_pause_s=-1), "longest_pause_s="),
         (lambda: ModelEndpointing(shortest_pause_s=None), "shortest_pause_s="),
         (lambda: ModelEndpointing(unfinished_pause_s=-1), "unfinished_pause_s="),
+        (lambda: ModelEndpointing(short_turn_s=-1), "short_turn_s="),
+        (lambda: ModelEndpointing(rhythm=0.5), r"ModelEndpointing\(rhythm=\) is 1 to 10"),
         (lambda: ModelEndpointing(margin=0.5), r"ModelEndpointing\(margin=\) is 1 to 10"),
     ],
 )

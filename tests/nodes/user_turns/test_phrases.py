@@ -177,6 +177,24 @@ def test_an_adjective_behind_an_article_wants_a_noun(text, wants):
     assert phrases("en").wants_noun(text) is wants
 
 
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("I would like a mocha with whole milk", True),
+        ("I would like a mocha.", False),
+        ("Where is it?", False),
+        ("Wo ist es\uff1f", False),
+        ("i would like a mocha", False),
+        ("4 5 2", False),
+        ("\u6211\u8981\u5496\u5561", False),
+        ("", False),
+    ],
+)
+def test_a_sentence_may_lack_its_full_stop(text, lacks):
+    """Only one that begins with a capital letter: its recogniser writes full stops."""
+    assert phrases("en").lacks_stop(text) is lacks
+
+
 def test_answers_are_assent_and_short_answers():
     """A number may go on, so it is none."""
     english = phrases("en")
