@@ -23,6 +23,18 @@ FADES_DB = 5.0
 """A voice that goes on is only taken for the background where it is so much weaker than its loud
 moments: people who speak without a pause stay close to their own quietest moments."""
 
+RETURNS_AFTER_S = 0.25
+"""The gaps of a voice that goes on are mostly shorter.  One that returns after a longer gap ..."""
+
+RETURNS_DB = 4.0
+"""... in babble is the caller's only if it is no more than this below the loud moments of the turn:
+of 308 returns of callers 10 dB above their babble 81 % were, and 29 % of the moments in which the
+babble passed for a voice."""
+
+BESIDE_DB = 18.0
+"""So close to the loud moments of a turn are the quietest ones in babble, a café or a kitchen; on a
+quiet line they are 50 dB below."""
+
 
 class BackgroundLevel:
     """How loud the background of one call is."""
@@ -52,16 +64,24 @@ class BackgroundLevel:
         if len(self._recent) > self._most:
             del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
 
-    def covers(self, peak: int, loud: float | None) -> bool:
+    def covers(self, peak: int, loud: float | None, silent_s: float) -> bool:
         """Whether a sound is no louder than the background.
 
         Args:
             peak: The highest sample of a window and of the few before it.
-            loud: How high the loud moments of a voice that goes on are; None if none goes on.
+            loud: How high the loud moments of this turn's voice are; None if there is none.
+            silent_s: For how long that has been silent; 0 while it goes on.
         """
         if self._above_db is None or len(self._ordered) < self._least:
             return False
         quietest = self._ordered[int(QUIET * len(self._ordered))]
-        if peak >= quietest * 10 ** (self._above_db / 20):
-            return False
-        return loud is None or peak < loud * 10 ** (-FADES_DB / 20)
+        if loud is None:
+            return peak < quietest * _ratio(self._above_db)
+        is_beside = quietest >= loud * _ratio(-BESIDE_DB)
+        if is_beside and silent_s >= RETURNS_AFTER_S:
+            return peak < loud * _ratio(-RETURNS_DB)
+        return peak < min(quietest * _ratio(self._above_db), loud * _ratio(-FADES_DB))
+
+
+def _ratio(db: float) -> float:
+    return float(10 ** (db / 20))

@@ -296,7 +296,8 @@ class Ear:
         if echo >= ECHO_ABOVE:
             return False
         self._background.add(loudest)
-        return self._background.covers(loudest, self._level.loud())
+        silent_s = 0.0 if self._on else self._silent * self._window_s
+        return self._background.covers(loudest, self._level.loud(), silent_s)
 
     def _is_sudden(self, peak: int) -> bool:
         peaks = [*self._peaks]

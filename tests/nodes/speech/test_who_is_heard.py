@@ -40,6 +40,8 @@ async def test_what_is_very_faint_is_no_voice(autojump_clock):
 
 SOFTER, WEAK, WEAKER = b"\x01\x05" * 512, b"\x01\x03" * 512, b"\x01\x02" * 512
 """10, 14.5 and 18 dB below `VOICE`."""
+BURST = b"\x01\x0a" * 512
+"""4 dB below it: louder than babble is, softer than who comes back in it."""
 
 
 async def says_a_turn(caller, sound=VOICE):
@@ -123,6 +125,29 @@ async def test_a_turn_ends_in_babble_that_does_not(autojump_clock):
         await send(caller, SOFTER, 0.96)
         assert len(times(caller, VoiceStopped)) == 1
         assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
+
+
+async def test_babble_does_not_go_on_with_a_turn(autojump_clock):
+    """A quarter second after the caller's voice in babble, only one that is as loud goes on."""
+    async with listening(Engines()) as caller:
+        await send(caller, SOFTER, 1.6)
+        await send(caller, VOICE, 0.96)
+        await send(caller, SOFTER, 0.48)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, BURST, 0.32)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_soft_word_goes_on_with_a_turn_on_a_quiet_line(autojump_clock):
+    """Where nothing is in the background, nobody else can have said it."""
+    async with listening(Engines()) as caller:
+        await send(caller, SILENCE, 1.6)
+        await send(caller, VOICE, 0.96)
+        await send(caller, SILENCE, 0.48)
+        await send(caller, BURST, 0.32)
+        assert len(times(caller, VoiceStarted)) == 2
 
 
 async def test_a_caller_is_heard_in_babble(autojump_clock):
