@@ -209,6 +209,9 @@ class Transcript(Wire):
     final: bool
     """For the user, false for text that the next transcript replaces; for the agent, always
     true."""
+    language: str | None = None
+    """For the user, the language of most of the words, as in BCP 47; None if the recogniser does
+    not tell it.  For the agent, always None."""
     utterance: Utterance | None = None
     turn: int | None = None
 

@@ -373,8 +373,8 @@ def _wire_message(event: object, message: Message) -> ServerMessage | None:
             return None  # see _operators.py
         case CallEnded():
             return None  # `ended` is the last message: whoever runs the call says it
-        case UserTranscriptionReceived(content=text, final=final):
-            return Transcript(role="user", text=text, final=final)
+        case UserTranscriptionReceived(content=text, final=final, language=language):
+            return Transcript(role="user", text=text, final=final, language=language or None)
         case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
     if not isinstance(event, Event):

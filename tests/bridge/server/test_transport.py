@@ -79,6 +79,16 @@ class Level:
             {"type": "transcript", "role": "user", "text": "h", "final": False},
         ),
         (
+            UserTranscriptionReceived(content="un th\u00e9", language="fr"),
+            {
+                "type": "transcript",
+                "role": "user",
+                "text": "un th\u00e9",
+                "final": True,
+                "language": "fr",
+            },
+        ),
+        (
             AgentSpeechSent(content="hi", utterance=2),
             {"type": "spoken", "utterance": 2, "text": "hi"},
         ),
