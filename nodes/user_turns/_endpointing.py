@@ -26,7 +26,7 @@ class Pause:
     text: str = ""
     """What was said so far; may be empty, and may still change."""
     turn_s: float = 0.0
-    """How long the turn had lasted when this silence began, in seconds; 0 if no voice was heard of."""
+    """How long the turn had lasted when this silence began, in seconds; 0 if no voice was heard."""
     earlier_s: tuple[float, ...] = ()
     """The silences of this caller that turned out not to be an end, in seconds, oldest first."""
     earlier_in_turn_s: tuple[float, ...] = ()
