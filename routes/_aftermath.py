@@ -4,13 +4,14 @@ Rules:
 1. It is done in its order, and before anything else is published.
 2. If the publication has cut runs at work, their tasks go first: no node can clean up before the
    publisher waits for something, so all that is done until then delays the clean-up.  What is left
-   is done in the scheduler step after theirs, or as soon as anybody publishes or asks.
+   is done in the scheduler step after theirs, or as soon as anybody publishes or asks; where nobody
+   is to be told of it, no step is made for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
@@ -23,6 +24,22 @@ DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
 
 
+class CutChain(Protocol):
+    """What a chain does about a run of it that was cut."""
+
+    def note_cut(self, run: Run) -> None:
+        """Count the cut, and record why it was made."""
+        ...
+
+    def watch_unwinding(self, run: Run) -> None:
+        """Wait no longer for the run, which is at work, than it may take to unwind."""
+        ...
+
+    def drop_delivered(self, run: Run) -> None:
+        """Forget the run, whose stages had ended before, once its handler was called."""
+        ...
+
+
 class Aftermath:
     """Knows what is left to do of the publication under way, or of the last one; part of a router.
 
@@ -30,7 +47,7 @@ class Aftermath:
         nursery: Owns the tasks of all runs.
         listeners: The functions called when something happens.
         waits: Whether a publication is over, and what is left of it is not done yet.
-        untold: The cuts that the listener is not told of yet.
+        untold: The cuts that are not noted yet, and that the listener is not told of.
     """
 
     __slots__ = (
@@ -48,14 +65,14 @@ class Aftermath:
         """
         self.nursery = nursery
         self.listeners = listeners
-        self.untold: list[Run] = []
+        self.untold: list[tuple[CutChain, Run]] = []
         self.waits = self._is_due = self._is_closed = False
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
         self._told_later: type | None = None
         self._clock = AlarmClock.of_run()
         self._calls: list[Callable[[], None]] = []
-        self._cut: list[tuple[Run, Callable[[Run], None]]] = []
+        self._cut: list[tuple[CutChain, Run]] = []
         self._rest: Callable[[], None] | None = None
 
     def tell_later(self, event_class: type | None) -> None:
@@ -79,33 +96,41 @@ class Aftermath:
             self._calls.append(fn)
             self._is_due = True
 
-    def run_cut(self, run: Run, cause: Message | None, watch: Callable[[Run], None]) -> None:
-        """Tell the listener that a run was cut, now or later, and have it watched.
+    def run_cut(self, chain: CutChain, run: Run, cause: Message | None) -> None:
+        """Note and tell that a run was cut, now or later, and have it watched.
 
         Args:
+            chain: Its chain.
             run: The run.
             cause: The message that has cut it, if one has.
-            watch: Waits no longer for it, if it is at work, than it may take to unwind.
         """
-        listener = self.listeners.run_cut
-        if run.outcome is None:
-            if listener is None or not self._depth:
-                watch(run)
-            else:
-                self._cut.append((run, watch))
-                self._is_due = True
-                if cause is not None and type(cause.event) is self._told_later:
-                    self.untold.append(run)
-                    return
-        if listener is not None:
-            if self.untold:
-                self.tell_cuts()
-            self.listeners.notify(listener, run)
+        if run.outcome is None and self._depth:
+            self._is_due = True
+            entry = (chain, run)
+            if self.listeners.run_cut is None:  # so that nobody waits for it
+                chain.watch_unwinding(run)
+                self.untold.append(entry)
+                return
+            self._cut.append(entry)
+            if cause is not None and type(cause.event) is self._told_later:
+                self.untold.append(entry)
+                return
+        elif run.outcome is None:
+            chain.watch_unwinding(run)
+        if self.untold:
+            self.tell_cuts()
+        self._tell_cut(chain, run)
+        if run.outcome is not None:
+            chain.drop_delivered(run)
 
     def tell_cuts(self) -> None:
         """Tell of the cuts that were not told of yet: somebody asks what they have changed."""
         while self.untold:
-            self._as_published(self.listeners.notify, self.listeners.run_cut, self.untold.pop(0))
+            self._as_published(self._tell_cut, *self.untold.pop(0))
+
+    def _tell_cut(self, chain: CutChain, run: Run) -> None:
+        chain.note_cut(run)
+        self.listeners.notify(self.listeners.run_cut, run)
 
     def _as_published(self, fn: Callable[..., None], *args: Any) -> None:
         """Call a function as within the publication: what it has called behind that still waits."""
@@ -121,11 +146,12 @@ class Aftermath:
 
     def _publication_over(self) -> None:
         """Do what is left to do; if runs were cut, once they have had their step."""
-        if self._cut and not self._is_closed:
-            self.waits = True
-            self._clock.call_in_next_step(self._catch_up_at_last)
-        else:
+        if self._is_closed or not (self._cut or self.untold):
             self._finish()
+            return
+        self.waits = True
+        if self._cut or self._calls or self.listeners.decided is not None:
+            self._clock.call_in_next_step(self._catch_up_at_last)
 
     def catch_up(self) -> None:
         """Do what is left of a publication that is over, now: somebody looks."""
@@ -149,8 +175,9 @@ class Aftermath:
         self._depth_limit = DEPTH_LIMIT
         cut, self._cut = self._cut, []
         calls, self._calls = self._calls, []
-        for run, watch in cut:
-            watch(run)
+        for chain, run in cut:
+            if run.outcome is None:
+                chain.watch_unwinding(run)
         for fn in calls:
             self.listeners.notify(fn)
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Protocol
 
 import trio
-from trio.lowlevel import Abort, RunVar, Task, spawn_system_task
+from trio.lowlevel import Abort, RunVar, Task, reschedule, spawn_system_task
 
 SPARE_ENTRIES = 1000
 """How many entries the heap may have at least before it is cleared of outdated ones."""
@@ -80,7 +80,7 @@ class AlarmClock:
         self._next_step.append(fn)
         task, self._sleeping = self._sleeping, None
         if task is not None:
-            trio.lowlevel.reschedule(task)  # costs a tenth of what moving a deadline does
+            reschedule(task)  # costs a tenth of what moving a deadline does
 
     def _clear_up(self) -> None:
         self._heap = [entry for entry in self._heap if entry[0] == entry[2].wakes_at_s]

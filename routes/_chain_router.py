@@ -54,8 +54,12 @@ class ChainRouter(Protocol):
         """Do what is left of a publication that is over."""
         ...
 
-    def run_cut(self, run: Run, cause: Message | None, watch: Callable[[Run], None]) -> None:
-        """Tell the listener that a run was cut, now or later, and have it watched."""
+    def run_cut(self, chain: Any, run: Run, cause: Message | None) -> None:
+        """Note and tell that a run was cut, now or later, and have it watched."""
+        ...
+
+    def tell_cuts(self) -> None:
+        """Note and tell the cuts that wait to be."""
         ...
 
     def retire(self, chain: object) -> None:

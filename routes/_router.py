@@ -74,12 +74,16 @@ class Router(Aftermath):
             ``withhold()``.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
+        call_at: Calls a plain function at a time of trio's clock, given a key, the time in seconds
+            and the function.  A second alarm with the same key replaces the first; what the
+            function raises is logged.
+        forget: Cancels the alarm with a key, if there is one.
     """
 
     __slots__ = (
         "_alarms", "_before", "_chains", "_failing", "_first", "_messages",
         "_now_s", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
-        "closed", "closing", "handler_s", "unwind_s", "withholds",
+        "call_at", "closed", "closing", "forget", "handler_s", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -100,6 +104,8 @@ class Router(Aftermath):
         self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls less a message
         self._alarms = Alarms(nursery, self._call_alarm)
+        self.call_at = self._alarms.put  # no calls in between: one is made for each cut
+        self.forget = self._alarms.take_away
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -279,7 +285,7 @@ class Router(Aftermath):
                 if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
                     message.leave_run()  # cut by this very message, which goes on all the same
                     run = None
-                if self.untold and plan.rest is not None and not depth:
+                if self._cut and self.untold and plan.rest is not None and not depth:
                     self._rest = partial(self._dispatch, message, plan.rest)
                     return
             for observer in plan.first:
@@ -369,7 +375,8 @@ class Router(Aftermath):
 
         Args:
             listener: Gets the chain, the message, the verdict, the reason and the number of the
-                run (0 for none), in the same step; ``None`` calls nobody any more.
+                run (0 for none), in the same step; of a cut in the next one, or before anything
+                else is published.  ``None`` calls nobody any more.
         """
         self.listeners.explain_to(listener)
 
@@ -457,14 +464,3 @@ class Router(Aftermath):
     def _seal(self) -> None:
         self.closed = True
         self._plans.clear()
-
-    def call_at(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a plain function at a time of trio's clock, unless ``forget(key)`` comes before.
-
-        A second alarm with the same key replaces the first; what the function raises is logged.
-        """
-        self._alarms.put(key, at_s, fn)
-
-    def forget(self, key: object) -> None:
-        """Cancel an alarm, if there is one."""
-        self._alarms.take_away(key)

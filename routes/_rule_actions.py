@@ -62,18 +62,15 @@ class RuleActions:
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         runs, waiting = self._runs, self._queue.waiting
-        if not (runs.active or runs.delivered or waiting or rule.suspends):
-            self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
-            return
         live = runs.live()
-        if rule.condition is not None:
-            matters = rule.suspends or live or waiting
-            if matters and not self._allows(rule, message):
+        is_idle = not (live or waiting)
+        if not (is_idle and not rule.suspends):
+            if rule.condition is not None and not self._allows(rule, message):
                 return
-        if rule.suspends:
-            runs.suspend()
-            self._decisions.add(message, "suspended", rule.written)
-        if not live and not waiting:
+            if rule.suspends:
+                runs.suspend()
+                self._decisions.add(message, "suspended", rule.written)
+        if is_idle:
             self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
             return
         if runs.on_hold is not None:
@@ -81,13 +78,12 @@ class RuleActions:
             return
         if waiting and not (live and all(run._protected for run in live)):
             self._queue.drop_all(rule.written)
-        spared = True
+        spared = live
         for run in live:
             if not run._protected:
-                spared = False
-                if run.cut(message, rule):
-                    self._decisions.add(message, "cut", rule.written, run.id)
-        if live and spared:
+                spared = []
+                run.cut(message, rule)
+        if spared:
             why = f"{rule.written}: what is being said is not interruptible"
             self._decisions.add(message, "gated", why)
 

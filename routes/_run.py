@@ -54,7 +54,7 @@ class Run:
         self.scope = trio.CancelScope()
         self.is_cut = False
         self.is_aside = False
-        self._cut_by: tuple[Message | None, str, Phase, float] | None = None
+        self._cut_by: tuple[Message | None, str, Phase, float, bool] | None = None
         self._interruption: Interruption | None = None
         self._rule: CutRule | None = None
         self._holds = 0
@@ -170,19 +170,21 @@ class Run:
         if self.is_cut or not (runs or self._holds):
             return False
         self.is_cut = True
-        self._rule = rule or self._chain.rule_told_of(cause)
+        chain = self._chain
+        self._rule = rule or chain.rule_told_of(cause)
         reason = reason or (rule.written if rule is not None else "cut")
         now_s = trio.current_time() if cause is None else cause.at_s
-        self._cut_by = (cause, reason, "running" if runs else "delivered", now_s)
+        self._cut_by = (cause, reason, "running" if runs else "delivered", now_s, rule is not None)
         if runs:
             self.scope.cancel(reason=reason)  # as end() does, without a call in between
             if self._waits:
                 self._wake(reason)
         if self._token is not None:
             self._token.request()
-        self._chain.was_cut(self, cause)
-        for child in self._children or ():
-            child.cut(cause, reason="what it was caused by was cut")
+        chain.cuts.run_cut(chain, self, cause)
+        if self._children is not None:
+            for child in self._children:
+                child.cut(cause, reason="what it was caused by was cut")
         return True
 
     @property
@@ -195,7 +197,7 @@ class Run:
         """What is known of the cut, always the same object; ``None`` if it was not cut."""
         if self._interruption is None and self._cut_by is not None:
             # Described when first asked for: nothing stands between an interrupt and its effect.
-            cause, reason, phase, at_s = self._cut_by
+            cause, reason, phase, at_s, _ = self._cut_by
             self._interruption = Interruption(
                 run=self.id,
                 route=self._chain.written,

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 import trio
 
 R = TypeVar("R", contravariant=True)
+C = TypeVar("C", contravariant=True)
 
 
 class CutRule(Protocol):
@@ -21,6 +22,14 @@ class CutRule(Protocol):
     @property
     def handler(self) -> Callable[..., Any] | None:
         """What is called once the run has unwound; ``None`` for nothing."""
+        ...
+
+
+class CutLedger(Protocol[C, R]):
+    """What is told of each cut."""
+
+    def run_cut(self, chain: C, run: R, cause: Any) -> None:
+        """Note and tell that a run of a chain was cut, by a message or by none."""
         ...
 
 
@@ -48,6 +57,11 @@ class RunningChain(Protocol[R]):
         ...
 
     @property
+    def cuts(self) -> CutLedger[Any, R]:
+        """What is told of each cut."""
+        ...
+
+    @property
     def has_line(self) -> bool:
         """Whether triggers wait for their turn."""
         ...
@@ -58,10 +72,6 @@ class RunningChain(Protocol[R]):
 
     def is_cut_by(self, event_class: type) -> bool:
         """Return whether a rule would cut runs for an event of a class."""
-        ...
-
-    def was_cut(self, run: R, cause: Any) -> None:
-        """Record a cut in the same step, by a message or by none."""
         ...
 
     def was_held(self, run: R) -> None:

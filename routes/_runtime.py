@@ -45,7 +45,7 @@ class RouteRuntime:
         written: The chain as text.
         pipeline: Its stages, ready to run.
         rules: What cuts, holds and releases its runs.
-        statistics: What it has done so far.
+        cuts: What is told of each cut: the router.
         failures: Its failures that go on.
         removed: Whether it was removed, and starts no more runs.
         notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule has
@@ -53,15 +53,15 @@ class RouteRuntime:
     """
 
     __slots__ = (
-        "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue",
-        "_router", "_runs", "failures", "notified", "pipeline", "removed", "route", "rules",
-        "source", "statistics", "written",
+        "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue", "_router",
+        "_runs", "_statistics", "cuts", "failures", "notified", "pipeline", "removed", "route",
+        "rules", "source", "written",
     )  # fmt: skip
 
     def __init__(self, route: Route, router: ChainRouter) -> None:
         trigger = route.trigger
         self.route = route
-        self._router = router
+        self._router = self.cuts = router
         self._listeners = router.listeners
         self.source = route.source
         publish = partial(router.broadcast, route.source)
@@ -69,12 +69,12 @@ class RouteRuntime:
         self.failures = ChainFailures(route)
         self.pipeline = Pipeline(self.written, route.stages, publish, self.failures.works)
         self._push = self.pipeline.lead.push
-        self.statistics = RouteStatistics()
+        self._statistics = RouteStatistics()
         self.removed = False
         self._decisions = DecisionLog(route, router.listeners)
         self._runs = ChainRuns(trigger.limit if trigger.overlap == "concurrent" else 1)
         limit = trigger.limit if trigger.overlap == "queue" else math.inf
-        self._queue = TriggerQueue(limit, self.statistics, self._decisions)
+        self._queue = TriggerQueue(limit, self._statistics, self._decisions)
         self.rules = RuleActions(self, router, self._runs, self._queue, self._decisions)
         self._advancing = False
         cuts = (rule for rule in route.rules if isinstance(rule, Interrupt))
@@ -89,7 +89,14 @@ class RouteRuntime:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """Its last decisions and their reasons, oldest first."""
+        self._router.tell_cuts()
         return self._decisions.decisions
+
+    @property
+    def statistics(self) -> RouteStatistics:
+        """What it has done so far."""
+        self._router.tell_cuts()
+        return self._statistics
 
     @property
     def queued(self) -> list[Message]:
@@ -137,7 +144,7 @@ class RouteRuntime:
         runs, overlap = self._runs, self.route.trigger.overlap
         if runs.suspended:
             self._decisions.add(message, "gated", "suspended")
-            self.statistics.dropped += 1
+            self._statistics.dropped += 1
             return
         if runs.on_hold is not None:
             self._enqueue(message)
@@ -197,7 +204,7 @@ class RouteRuntime:
             self._queue.add(message, value, pending)
 
     def _failed_early(self, failure: StageError) -> None:
-        self.statistics.failed += 1
+        self._statistics.failed += 1
         self.failed(None, failure.stage, failure.error)
 
     def _start(self, message: Message, value: Any, pending: Pending | None) -> None:
@@ -217,7 +224,7 @@ class RouteRuntime:
     def _new_run(self, message: Message) -> Run:
         run = Run(self, self._router.next_run_id(), message, trio.current_time())
         self._runs.active[run] = None
-        self.statistics.started += 1
+        self._statistics.started += 1
         self._decisions.add(message, "matched", f"run {run.id}")
         if self.route.trigger.linked:
             run._link_to_ancestors()
@@ -283,7 +290,7 @@ class RouteRuntime:
                 run.finish("interrupted")
             elif error is not None:
                 run.finish("failed")
-                self.statistics.failed += 1
+                self._statistics.failed += 1
             elif reached_end or run._stop:
                 run.finish("completed")
                 if self.failures.known is not None:
@@ -346,7 +353,7 @@ class RouteRuntime:
 
     def abandon(self, run: Run, what: str) -> None:
         """Stop waiting for a run that does not unwind; it may go on, but its output is dropped."""
-        self.statistics.abandoned += 1
+        self._statistics.abandoned += 1
         log.warning("run_did_not_unwind", route=self.written, run=run.id, doing=what)
         if self._ended(run, None, reached_end=False):
             self._handle_soon(run)
@@ -414,12 +421,8 @@ class RouteRuntime:
         for run in self.runs:
             run.end(outcome)
 
-    def was_cut(self, run: Run, cause: Message | None) -> None:
-        """Record a cut; the run calls it in the same step."""
-        self.statistics.cut += 1
-        self._router.run_cut(run, cause, self._watch_unwinding)
-        if run.outcome is None:
-            return
+    def drop_delivered(self, run: Run) -> None:
+        """Forget a run that was cut when its stages had ended, once its handler was called."""
         run.finish("interrupted")
         self._runs.forget_delivered(run)
         if has_handler(run) and run not in self._runs.active:
@@ -427,10 +430,18 @@ class RouteRuntime:
             self._handle_soon(run)
         self._leave_if_done()
 
-    def _watch_unwinding(self, run: Run) -> None:
+    def note_cut(self, run: Run) -> None:
+        """Count a cut, and record it if a rule has made it."""
+        self._statistics.cut += 1
+        if run._cut_by is not None:
+            cause, why, _, _, by_rule = run._cut_by
+            if by_rule and cause is not None:
+                self._decisions.add(cause, "cut", why, run.id)
+
+    def watch_unwinding(self, run: Run) -> None:
         """Wait no longer for a run that was cut than it may take to unwind."""
-        if run.outcome is None and run.cut_at_s is not None:
-            until_s = run.cut_at_s + self._router.unwind_s
+        if run._cut_by is not None:
+            until_s = run._cut_by[3] + self._router.unwind_s
             self._router.call_at(run, until_s, partial(self.abandon, run, "unwinding"))
 
     def was_held(self, run: Run) -> None:

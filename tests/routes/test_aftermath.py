@@ -20,6 +20,11 @@ class Other(Event):
     type: Literal["am.other"] = "am.other"
 
 
+async def sleep(message):
+    await trio.sleep_forever()
+    yield
+
+
 class Scene:
     """A router with a node that talks until it is cut, and a list of what happens."""
 
@@ -242,6 +247,42 @@ async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_aftermath():
         router.publish(Stop())
         router.publish(Go())
         assert scene.happened == ["sink", "aftermath"]
+
+
+async def test_a_cut_is_counted_and_explained_for_whoever_looks():
+    """Right behind publish() a chain knows of it, also where nobody listens to cuts."""
+    async with open_router() as router:
+        route = router.on(Go).interrupt_on(Stop).stream(sleep).broadcast()
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        router.publish(Stop())
+        assert router.runtime(route).statistics.cut == 1
+        assert [one.verdict for one in router.runtime(route).decisions] == ["matched", "cut"]
+
+
+async def test_who_has_cuts_explained_hears_of_one_behind_the_clean_up():
+    """It waits neither for the run to end, nor for anything else to be published."""
+    happened = []
+
+    async def talk(message):
+        try:
+            await trio.sleep_forever()
+            yield
+        finally:
+            happened.append("node cleans up")
+            with trio.CancelScope(shield=True):
+                await cleaned_up.wait()
+
+    cleaned_up = trio.Event()
+    async with open_router() as router:
+        router.explain_to(lambda route, message, verdict, why, run: happened.append(verdict))
+        router.on(Go).interrupt_on(Stop).stream(talk).broadcast()
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        router.publish(Stop())
+        await trio.testing.wait_all_tasks_blocked()
+        assert happened == ["matched", "node cleans up", "cut"]
+        cleaned_up.set()
 
 
 def test_an_event_that_needs_no_validation_is_as_others_are():
