@@ -1,4 +1,7 @@
-"""Sessions with vendors of ears, voices and models."""
+"""What ears, voices and models of vendors share: sessions, keys, errors and retries.
+
+Use it to write a provider of your own; ``open_session()`` keeps a WebSocket to a vendor open.
+"""
 
 from .nodes import vendors as _nodes_vendors
 from .nodes.vendors import *

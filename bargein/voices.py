@@ -1,4 +1,7 @@
-"""Voices of vendors."""
+"""Voices of vendors, and the base classes for a voice of your own.
+
+Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
+"""
 
 from .nodes import voices as _nodes_voices
 from .nodes.voices import *

@@ -1,4 +1,4 @@
-"""What asks a vendor over a network has this in common: sessions, keys, errors, waits, fields."""
+"""What providers that use a vendor's network service share: sessions, keys, errors and retries."""
 
 from ._backoff import Backoff as Backoff
 from ._backoff import retry_after_s as retry_after_s

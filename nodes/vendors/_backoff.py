@@ -1,4 +1,4 @@
-"""How long to wait before a request is sent again."""
+"""How long to wait before sending a request again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LARGEST_POWER = 30
 
 
 class Trouble(Protocol):
-    """What an error has to tell for a decision whether to try again."""
+    """The fields of an error that decide whether to try again."""
 
     retryable: bool
     """Whether trying again may help."""
     retry_after_s: float | None
-    """Seconds that the server asks to wait; None when it does not say."""
+    """Seconds that the server asks to wait; ``None`` if it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Backoff:
     """Exponential back-off with jitter; whether a retry is safe is the caller's decision."""
 
     attempts: int = 3
-    """How often a request is sent at most, the first time included."""
+    """The largest number of attempts, the first one included."""
     first_wait_s: float = 0.25
     """Longest wait before the second attempt, in seconds; doubled for each further one."""
     max_wait_s: float = 8.0
-    """Longest wait, in seconds.  A server that asks for more is not asked again."""
+    """Longest wait, in seconds; if a server asks for more, there is no further attempt."""
     random: Callable[[], float] = random.random
-    """Gives a number from 0 to 1."""
+    """Returns a number from 0 to 1, for the jitter."""
 
     def wait_s(self, error: Trouble, attempt: int) -> float | None:
         """Return how long to wait after a failed attempt, in seconds.
@@ -46,7 +46,7 @@ class Backoff:
         if not error.retryable or attempt >= self.attempts:
             return None
         longest = self.first_wait_s * 2.0 ** min(attempt - 1, _LARGEST_POWER)
-        wait_s = min(longest, self.max_wait_s) * (0.5 + self.random() / 2)  # half of it is certain
+        wait_s = min(longest, self.max_wait_s) * (0.5 + self.random() / 2)  # jitter of half of it
         asked_s = error.retry_after_s
         if asked_s is None:
             return wait_s
@@ -57,13 +57,13 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return how long a server asks to wait, in seconds.
 
     RFC 9110, section 10.2.3: ``Retry-After`` is a number of seconds or a date.  A date is compared
-    with the server's own clock, the ``Date`` header: ours may be wrong.
+    with the server's ``Date`` header, because our own clock may be wrong.
 
     Args:
-        headers: The answer's headers; looked up in lower case.
+        headers: The headers of the response, with names in lower case.
 
     Returns:
-        0 or more; None when nothing is asked, or nothing that can be read.
+        0 or more; ``None`` if the server does not ask, or the header cannot be parsed.
     """
     asked = headers.get("retry-after", "").strip()
     try:
@@ -73,5 +73,5 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _until(date: str, now: str) -> float:
-    """Return the seconds between two HTTP dates, 0 where they are in the wrong order."""
+    """Return the seconds between two HTTP dates; 0 if they are in the wrong order."""
     return max(0.0, (parsedate_to_datetime(date) - parsedate_to_datetime(now)).total_seconds())

@@ -1,4 +1,4 @@
-"""The keys of vendors: from an argument or the environment, and never in a text."""
+"""API keys of vendors, read from an argument or the environment and kept out of every text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import final
 
 @final
 class Credential:
-    """A secret that never appears in a ``repr``, a log line or an error.
-
-    Attributes:
-        is_given: Whether there is one.
-    """
+    """An API key that never appears in a ``repr``, a log line or an error."""
 
     __slots__ = ("_secret",)
 
@@ -20,7 +16,7 @@ class Credential:
         """Wrap a key.
 
         Args:
-            vendor: Whose key it is, for the error.
+            vendor: The vendor's name, for the error.
             given: The key; ``None`` reads the environment.
             variable: The environment variable to read.
 
@@ -38,7 +34,7 @@ class Credential:
         self._secret = secret
 
     def reveal(self) -> str:
-        """Return the key, for the one header that it is sent in."""
+        """Return the key, to put it into the header that sends it."""
         return self._secret
 
     def __repr__(self) -> str:

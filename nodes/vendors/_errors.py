@@ -1,4 +1,4 @@
-"""What can go wrong with a vendor's service."""
+"""The error of a vendor's service."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _DETAIL_CHARACTERS = 300
 
 
 class VendorError(BargeinError):
-    """A vendor's service refused, failed or cannot be reached.
+    """A vendor's service refused a request, failed, or cannot be reached.
 
     Attributes:
-        vendor: Whose it is, as in logs.
-        problem: What went wrong.
+        vendor: The vendor's name, as in logs.
+        problem: What went wrong, in our words.
         retryable: Whether trying again later may help.
-        status: HTTP status or WebSocket close code; None when the trouble was neither.
-        code: The vendor's own word for the trouble; may be empty.
-        detail: What the vendor said about it, at most 300 characters; it may quote people.
-        retry_after_s: Seconds that the vendor asks to wait; None when it does not say.
+        status: HTTP status or WebSocket close code; ``None`` if there was neither.
+        code: The vendor's own code for the error; may be empty.
+        detail: The vendor's message, at most 300 characters; it may quote people.
+        retry_after_s: Seconds that the vendor asks to wait; ``None`` if it does not say.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class VendorError(BargeinError):
 
     @property
     def safe_text(self) -> str:
-        """What went wrong, without what the vendor said: that may quote people.
+        """The message without the vendor's words, which may quote people.
 
-        It is shown where the texts of exceptions are hidden.
+        Logs and clients show it where the texts of exceptions are hidden.
         """
         known = ", ".join(str(part) for part in (self.status, self.code) if part)
         return f"{self.vendor}: {self.problem}" + (f" ({known})" if known else "")

@@ -1,4 +1,4 @@
-"""Fields of vendors' messages, of which nothing is certain."""
+"""Reads fields of vendors' messages without trusting their types or values."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from bargein.bridge.events import WordTiming
 
 
 def query(**values: object) -> str:
-    """Return the query of an address.
+    """Return the query string of an address.
 
     Args:
-        values: What is asked; None and empty tuples are left out, lists are repeated.
+        values: The parameters; ``None`` and empty tuples are left out, sequences are repeated.
     """
     given = {name: value for name, value in values.items() if value is not None and value != ()}
     return urlencode(given, doseq=True)
 
 
 def share(value: object) -> float | None:
-    """Return a probability within 0 and 1; None for what is no number."""
+    """Return a value as a probability, clamped to 0 and 1; ``None`` if it is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
     return min(max(float(value), 0.0), 1.0)
 
 
 def least(values: Iterable[object]) -> float | None:
-    """Return the lowest probability; None if there is none."""
+    """Return the lowest of several probabilities; ``None`` if none of them is a number."""
     known = [known for value in values if (known := share(value)) is not None]
     return min(known, default=None)
 
@@ -36,12 +36,12 @@ def least(values: Iterable[object]) -> float | None:
 def timed_words(
     words: Iterable[Mapping[str, Any]], *names: str, per_s: int
 ) -> tuple[WordTiming, ...]:
-    """Return the words that have times, in order.
+    """Return the words that have times, in the order in which they come.
 
     Args:
-        words: Objects with ``start`` and ``end``.
-        names: Where the word itself is; the first that is not empty counts.
-        per_s: How many units of the vendor's make a second.
+        words: The vendor's objects, with ``start`` and ``end``.
+        names: The fields that may hold the word itself; the first non-empty one counts.
+        per_s: How many of the vendor's time units make a second.
     """
     found = []
     for word in words:
@@ -53,11 +53,11 @@ def timed_words(
 
 
 def in_order(words: Iterable[WordTiming], since_s: float = 0.0) -> tuple[WordTiming, ...]:
-    """Return words whose times run forwards: a time that does not is moved to the one before it.
+    """Make the times of words run forwards, by moving a time that runs back to the one before.
 
     Args:
-        words: In the order in which they are said.
-        since_s: Before when none of them can begin.
+        words: The words, in the order in which they are said.
+        since_s: The earliest time at which the first may begin, in seconds.
     """
     found = []
     for word in words:

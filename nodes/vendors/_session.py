@@ -1,13 +1,15 @@
 """A session with a vendor: a WebSocket that is opened again when it breaks.
 
-Rule 1. One task opens the line, keeps it alive, and opens it again; whoever sends or receives waits
-for that task.
-Rule 2. What is sent to be kept stays in order until it is forgotten, at most `max_kept_bytes`.  A
-new line begins with the greeting, and then with all that is kept.  While there is no line, what is
-to be kept needs no wait: a microphone is never held up.
-Rule 3. What the vendor refuses for good ends the session at once; any other trouble ends it after
-`attempts` in a row.  Only a message from the vendor ends a row, or `SOUND_S` of a line: a line that
-opens and breaks proves nothing, and neither does a greeting.
+A line is one connection of the session.
+
+Rule 1. One task opens the line, keeps it alive, and opens it again; senders and receivers wait for
+that task.
+Rule 2. Messages sent with ``keep=True`` stay in order until they are forgotten, at most
+`max_kept_bytes` of them.  A new line begins with the greeting and all kept messages.  Without a
+line, sending such a message does not wait, so a microphone is never blocked.
+Rule 3. A refusal for good ends the session at once; other failures end it after `attempts` in a
+row.  A message from the vendor ends the row, and so does a line that lasts for `SOUND_S`.  A line
+that opens and breaks proves nothing, and neither does a greeting.
 Rule 4. The key is in a header of the handshake, and in no error and no log line.
 """
 
@@ -40,22 +42,22 @@ from ._session_settings import SessionLimits, VendorAddress
 log = structlog.get_logger()
 
 _PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}
-"""Statuses below 500 that may be others the next time (RFC 9110, 15.5, and RFC 6585, 4)."""
+"""Statuses below 500 for which a retry may help (RFC 9110, 15.5, and RFC 6585, 4)."""
 
 SOUND_S = 30.0
-"""A line that has lasted so long was no failure, even if nothing was to be said."""
+"""A line that lasts this long is sound, even if neither side had anything to send."""
 
 Judge = Callable[[ConnectionClosedError], VendorError | None]
-"""Says what it means that a vendor closed a line; None: nothing but that it is closed."""
+"""Returns what a vendor's close of a line means; ``None`` if it only means that it is closed."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """The line was lost and is open again; what the vendor knew of the session is gone."""
+    """The line was lost and is open again; the vendor has forgotten the session."""
 
     missing_s: float
-    """For how long there was none."""
+    """How many seconds the session was without a line."""
     sent_again: int
     """How many kept messages the new line began with."""
 
@@ -73,7 +75,7 @@ class VendorSession:
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None,
         jitter: Callable[[], float],
     ) -> None:
-        """Keep the address; `open_session` runs it."""
+        """Keep the address; `open_session` runs the session."""
         self._address = address
         self._limits = limits
         self._judge = judge
@@ -100,16 +102,16 @@ class VendorSession:
         self._kept_bytes = 0
         self._number = 0
         self.lines = 0
-        """How many lines were opened."""
+        """How many lines have been opened."""
         self._known_line = 1  # the first, or the one of which the receiver was told last
         self.heard_at_s = -math.inf
-        """When the vendor sent its newest message, by trio's clock."""
+        """When the vendor sent its newest message, in seconds of trio's clock."""
         self.dropped = 0
-        """How many kept messages were dropped because too much was kept."""
+        """How many kept messages were dropped for `max_kept_bytes`."""
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a line, and all that was kept has gone into it."""
+        """Whether a line is open and all kept messages have been sent on it."""
         return self._may_send
 
     # --- sending and receiving ------------------------------------------------------------------
@@ -124,18 +126,19 @@ class VendorSession:
             await self._change()
 
     async def send(self, data: Data, *, keep: bool = False) -> int:
-        """Send a message; waits while too much waits, or for the first line.
+        """Send a message, waiting for the first line and while too many bytes wait to be sent.
 
-        Cancelling it is safe: the message is sent and kept, or neither.
+        Cancelling is safe: the message is sent and kept, or neither.
 
         Args:
             data: Text, or bytes for a binary message.
-            keep: Whether a new line begins with it too, until it is forgotten.  Without a line such
-                a message is only kept, without a wait.  A message that is not kept is for the line
-                of which `receive` has told last: it is dropped if that is lost.
+            keep: Whether to keep the message and send it again on each new line until it is
+                forgotten.  Without a line, a kept message does not wait.  A message that is not
+                kept belongs to the line that `receive` last reported, and is dropped if that line
+                is lost.
 
         Returns:
-            The number of the message that was kept last, for `forget`.
+            The number of the newest kept message, for `forget`.
 
         Raises:
             VendorError: The session was given up.
@@ -161,14 +164,14 @@ class VendorSession:
     async def send_on(self, number: int, data: Data) -> bool:
         """Send a message on one line, and on no later one.
 
-        Cancelling it is safe: the message is sent or not.
+        Cancelling is safe: the message is sent, or not.
 
         Args:
-            number: What `lines` was when this line was opened.
+            number: The value of `lines` for that line.
             data: As for `send`.
 
         Returns:
-            Whether it was sent: False if that line is lost.
+            Whether the message was sent; false if that line is lost.
 
         Raises:
             VendorError: The session was given up.
@@ -191,20 +194,19 @@ class VendorSession:
         return False
 
     def forget(self, number: int | None = None) -> None:
-        """Drop what is kept, as the vendor has dealt with it.
+        """Drop kept messages that the vendor has dealt with.
 
         Args:
-            number: Up to and including the message that ``send`` numbered so; None drops all.
+            number: The last one to drop, as numbered by ``send``; ``None`` drops all.
         """
         while self._kept and (number is None or self._kept[0][0] <= number):
             self._kept_bytes -= len(self._kept.popleft()[1])
 
     def reopen(self, why: VendorError) -> None:
-        """Give the line up, and open another one if `why` is `retryable`.
+        """Give up the line, and open another one if `why` is `retryable`.
 
         Args:
-            why: What the vendor has said; raised by ``send`` and ``receive`` if this was the last
-                attempt.
+            why: The vendor's error; ``send`` and ``receive`` raise it if this was the last attempt.
         """
         if self._line is not None:
             self._line.connection.cut("given up")
@@ -212,14 +214,15 @@ class VendorSession:
             self._give_up(why)
 
     def doubt(self) -> None:
-        """Take the message that came last for no sign that the line is sound: a greeting, say."""
+        """Ignore the newest message as a sign that the line is sound, because it is a greeting."""
         self._is_sound = self._was_sound
 
     def revive(self) -> bool:
-        """Try again to open a line, if the session was given up a while ago.
+        """Try again to open a line if the session was given up a while ago.
 
         Returns:
-            Whether it is alive: False until the longest wait has passed since it was given up.
+            Whether the session is alive; false until `max_wait_s` have passed since it was given
+            up.
         """
         if self._error is None:
             return True
@@ -230,12 +233,12 @@ class VendorSession:
         return True
 
     async def receive(self) -> Data | Reopened:
-        """Return the vendor's next message, or that the line was opened again.
+        """Return the vendor's next message, or `Reopened` once a lost line is open again.
 
-        Cancelling it is safe: nothing is lost.
+        Cancelling is safe: no message is lost.
 
         Raises:
-            VendorError: The session was given up, and all that came was taken.
+            VendorError: The session was given up, and all received messages have been returned.
         """
         while True:
             line = self._line
@@ -281,7 +284,7 @@ class VendorSession:
     # --- the line -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Open the line, again and again; wait to be revived while the session is given up."""
+        """Open the line each time it is lost; after giving up, wait to be revived."""
         while True:
             error = await self._serve_line()
             is_old = trio.current_time() - self._opened_at_s >= SOUND_S
@@ -303,7 +306,7 @@ class VendorSession:
             await trio.sleep(wait_s)
 
     async def _serve_line(self) -> VendorError:
-        """Open one line and keep it alive; return why it is gone."""
+        """Open one line and keep it alive; return why it was lost."""
         address, limits = self._address, self._limits
         try:
             async with open_websocket(
@@ -354,7 +357,7 @@ class VendorSession:
         self._has_changed()
 
     async def _greet(self, line: WebSocket) -> None:
-        """Send the greeting, and all that is kept; what is kept meanwhile joins its end."""
+        """Send the greeting and all kept messages, including those kept meanwhile."""
         for data in self._address.greeting:
             await line.send(data)
         sent = 0
@@ -367,7 +370,7 @@ class VendorSession:
         self._has_changed()
 
     async def _keep_alive(self, line: WebSocket) -> None:
-        """Stay until the line is lost.
+        """Wait until the line is lost.
 
         Raises:
             ConnectionClosedError: It was lost while something was sent.
@@ -410,7 +413,7 @@ class VendorSession:
                 await line.send(farewell)
 
     def close(self) -> None:
-        """Mean the next loss of the line: say farewell, and open no other."""
+        """Send the farewell, and open no further line when this one closes."""
         self._is_closing = True
 
 
@@ -423,19 +426,22 @@ async def open_session(
     dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator[VendorSession]:
-    """Hold a session with a vendor while the block runs.
+    """Keep a session with a vendor open while the block runs.
 
-    Entering the block does not wait for the line: `VendorSession.ready` does.  Leaving it takes as
-    long as the closing handshake at most, also when it is cancelled.
+    Entering the block does not wait for the line; `VendorSession.ready` does.  Leaving the block
+    takes no longer than the closing handshake, even if it is cancelled.
 
     Args:
-        address: Where, and what is said first.
-        limits: What it may take; None for the defaults.
-        judge: Says what a close of the vendor's means: a `VendorError` that is not `retryable` ends
-            the session.
-        dial: Opens the stream that carries the line; None dials the address, through the proxy that
-            the environment names.
-        jitter: Gives numbers from 0 to 1, for the waits between attempts.
+        address: Where to connect, and the fixed messages of the session.
+        limits: The limits of the session; ``None`` for the defaults.
+        judge: Returns what a close by the vendor means: a `VendorError` that is not `retryable`
+            ends the session.
+        dial: Opens the stream that carries a line; ``None`` connects to the address, through the
+            proxy that the environment names.
+        jitter: Returns a number from 0 to 1, for the waits between attempts.
+
+    Yields:
+        The session.
     """
     session = VendorSession(
         address, limits or SessionLimits(), judge=judge, dial=dial, jitter=jitter

@@ -1,4 +1,4 @@
-"""Whom a session is with, and what it may take."""
+"""The address of a session, and its limits."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from bargein.bridge.websocket import Data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorAddress:
-    """Where a vendor is reached, and what it wants to be told first."""
+    """Where to reach a vendor, and the fixed messages of a session."""
 
     vendor: str
-    """Its name, in errors and logs."""
+    """The vendor's name, for errors and logs."""
     url: str
-    """``wss://`` or ``ws://``, without secrets."""
+    """A ``wss://`` or ``ws://`` URL without secrets."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Headers of the handshake; the key is one of them."""
+    """Headers of the handshake, including the key."""
     greeting: Sequence[Data] = ()
-    """Messages with which every line begins."""
+    """Messages to send at the beginning of every connection."""
     keep_alive: Data | None = None
-    """Sent when nothing else was for a while; None: nothing is."""
+    """The message to send after `SessionLimits.keep_alive_s` of silence; ``None`` sends none."""
     farewell: Data | None = None
-    """Sent before the session is closed; None: nothing is."""
+    """The message to send before closing the session; ``None`` sends none."""
 
     def __post_init__(self) -> None:
         """Check the address.
 
         Raises:
-            ValueError: It is none of a WebSocket.
+            ValueError: `url` is not the address of a WebSocket.
         """
         if not self.url.startswith(("ws://", "wss://")):
             shown = self.url.partition("?")[0]
@@ -38,38 +38,38 @@ class VendorAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
-    """What a session may take; times in seconds."""
+    """The limits of a session, each above 0; times are seconds."""
 
     connect_s: float = 5.0
-    """Until a line is open."""
+    """Limit for opening a connection."""
     keep_alive_s: float = 4.0
-    """Silence of ours after which `VendorAddress.keep_alive` is sent: Deepgram wants one every 3
-    to 5 s."""
+    """How long we send nothing before we send `VendorAddress.keep_alive`; Deepgram wants one every
+    3 to 5 s."""
     stall_s: float = 10.0
-    """For how long a vendor may take nothing of what is sent, before the line counts as lost."""
+    """How long a vendor may read nothing of what we send before the connection counts as lost."""
     ping_s: float = 10.0
-    """After how much silence a vendor is pinged, and how long its answer may take."""
+    """How long a vendor may be silent before we ping it, and how long its pong may take."""
     answer_s: float = 10.0
-    """For how long a vendor may send nothing that owes an answer, before it counts as lost."""
+    """How long a vendor that owes an answer may send nothing before it counts as failed."""
     attempts: int = 4
-    """How often in a row a line is opened before the session is given up."""
+    """How many attempts in a row may fail before the session is given up."""
     first_wait_s: float = 0.25
     """Longest wait before the second attempt; doubled for each further one, with jitter."""
     max_wait_s: float = 4.0
-    """Longest wait; a vendor that asks for more is not asked again."""
+    """Longest wait; if a vendor asks for more, there is no further attempt."""
     max_message_bytes: int = 4_194_304
-    """Largest message of the vendor's: 20 s of a voice at 48 kHz as base64 twice over."""
+    """Largest message of a vendor: 20 s of a voice at 48 kHz in base64, twice over."""
     max_waiting_bytes: int = 262_144
-    """What may wait on either side before ``send`` waits, and before nothing more is read."""
+    """How many bytes may wait in each direction before ``send`` waits, or reading stops."""
     max_kept_bytes: int = 960_000
-    """What may be kept to be sent again: 30 s of PCM16 at 16 kHz; an ear whose vendor takes audio
-    in base64 keeps as many seconds, in more bytes."""
+    """How many bytes may be kept to be sent again: 30 s of PCM16 at 16 kHz.  If a vendor takes
+    audio in base64, an ear keeps as many seconds, in more bytes."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
 
         Raises:
-            ValueError: One is out of its bounds.
+            ValueError: One of them is not above 0.
         """
         for name in self.__slots__:
             value = getattr(self, name)

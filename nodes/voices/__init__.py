@@ -1,4 +1,4 @@
-"""Voices of vendors, and what a new one is made of: a codec and an address."""
+"""Voices of vendors, and what you need to write another one: a codec and an address."""
 
 from ._cartesia import CartesiaVoice as CartesiaVoice
 from ._deepgram import DeepgramVoice as DeepgramVoice
