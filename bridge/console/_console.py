@@ -170,7 +170,7 @@ class Console:
         finally:
             self._finish()
             if session.conversation and self._call is not None:
-                self.show(Line(f"--conversation {session.conversation} goes on with this", "dim"))
+                self.show(Line(f"--conversation {session.conversation} continues it", "dim"))
             self._write_rest()
 
     async def _run(self, session: Session) -> None:

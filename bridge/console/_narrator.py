@@ -41,7 +41,7 @@ _OUTCOMES: dict[ToolOutcome, tuple[str, Style, str]] = {
     "effect_unknown": ("✗ ", "warn", "stopped; it may have partially executed"),
     "completed": ("✓ ", "good", ""),
     "completed_after_interrupt": ("✓ ", "warn", "completed after the interrupt"),
-    "backgrounded": ("→ ", "dim", "goes on in the background"),
+    "backgrounded": ("→ ", "dim", "continues in the background"),
     "timed_out": ("✗ ", "bad", "took too long; it may have partially executed"),
     "denied": ("✗ ", "warn", "denied"),
     "withdrawn": ("✗ ", "dim", "withdrawn; it did not run"),
@@ -175,7 +175,7 @@ def _line_of(event: Any) -> Line | None:
         case TurnEnded(outcome="capped", capped=capped):
             return Line(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
         case TurnEnded(outcome="failed"):
-            return Line("the answer failed; the conversation goes on", "bad", "■ ")
+            return Line("the answer failed; the conversation continues", "bad", "■ ")
         case CallEnded(reason=reason) if reason != "ended":  # that is what leaving is called
             return Line(f"the call is over: {one_line(reason, 80)}", "dim", "■ ")
     return None

@@ -170,7 +170,7 @@ class PlainConsole:
             self._settle(call, conversation)
         self.end()
         if session.conversation:
-            self.show(Line(f"--conversation {session.conversation} goes on with this", "dim", "  "))
+            self.show(Line(f"--conversation {session.conversation} continues it", "dim", "  "))
 
     def _settle(self, call: Call, conversation: Conversation) -> None:
         if conversation.unanswerable or call.end_reason == "agent_error":

@@ -11,11 +11,11 @@ from ._cells import one_line
 from ._lines import Line, seconds
 
 _DONE: dict[Verb, str] = {
-    "pause": "paused; /resume goes on",
+    "pause": "paused; /resume continues",
     "resume": "goes on",
     "redirect": "redirected",
     "cancel": "interrupted",
-    "background": "goes on in the background",
+    "background": "continues in the background",
     "barge_in": "silenced",
     "emergency_stop": "everything is stopped",
     "shutdown": "the work ends",

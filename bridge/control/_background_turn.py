@@ -86,7 +86,7 @@ class BackgroundTurn:
 
     def consequence(self, verb: Verb) -> str:
         """Return in a few words what ``interrupt(verb)`` would do now."""
-        return "goes on in the background" if verb in ("resume", "background") else "is stopped"
+        return "continues in the background" if verb in ("resume", "background") else "is stopped"
 
     def end(self, outcome: Outcome) -> None:
         """Record that all its work has ended.

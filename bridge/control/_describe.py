@@ -26,10 +26,10 @@ _TITLES: dict[Verb, str] = {
 
 _EFFECTS: dict[Verb, str] = {
     "pause": "speech and work are held in place",
-    "resume": "everything goes on where it stopped",
-    "redirect": "the current step is cut and your text is next",
+    "resume": "everything continues where it stopped",
+    "redirect": "drop this step and do what you type",
     "cancel": "the work ends",
-    "background": "the work goes on unheard and its result comes later",
+    "background": "the work continues unheard, and its result comes later",
     "barge_in": "the agent falls silent and listens",
     "emergency_stop": "everything ends at once",
     "shutdown": "the work ends and the call is closed",

@@ -60,8 +60,8 @@ export class EventLog {
 
   /** Says what the server lets us see. */
   setSource({ watching, words, allowed }) {
-    if (watching) this.#note.textContent = words ? "" : "Without what is said: the server does not show it here.";
-    else if (allowed === "off") this.#note.textContent = "The server tells only what the page needs.";
+    if (watching) this.#note.textContent = words ? "" : "Words are hidden: the server does not show them here.";
+    else if (allowed === "off") this.#note.textContent = "The server shows only what the page needs.";
     else this.#note.textContent = "";
     this.#note.hidden = !this.#note.textContent;
   }

@@ -24,7 +24,7 @@ const POLICY_WORDS = {
   cancel: "ends",
   finish: "may finish",
   shield: "is not cut",
-  detach: "goes on in the background",
+  detach: "continues in the background",
 };
 const NEAR = 0.8; // the server warns at four fifths of a cap, too
 const byId = (id) => document.getElementById(id);

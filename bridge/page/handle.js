@@ -149,7 +149,7 @@ export class Handle {
   settled({ id }) {
     const running = this.#receipts.get(id);
     this.#receipts.delete(id);
-    if (running?.size) this.#on.note("What was still running is over.");
+    if (running?.size) this.#on.note("Everything that was still running has ended.");
     this.#show();
   }
 
@@ -170,7 +170,7 @@ export class Handle {
     if (verb === undefined) return false;
     this.#pending.delete(request);
     if (verb === "pause") this.#on.hold(false);
-    this.#on.note(`The server did not take it: ${message}.`);
+    this.#on.note(`The server refused it: ${message}.`);
     this.#show();
     return true;
   }

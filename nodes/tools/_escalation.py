@@ -105,7 +105,7 @@ class Interrupts:
         """
         effect = self.effect_of(verb, is_job=is_job)
         if effect == "move" or (is_job and effect == "nothing" and self.verb is None):
-            return "goes on in the background"
+            return "continues in the background"
         now_s = trio.current_time()
         stops_s = now_s if is_cut or effect in ("force", "cut") else self.stop_at_s
         if effect == "wait":

@@ -175,7 +175,7 @@ class RunningTool:
         if self.started_at_s is None or self._body is None:
             return "is asked about no more" if self._is_asking else "is not started"
         if verb == "background" and not self.is_cut and self._interrupts.may_move():
-            return "goes on in the background"
+            return "continues in the background"
         return self._interrupts.consequence(
             verb,
             is_job=self.run is None,

@@ -265,7 +265,7 @@ def test_commands(open_chat):
     tty.type("count 100\r")
     tty.until("1 2 3")
     tty.type("/pause\r")
-    tty.until("paused; /resume goes on")
+    tty.until("paused; /resume continues")
     tty.until("paused · ")
     tty.type("/resume faster\r")
     tty.until("goes on")
@@ -294,7 +294,7 @@ def test_a_failing_agent_leaves_the_conversation(open_chat):
     """An error of the agent is told, and the next words are answered."""
     tty = open_chat()
     tty.type("crash\r")
-    tty.until("the answer failed; the conversation goes on")
+    tty.until("the answer failed; the conversation continues")
     tty.type("hello\r")
     tty.until("You said: hello")
 
@@ -386,7 +386,7 @@ def test_a_conversation_goes_on(open_chat, open_tty):
     assert other.is_restored()
     tty.type("\x04")
     assert tty.end() == 0
-    assert "--conversation mine goes on with this" in tty.screen.everything()
+    assert "--conversation mine continues it" in tty.screen.everything()
     again = open_chat("--conversation", "mine")
     assert again.settled().startswith("> hello\nYou said: hello\n>")
     again.type("\x1b[A")

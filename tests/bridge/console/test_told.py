@@ -85,7 +85,7 @@ OUTCOMES = {
     "effect_unknown": "✗ find() · stopped; it may have partially executed · 1.2 s",
     "completed": "✓ find() · 1.2 s",
     "completed_after_interrupt": "✓ find() · completed after the interrupt · 1.2 s",
-    "backgrounded": "→ find() · goes on in the background · 1.2 s",
+    "backgrounded": "→ find() · continues in the background · 1.2 s",
     "timed_out": "✗ find() · took too long; it may have partially executed · 1.2 s",
     "denied": "✗ find() · denied · 1.2 s",
     "withdrawn": "✗ find() · withdrawn; it did not run · 1.2 s",

@@ -111,7 +111,7 @@ def test_it_is_asked_for_only_when_it_is_wanted(visit: Open) -> None:
     call.page.click("#drawer-key")
     tab(call.page, "events")
     note = "document.querySelector('#drawer .events > .hint').innerText"
-    call.wait(f"{note} === 'Without what is said: the server does not show it here.'")
+    call.wait(f"{note} === 'Words are hidden: the server does not show them here.'")
     assert sum('"watch"' in each for each in call.sent) == 1
 
 
@@ -122,7 +122,7 @@ def test_a_server_that_shows_nothing_is_not_asked(visit: Open) -> None:
     call.page.click("#drawer-key")
     tab(call.page, "events")
     assert not any('"watch"' in each for each in call.sent)
-    assert call.page.inner_text("#drawer .events > .hint").startswith("The server tells only")
+    assert call.page.inner_text("#drawer .events > .hint").startswith("The server shows only")
     call.wait(has_event("call.state_changed"))
 
 

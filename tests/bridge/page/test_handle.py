@@ -249,7 +249,7 @@ def test_a_verb_that_is_refused_is_no_longer_under_way(bare_page: Any) -> None:
     error = {"request": "verb-1", "message": "too many"}
     seen = run(bare_page, ["state", "tool"], ["use", "cancel"], ["refused", error])
     assert seen["pending"] is None
-    assert seen["did"][-1] == ["note", "The server did not take it: too many."]
+    assert seen["did"][-1] == ["note", "The server refused it: too many."]
     seen = run(bare_page, ["use", "cancel"], ["refused", {"request": "verb-9", "message": "no"}])
     assert seen["pending"] == "cancel"
 
@@ -290,7 +290,7 @@ def test_the_list_ends_with_its_tools(bare_page: Any) -> None:
     assert [one["tool"] for one in seen["still"]] == ["pay"]
     seen = run(bare_page, *start, ended, ["settled", {"id": 4}])
     assert (seen["still"], seen["shown"]) == ([], False)
-    assert seen["did"][-1] == ["note", "What was still running is over."]
+    assert seen["did"][-1] == ["note", "Everything that was still running has ended."]
 
 
 @pytest.mark.parametrize(

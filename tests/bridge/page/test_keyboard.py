@@ -185,9 +185,9 @@ HANDLE_TREE = """\
   - button "Show the steps"
   - group "Hold the agent":
     - button "Pause": Pause Speech and work are held in place
-    - button "Redirect": Redirect The current step is cut and your text is next; \
+    - button "Redirect": Redirect Drop this step and do what you type; \
 search_archive is stopped
-    - button "Background": Background The work goes on unheard and its result comes later
+    - button "Background": Background The work continues unheard, and its result comes later
     - button "Cancel": Cancel The work ends; search_archive is stopped"""
 
 

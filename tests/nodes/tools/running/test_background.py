@@ -21,7 +21,7 @@ async def test_the_verb_background_moves_any_tool(autojump_clock, open_bench, po
         running = await bench.begin("work")
         await trio.sleep(3)
         kind = running.policy
-        assert running.consequence("background") == "goes on in the background"
+        assert running.consequence("background") == "continues in the background"
         assert running.interrupt("background") == StillRunning("c1", "work", kind, math.inf)
         assert not running.to_background()
         await running.done.wait()
@@ -93,7 +93,7 @@ async def test_a_detached_job_goes_on(autojump_clock, open_bench):
     async with open_bench(sleeper("detach")) as bench:
         running = await bench.begin("work")
         running.interrupt("barge_in")
-        assert running.consequence("cancel") == "goes on in the background"
+        assert running.consequence("cancel") == "continues in the background"
         assert running.consequence("shutdown") == "is stopped"
 
 

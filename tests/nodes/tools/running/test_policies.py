@@ -91,7 +91,7 @@ async def test_detach_goes_on_as_a_job(autojump_clock, open_bench, verb):
         running = await bench.begin("work")
         settled = []
         running.on_settled = lambda *what: settled.append((trio.current_time(), *what))
-        assert running.consequence(verb) == "goes on in the background"
+        assert running.consequence(verb) == "continues in the background"
         assert running.interrupt(verb) == StillRunning("c1", "work", "detach", math.inf)
         assert running.run is None
         assert bench.call.work.jobs == (running,)
