@@ -72,8 +72,10 @@ class OpenAITurns:
         if message.get("item_id") in self._past:
             return
         if kind == "input_audio_buffer.speech_started":
-            yield from self._begin_item(str(message["item_id"]))
-            self.spoken = str(message["item_id"])
+            name = str(message["item_id"])
+            if name not in self._items:  # else it is told twice, or behind its end
+                yield from self._begin_item(name)
+                self.spoken = name
         elif kind in ("input_audio_buffer.speech_stopped", "input_audio_buffer.committed"):
             yield from self._stop_item(str(message["item_id"]))
         elif kind == HEARS + "delta":

@@ -234,6 +234,12 @@ async def test_what_comes_late_of_a_turn_begins_no_other(autojump_clock, nursery
     ]
 
 
+async def test_a_start_behind_its_stop_starts_nothing(autojump_clock, nursery):
+    """A stretch of which the beginning is told behind its end is over once its words are known."""
+    facts = await facts_of(nursery, *stopped("i1"), began("i1"), words("i1", "a large latte"))
+    assert facts[-1] == TurnOver()
+
+
 async def test_what_cannot_be_transcribed_ends_the_turn_without_words(autojump_clock, nursery):
     """A failure of the recogniser is logged by its code, and nobody waits for words."""
     failed = {"type": HEARS + "failed", "event_id": "e", "item_id": "i1", "content_index": 0}
