@@ -234,11 +234,13 @@ class RealtimeLine:
                     self._to_asked(fact)
                 case ItemAdded() | SpeechGiven() | TextGiven() | CallAsked() | ResponseOver():
                     self._to_response(fact)
-                case _:
+                case _ if self._asked_for is not None and self._asked_for.detects:
                     if isinstance(fact, VoiceBegan | WentOn):
                         self.throw_away()
                         self.caller_audio.voice_began()
                     yield fact
+                case _:
+                    pass  # ears of ours decide
 
     def _began(self, fact: ResponseBegan) -> None:
         waiting = (r for r in self._responses if not r.name and fact.ask in ("", r.ask))

@@ -171,6 +171,8 @@ class OpenAIRealtimeCodec:
         """Return the session's update."""
         audio = self._session["audio"]
         heard = {**audio["input"], "turn_detection": dict(self._detection) if detects else None}
+        if not detects:
+            heard.pop("transcription")  # ears of ours have the words
         session = {
             **self._session,
             "instructions": instructions,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["connect", "first", "middle", "last", "after"]
+Stage = Literal["connect", "voice", "words", "first", "middle", "last", "after"]
 """Where in the service's work: before the connection is open, with the first message of a result,
-one in its middle, or the one that ends it, or right behind that ("drop" and "close" only)."""
+one in its middle, or the one that ends it, or right behind that ("drop" and "close" only).  A model
+that hears and speaks has two more, ahead of its answer: when it tells that the caller's voice
+began, and with the caller's words."""
 
 FaultKind = Literal[
     "stall",

@@ -27,6 +27,11 @@ def refusal(head: Mapping[str, str]) -> tuple[int, Mapping[str, Any]] | None:
     return 401, {"error": {**error, "message": "Missing bearer authentication in header"}}
 
 
+def is_loud(pcm: bytes) -> bool:
+    """Return whether half of it is loud: a resampler lets sound ring on in the next message."""
+    return 4 * sum(abs(sample) > LOUD for sample in array("h", pcm)) > len(pcm)
+
+
 def event(kind: str, **fields: Any) -> Message:
     """Return a message of the vendor's."""
     return {"type": kind, "event_id": "event_1", **fields}
@@ -71,9 +76,8 @@ class FakeOpenAIEar(FakeEar):
         return "end" if kind == "input_audio_buffer.commit" else None
 
     def is_sound(self, pcm: bytes) -> bool:
-        """Return whether half of it is loud: a resampler lets sound ring on in the next message."""
-        loud = sum(abs(sample) > LOUD for sample in array("h", pcm))
-        return 4 * loud > len(pcm)
+        """Return whether half of it is loud."""
+        return is_loud(pcm)
 
     def answers(self, data: Data) -> Sequence[Message]:
         """Return ``session.updated``."""

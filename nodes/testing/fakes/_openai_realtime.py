@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,13 +19,25 @@ import trio
 
 from bargein.bridge.websocket import ConnectionClosedError, HttpRequest
 
-from ._fake_vendor import FakeLine, FakeVendor
+from ._fake_vendor import FLOOD_BYTES, FakeLine, FakeVendor
 from ._fake_voice import CHAR_S, SAMPLE_RATE_HZ, SPEED, base64_of
 from ._fault import Fault, FaultKind, Stage
-from ._openai_ear import HEARS, refusal
+from ._openai_ear import HEARS, is_loud, refusal
 
 WRITTEN_S = 0.3
 """How long it takes to write down what was heard."""
+
+PAUSE_S = 0.5
+"""After how much silence the caller's turn is over."""
+
+LATE_S = 6.0
+"""For how long a cancelled response goes on that is late."""
+
+MOST_ITEMS = 200
+"""How many items the model knows: the vendor drops the oldest once a conversation is too long."""
+
+MOST_MESSAGES = 100
+"""How many messages are kept to be looked at, those with audio apart."""
 
 
 @dataclass
@@ -53,7 +66,7 @@ class RealtimeConversation:
     def __init__(self, line: FakeLine) -> None:
         """Begin with nothing said."""
         self.line = line
-        self.received: list[dict[str, Any]] = []
+        self.received: deque[dict[str, Any]] = deque(maxlen=MOST_MESSAGES)
         self.items: list[RealtimeItem] = []
         self.session: dict[str, Any] = {}
         self.errors: list[str] = []
@@ -61,10 +74,18 @@ class RealtimeConversation:
         self.response: trio.CancelScope | None = None
         self.response_id = ""
         self.cancels: list[str] = []
+        self.spoken = ""  # the item that the caller speaks
+        self.silence_s = 0.0
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Return the messages of a type that came."""
         return [message for message in self.received if message["type"] == kind]
+
+    def add(self, item: RealtimeItem, after: str | None = None) -> None:
+        """Add an item behind another one, ``root`` for the beginning; None: at the end."""
+        ids = ["root", *(each.id for each in self.items)]
+        self.items.insert(ids.index(after) if after else len(self.items), item)
+        del self.items[:-MOST_ITEMS]
 
     @property
     def conversation(self) -> list[tuple[str, str]]:
@@ -75,9 +96,12 @@ class RealtimeConversation:
 class FakeOpenAIRealtime(FakeVendor):
     """``/v1/realtime``: each response is the next reply of its script.
 
+    It hears words in whatever sounds if it is told which; else call ``hear``.
+
     Attributes:
         replies: What the model answers: texts, calls of tools, lists of both for one response, or a
             dict, the error with which a response fails; the last one is given again and again.
+        words: What any loud audio says, if the session detects turns; empty: nothing is detected.
         conversations: Those of all lines, the newest last.
         is_stalled: Whether nothing more of a text is given.
         is_refusing: Whether responses are refused.
@@ -87,20 +111,22 @@ class FakeOpenAIRealtime(FakeVendor):
     faults: ClassVar[frozenset[FaultKind]] = frozenset(
         {
             *("stall", "drop", "close", "refuse", "error", "garbage", "duplicate"),
-            *("reorder", "slow", "late", "empty", "flood", "deaf"),
+            *("reorder", "slow", "late", "empty", "flood", "deaf", "backwards"),
         }
     )
+    time_keys: ClassVar[tuple[str, ...]] = ("audio_start_ms",)
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",
         "event_id": "event_1",
         "error": {"type": "server_error", "code": None, "message": "no", "param": None},
     }
 
-    def __init__(self, *replies: Any, fault: Fault | None = None) -> None:
+    def __init__(self, *replies: Any, words: str = "", fault: Fault | None = None) -> None:
         """Write the script.
 
         Args:
             replies: See the attribute.
+            words: See the attribute.
             fault: What goes wrong; None: nothing.
 
         Raises:
@@ -108,6 +134,7 @@ class FakeOpenAIRealtime(FakeVendor):
         """
         super().__init__(fault)
         self.replies = [*replies]
+        self.words = words
         self._reply: Any = "Sure."
         self.conversations: list[RealtimeConversation] = []
         self.is_stalled = False
@@ -133,7 +160,6 @@ class FakeOpenAIRealtime(FakeVendor):
             try:
                 while True:
                     message = json.loads(await line.receive())
-                    conversation.received.append(message)
                     await self._obey(conversation, message, nursery)
             except (ValueError, KeyError, TypeError) as error:
                 line.close(1008, str(error)[:100])
@@ -144,9 +170,9 @@ class FakeOpenAIRealtime(FakeVendor):
         self, line: RealtimeConversation, kind: str, at: Stage | None = None, **fields: Any
     ) -> None:
         """Send a message; a part of a response where `at` is given."""
-        message = {"type": kind, "event_id": "event_1", **fields}
+        message = {"type": kind, "event_id": f"event_{next(self._numbers)}", **fields}
         with suppress(ConnectionClosedError):
-            if at is None:
+            if at is None or line.line.has("flood"):
                 await line.line.say(message)
             else:
                 await self.give(line.line, message, at)
@@ -161,19 +187,24 @@ class FakeOpenAIRealtime(FakeVendor):
         self, line: RealtimeConversation, message: dict[str, Any], nursery: trio.Nursery
     ) -> None:
         kind = message["type"].removeprefix("conversation.").removeprefix("input_audio_buffer.")
+        if kind != "append":
+            line.received.append(message)
         match kind:
             case "session.update":
                 line.session |= message["session"]
                 await self.send(line, "session.updated", session=line.session)
             case "append":
-                line.audio += base64.b64decode(message["audio"])
+                pcm = base64.b64decode(message["audio"])
+                line.audio += pcm
+                if self.words and line.session["audio"]["input"].get("turn_detection"):
+                    await self._detect(line, pcm, nursery)
             case "clear":
                 line.audio.clear()
             case "commit":
                 if len(line.audio) < 2 * SAMPLE_RATE_HZ // 10:
                     await self.refuse(line, message, "input_audio_buffer_commit_empty")
                 else:
-                    await self.commit(line, f"item_{next(self._numbers)}", "<audio>")
+                    await self._commit_by_hand(line, nursery)
             case "item.create":
                 self._create(line, message["item"], message.get("previous_item_id"))
             case "item.delete":
@@ -193,8 +224,7 @@ class FakeOpenAIRealtime(FakeVendor):
             made = RealtimeItem(id, f"call:{item['name']}", item["arguments"])
         else:
             made = RealtimeItem(id, "result", item["output"])
-        ids = ["root", *(each.id for each in line.items)]
-        line.items.insert(ids.index(after) if after else len(line.items), made)
+        line.add(made, after)
 
     def _item(self, line: RealtimeConversation, id: str) -> RealtimeItem | None:
         return next((item for item in line.items if item.id == id), None)
@@ -222,7 +252,9 @@ class FakeOpenAIRealtime(FakeVendor):
         line.cancels.append(message["response_id"])
         if line.response is None or message["response_id"] != line.response_id:
             await self.refuse(line, message, "response_cancel_not_active")
-        elif not line.line.has("late"):
+        elif line.line.has("late"):
+            line.response = None  # another one may begin meanwhile
+        else:
             line.response.cancel()
 
     # --- responses ------------------------------------------------------------------------------
@@ -265,6 +297,9 @@ class FakeOpenAIRealtime(FakeVendor):
                 for part in reply if isinstance(reply, list) else [reply]:
                     await trio.sleep(0.1)
                     await self._part(line, id, part)
+                until_s = trio.current_time() + LATE_S
+                while line.response is not scope and trio.current_time() < until_s:
+                    await self._part(line, id, "late ")
         if scope.cancelled_caught:
             status, details = "cancelled", {"type": "cancelled", "reason": "client_cancelled"}
         await trio.sleep(0.02)  # late audio may still be on its way
@@ -277,7 +312,7 @@ class FakeOpenAIRealtime(FakeVendor):
 
     async def _part(self, line: RealtimeConversation, response: str, part: Any) -> None:
         item = RealtimeItem(f"item_{next(self._numbers)}", "assistant")
-        line.items.append(item)
+        line.add(item)
         head: dict[str, Any] = {"response_id": response, "output_index": 0}
         if isinstance(part, RealtimeCall):
             item.what, item.text = f"call:{part.name}", json.dumps(part.arguments)
@@ -307,6 +342,8 @@ class FakeOpenAIRealtime(FakeVendor):
             sound = base64_of(text)
             await self.send(line, "response.output_audio_transcript.delta", at, delta=text, **head)
             await self.send(line, "response.output_audio.delta", at, delta=sound, **head)
+            for _ in range(FLOOD_BYTES // len(sound) if line.line.has("flood") else 0):
+                await self.send(line, "response.output_audio.delta", delta=sound, **head)
             at = "middle"
         head.pop("content_index")
         head.pop("item_id")
@@ -318,22 +355,51 @@ class FakeOpenAIRealtime(FakeVendor):
         """Make an item of the audio so far."""
         line.audio.clear()
         before = line.items[-1].id if line.items else None
-        line.items.append(RealtimeItem(id, "user", text))
+        line.add(RealtimeItem(id, "user", text))
         await self.send(line, "input_audio_buffer.committed", item_id=id, previous_item_id=before)
 
     async def hear(self, text: str, *, takes_s: float = 0.5, written_s: float = WRITTEN_S) -> None:
         """Detect that the caller says something, and write it down a little later."""
-        line, id = self.line, f"item_{next(self._numbers)}"
-        await self.send(line, "input_audio_buffer.speech_started", item_id=id, audio_start_ms=0)
+        line = self.line
+        id = await self._start_voice(line)
         await trio.sleep(takes_s)
+        await self._stop_voice(line, id, text)
+        await self._write_down(line, id, text, written_s)
+
+    async def _detect(self, line: RealtimeConversation, pcm: bytes, nursery: trio.Nursery) -> None:
+        """Hear in the caller's audio when a voice begins and when it stops."""
+        if is_loud(pcm):
+            line.silence_s = 0.0
+            if not line.spoken:
+                line.spoken = await self._start_voice(line)
+        elif line.spoken:
+            line.silence_s += len(pcm) / 2 / SAMPLE_RATE_HZ
+            if line.silence_s >= PAUSE_S:
+                id, line.spoken = line.spoken, ""
+                text = "" if line.line.has("empty") else self.words
+                await self._stop_voice(line, id, text)
+                nursery.start_soon(self._write_down, line, id, text, WRITTEN_S)
+
+    async def _start_voice(self, line: RealtimeConversation) -> str:
+        id = f"item_{next(self._numbers)}"
+        told = {"item_id": id, "audio_start_ms": 0}
+        await self.send(line, "input_audio_buffer.speech_started", "voice", **told)
+        return id
+
+    async def _stop_voice(self, line: RealtimeConversation, id: str, text: str) -> None:
         await self.send(line, "input_audio_buffer.speech_stopped", item_id=id, audio_end_ms=9)
         await self.commit(line, id, text)
-        await trio.sleep(written_s)
+
+    async def _commit_by_hand(self, line: RealtimeConversation, nursery: trio.Nursery) -> None:
+        id, text = f"item_{next(self._numbers)}", self.words or "<audio>"
+        await self.commit(line, id, text)
+        if line.session["audio"]["input"].get("transcription"):
+            nursery.start_soon(self._write_down, line, id, text, WRITTEN_S)
+
+    async def _write_down(
+        self, line: RealtimeConversation, id: str, text: str, takes_s: float
+    ) -> None:
+        await trio.sleep(takes_s)
         usage = {"type": "duration", "seconds": 1.0}
-        told: dict[str, Any] = {
-            "item_id": id,
-            "content_index": 0,
-            "transcript": text,
-            "usage": usage,
-        }
-        await self.send(line, HEARS + "completed", **told)
+        told: dict[str, Any] = {"item_id": id, "content_index": 0, "transcript": text}
+        await self.send(line, HEARS + "completed", "words", **told, usage=usage)

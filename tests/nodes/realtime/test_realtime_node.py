@@ -406,7 +406,9 @@ async def test_ears_of_ours_may_decide_the_turn(autojump_clock, vendor):
     """Without the vendor's detection, what was said of a turn is committed when that is over."""
     vendor.replies += ["Sure."]
     async with calling(vendor, hears=False) as caller:
-        assert vendor.line.session["audio"]["input"]["turn_detection"] is None
+        heard = vendor.line.session["audio"]["input"]
+        assert heard["turn_detection"] is None
+        assert "transcription" not in heard
         for _ in range(150):
             caller.publish(UserAudio(b"\0\0" * 320))
             await trio.sleep(0.02)
@@ -423,6 +425,18 @@ async def test_ears_of_ours_may_decide_the_turn(autojump_clock, vendor):
         assert caller.heard == "Sure. "
     assert vendor.line.conversation == [("user", "<audio>"), ("assistant", "Sure. ")]
     assert vendor.line.errors == []
+
+
+async def test_a_vendor_that_writes_unasked_makes_no_turn(autojump_clock, vendor):
+    """Where ears of ours decide, what a compatible server has heard is no second turn."""
+    vendor.replies += ["One two three.", "never said"]
+    async with calling(vendor, hears=False) as caller:
+        await caller.says("a latte")
+        await caller.until(lambda caller: "One" in caller.heard)
+        await vendor.hear("a latte")
+        await caller.quiet()
+        assert caller.heard == "One two three. "
+        assert len(caller.events(UserTranscriptionReceived)) == 1
 
 
 # --- when the line breaks -------------------------------------------------------------------------
