@@ -35,16 +35,19 @@ from bargein.fakes import (
     FakeElevenLabsVoice,
     FakeOpenAIChat,
     FakeOpenAIEar,
+    FakeOpenAIRealtime,
     FakeOpenAIVoice,
     FakeVendor,
     Fault,
 )
 from bargein.llm import AnthropicChat, OpenAIChat
+from bargein.realtime import OpenAIRealtime
 from bargein.testing import (
     CheckReport,
     ProviderCheckError,
     check_ear,
     check_llm,
+    check_speech_to_speech,
     check_voice,
 )
 from bargein.voices import CartesiaVoice, DeepgramVoice, ElevenLabsVoice, OpenAIVoice
@@ -84,6 +87,14 @@ async def open_http_voice(fault: Fault | None) -> AsyncIterator[Any]:
         voice = OpenAIVoice(api_key=KEY, url="http://fake/v1", transport=endpoint.transport())
         async with voice.open():
             yield voice
+
+
+@asynccontextmanager
+async def open_realtime(fault: Fault | None) -> AsyncIterator[OpenAIRealtime]:
+    """Open a model that hears and speaks in front of its fake."""
+    answer = "One large latte with oat milk. Anything else?"
+    async with FakeOpenAIRealtime(answer, words="A large latte.", fault=fault).open() as vendor:
+        yield OpenAIRealtime(api_key=KEY, url="ws://fake/v1", dial=vendor.dial)
 
 
 EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
@@ -133,6 +144,9 @@ def checks() -> dict[str, Callable[..., CheckReport]]:
     found["OpenAIVoice"] = partial(check_voice, open_http_voice, can=FakeOpenAIVoice.faults)
     for name, (model, chat) in MODELS.items():
         found[name] = partial(check_llm, partial(open_model, model, chat), can=chat.faults)
+    conversing = partial(check_speech_to_speech, open_realtime, can=FakeOpenAIRealtime.faults)
+    found["OpenAIRealtime"] = conversing
+    found["OpenAIRealtimeToldTurns"] = partial(conversing, hears=False)
     return found
 
 

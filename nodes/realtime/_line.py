@@ -39,12 +39,13 @@ from ._protocol import (
     SpeechGiven,
     TextGiven,
 )
-from ._response import LineLostError, Response
+from ._response import MOST_WAITING_S, LineLostError, Response
 from ._vendor_memory import VendorMemory
 
 log = structlog.get_logger()
 
 SAMPLE_RATE_HZ = 16_000
+BYTES_PER_S = 2 * SAMPLE_RATE_HZ
 
 PIECE_S = 0.04
 """How much audio a message holds: two frames of the caller's, so that a voice is noticed soon."""
@@ -134,6 +135,9 @@ class RealtimeLine:
         self._about: tuple[Sequence[Entry], int] = ((), 0)
         self._is_asking = False
         self._resampler = EvenResampler(SAMPLE_RATE_HZ, self._codec.input_rate_hz)
+        wire_bytes = len(self._codec.audio(bytes(2 * self._codec.input_rate_hz))) / BYTES_PER_S
+        kept_bytes = round(wire_bytes * model.limits.max_kept_bytes)  # as many seconds
+        self._limits = replace(model.limits, max_kept_bytes=kept_bytes)
         self.memory = VendorMemory()
         self.caller_audio = CallerAudio(self._post, self._codec)
 
@@ -154,14 +158,14 @@ class RealtimeLine:
         raised: Exception | None = None
         try:
             async with (
-                open_session(address, model.limits, judge=model.judge, dial=model.dial) as session,
+                open_session(address, self._limits, judge=model.judge, dial=model.dial) as session,
                 trio.open_nursery() as nursery,
             ):
                 nursery.start_soon(self._carry, session)
                 self._held = session, nursery
                 self._opened.set()
                 self.caller_audio.follow(
-                    VendorEarStream(address.vendor, session, self, model.limits),
+                    VendorEarStream(address.vendor, session, self, self._limits),
                     detects=settings.detects,
                 )
                 try:
@@ -269,6 +273,10 @@ class RealtimeLine:
                 response.add(fact)
                 if isinstance(fact, ItemAdded) and not response.is_wanted:
                     self._delete(fact.item)
+                if response.is_full and not response.is_over:
+                    problem = f"more than {MOST_WAITING_S:g} s of speech wait for a reader"
+                    response.fail(VendorError(self._model.address.vendor, problem))
+                    self._cancel(response)
                 if isinstance(fact, ResponseOver):
                     self._responses.remove(response)
                     self._has_changed()

@@ -3,6 +3,7 @@
 Rule 1. Text is told before the audio that says it, whatever comes first: an utterance begins with
 its text.
 Rule 2. A response that nobody wants any more gives nothing, and is cancelled once at most.
+Rule 3. It holds `MOST_WAITING_S` of audio at most: then it fails.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from ._protocol import (
     SpeechGiven,
     TextGiven,
 )
+
+MOST_WAITING_S = 240.0
+"""How much audio may wait for its reader: a response of OpenAI's has 4,096 tokens at most, and a
+token is 50 ms.  Whoever speaks reads faster than it is made."""
 
 
 class LineLostError(VendorError):
@@ -60,6 +65,7 @@ class Response:
         self._rate_hz = output_rate_hz
         self._speaks = speaks
         self._has_text = False
+        self._waiting_s = 0.0
         self._held: list[SpeechDelta] = []  # audio before any text
         self._pieces: deque[tuple[str, AnswerPiece]] = deque()
         self._error: VendorError | None = None
@@ -72,11 +78,18 @@ class Response:
     def leave(self) -> None:
         """Record that nobody reads it any more."""
         self.is_wanted = False
+        self._held.clear()
+        self._pieces.clear()
 
     def mark_cancelled(self) -> bool:
         """Record that the vendor is told to end it; False if it was told before."""
         was_told, self.is_cancelled = self.is_cancelled, True
         return not was_told
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more audio waits for its reader than may."""
+        return self._waiting_s > MOST_WAITING_S
 
     def add(self, fact: RealtimeFact) -> None:
         """Take in what the vendor tells of it."""
@@ -85,6 +98,8 @@ class Response:
                 self.items.append(fact.item)
                 if fact.tool:
                     self._pieces.append(("", AnswerProgress("tool_call", fact.tool)))
+            case SpeechGiven() | TextGiven() if self.is_over or not self.is_wanted:
+                pass  # it comes late
             case SpeechGiven():
                 self._hold(SpeechDelta(fact.pcm, self._rate_hz, fact.item))
             case TextGiven() if fact.text:
@@ -94,6 +109,8 @@ class Response:
                 self._release()
             case CallAsked():
                 self._pieces.append((fact.item, fact.request))
+            case ResponseOver() if self.is_over:
+                pass  # it has failed
             case ResponseOver():
                 if self._held:  # a sound that nobody has written down
                     self._pieces.append(("", TextDelta(" ")))
@@ -117,6 +134,7 @@ class Response:
 
     def _hold(self, delta: SpeechDelta) -> None:
         self._held.append(delta)
+        self._waiting_s += _lasts_s(delta)
         if self._has_text:
             self._release()
 
@@ -150,4 +168,10 @@ class Response:
                 await self._news.wait()
         item, piece = self._pieces.popleft()
         self.used.add(item)
+        if isinstance(piece, SpeechDelta):
+            self._waiting_s -= _lasts_s(piece)
         return item, piece
+
+
+def _lasts_s(delta: SpeechDelta) -> float:
+    return len(delta.pcm) / 2 / delta.sample_rate_hz

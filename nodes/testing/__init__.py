@@ -16,6 +16,7 @@ from .checks import (
     ProviderCheckError,
     check_ear,
     check_llm,
+    check_speech_to_speech,
     check_voice,
 )
 
@@ -36,6 +37,7 @@ __all__ = [
     "chat_problems",
     "check_ear",
     "check_llm",
+    "check_speech_to_speech",
     "check_voice",
     "request_problems",
     "words",

@@ -6,6 +6,7 @@ report = check_voice(make, can=FakeCartesiaVoice.faults)
 from ._check_ear import check_ear as check_ear
 from ._check_llm import check_llm as check_llm
 from ._check_options import CheckOptions as CheckOptions
+from ._check_realtime import check_speech_to_speech as check_speech_to_speech
 from ._check_report import CheckReport as CheckReport
 from ._check_report import CheckResult as CheckResult
 from ._check_report import ProviderCheckError as ProviderCheckError
@@ -18,5 +19,6 @@ __all__ = [
     "ProviderCheckError",
     "check_ear",
     "check_llm",
+    "check_speech_to_speech",
     "check_voice",
 ]

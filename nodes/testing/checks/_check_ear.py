@@ -152,7 +152,7 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
 async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -> Heard:
     async with _open(ear) as stream, trio.open_nursery() as nursery:
         nursery.start_soon(_send, stream, pcm)
-        turn = _Turn()
+        turn = HeardTurn()
         while not turn.is_over:
             turn.add(await stream.receive())
         with trio.move_on_after(linger_s):
@@ -174,7 +174,7 @@ async def _send(stream: EarStream, pcm: bytes) -> None:
         await trio.sleep(PIECE_BYTES / BYTES_PER_S)
 
 
-class _Turn:
+class HeardTurn:
     """The facts of one turn, in the order in which facts may come."""
 
     def __init__(self) -> None:

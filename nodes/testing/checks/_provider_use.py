@@ -19,7 +19,7 @@ Make = Callable[[Fault | None], AbstractAsyncContextManager[P]]
 class ProviderUse(ABC, Generic[P, R]):
     """How a kind of provider is used, and what is right about what comes."""
 
-    stages: ClassVar[Sequence[Stage]] = ("connect", "first", "middle", "last")
+    stages: Sequence[Stage] = ("connect", "first", "middle", "last")
     """Where in a use something can go wrong, in order; "connect" is the first."""
 
     may_be_silent: ClassVar[Collection[Stage]] = ()

@@ -19,7 +19,8 @@ import trio
 
 from bargein.bridge.websocket import ConnectionClosedError, HttpRequest
 
-from ._fake_vendor import FLOOD_BYTES, FakeLine, FakeVendor
+from ._fake_service import FLOOD_BYTES
+from ._fake_vendor import FakeLine, FakeVendor
 from ._fake_voice import CHAR_S, SAMPLE_RATE_HZ, SPEED, base64_of
 from ._fault import Fault, FaultKind, Stage
 from ._openai_ear import HEARS, is_loud, refusal

@@ -36,8 +36,8 @@ SLOW = ("leak", "slow_reader", "deaf")
 """What takes seconds: `python -m tests.providers` does it for each."""
 
 
-QUICK = ("DeepgramFlux", "CartesiaVoice")
-"""An ear and a voice that the quick tests check, too; the others are proofs."""
+QUICK = ("DeepgramFlux", "CartesiaVoice", "OpenAIRealtime")
+"""What the quick tests check, too: one of each kind; the others are proofs."""
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,11 @@ def test_a_provider_passes_the_checks(name):
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", ["DeepgramFlux", "CartesiaVoice", "AnthropicChat"])
+@pytest.mark.parametrize(
+    "name", ["DeepgramFlux", "CartesiaVoice", "AnthropicChat", "OpenAIRealtime"]
+)
 def test_a_provider_holds_no_memory(name):
-    """An ear, a voice and a model neither leak nor hold what nobody takes."""
+    """An ear, a voice, and models of both kinds neither leak nor hold what nobody takes."""
     report = checks()[name](only=SLOW, times=50)
     assert report.skipped == (("deaf",) if "Chat" in name else ())
     assert {*report.passed, *report.skipped} == {"works", *SLOW}

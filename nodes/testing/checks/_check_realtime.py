@@ -1,0 +1,175 @@
+"""Checks a speech to speech model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import ClassVar, Unpack
+
+import trio
+
+from bargein.nodes.llm import AnswerPiece, SpeechDelta, TextDelta, ToolCallRequest, Usage
+from bargein.nodes.realtime import RealtimeModel
+
+from ..fakes import Fault, Stage
+from ._check_ear import BYTES_PER_S, FEED_BYTES, SOUND
+from ._check_options import CheckOptions, Terms
+from ._check_report import Breach, CheckReport
+from ._check_voice import SLACK, SLACK_S
+from ._provider_checks import ProviderChecks
+from ._provider_use import Make, ProviderUse
+from ._realtime_caller import RealtimeCaller, open_caller
+
+LINGER_S = 1.0
+"""For how long nothing may come behind an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversed:
+    """What a model heard, and what it answered."""
+
+    heard: str
+    text: str
+    audio_s: float
+    calls: tuple[str, ...]
+    ended_by: str | None
+
+
+def check_speech_to_speech(
+    make: Make[RealtimeModel],
+    *,
+    pcm: bytes = SOUND,
+    hears: bool = True,
+    **options: Unpack[CheckOptions],
+) -> CheckReport:
+    """Check that a speech to speech model keeps its promises, whatever its vendor does and whenever
+    it is cut.
+
+    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
+    it tries.  A use is a turn of the caller's and the model's answer to it; the uses of a run share
+    a line, as the turns of a call do.
+
+    Args:
+        make: Returns a context manager that opens the model; it is given what shall go wrong with
+            the vendor, or None.  The model has no tools, and has to give the same answer each time.
+        pcm: One turn of a caller's, PCM16 little-endian mono, 16 kHz.
+        hears: Whether the model's own detection tells when the caller begins and stops; see
+            `RealtimeNode`.
+        options: What is checked, and within which bounds.
+
+    Returns:
+        What was checked, and what was skipped; prints as a table.
+
+    Raises:
+        ProviderCheckError: A check failed; the message has the report.
+        RuntimeError: It was called from within trio.
+        ValueError: `only` names a check that there is not.
+    """
+    terms = Terms(**options)
+    use = _ConversationUse(pcm, LINGER_S if terms.virtual else 0.2, hears=hears)
+
+    @asynccontextmanager
+    async def call(fault: Fault | None) -> AsyncIterator[RealtimeCaller]:
+        async with make(fault) as model, open_caller(model, hears=hears) as caller:
+            yield caller
+
+    return ProviderChecks("speech to speech model", call, use, terms).run()
+
+
+class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
+    """Says something, and hears the answer."""
+
+    may_be_silent: ClassVar[frozenset[Stage]] = frozenset[Stage](("voice",))
+    # As while nobody speaks: a detector and a budget of the app find it
+
+    def __init__(self, pcm: bytes, linger_s: float, *, hears: bool) -> None:
+        self._pcm = pcm
+        self._linger_s = linger_s
+        if hears:
+            self.stages = ("connect", "voice", "words", "first", "middle", "last")
+
+    async def use(self, provider: RealtimeCaller) -> Conversed:
+        """Converse, and see that what comes makes sense."""
+        came = await _converse(provider, self._pcm)
+        await provider.expect_nothing(self._linger_s)
+        return came
+
+    async def use_briefly(self, provider: RealtimeCaller) -> None:
+        """Say a little, and hear the answer."""
+        await _converse(provider, self._pcm[: BYTES_PER_S // 5])
+
+    async def use_nothing(self, provider: RealtimeCaller) -> None:
+        """Say nothing, and make an answer that nobody takes."""
+        await provider.expect_nothing(self._linger_s)
+        answer = provider.ask()
+        del answer
+
+    async def use_empty(self, provider: RealtimeCaller) -> None:
+        """Say something without words, and hear an answer without words."""
+        came = await _converse(provider, self._pcm)
+        if came.heard or came.text or came.audio_s:
+            raise Breach("no words, and no sound", repr(came))
+
+    async def leave_early(self, provider: RealtimeCaller) -> None:
+        """Cut an answer with its first sound, of which half was heard."""
+        await provider.say(self._pcm)
+        async with aclosing(provider.ask()) as answer:
+            async for piece in answer:
+                if isinstance(piece, SpeechDelta):
+                    break
+        provider.hear_half(piece)
+
+    async def read_nothing(self, provider: RealtimeCaller, seconds: float) -> None:
+        """Take one piece of an answer, and no more for a while."""
+        await provider.say(self._pcm)
+        async with aclosing(provider.ask()) as answer:
+            await anext(answer)
+            await trio.sleep(seconds)
+            async for _ in answer:
+                pass
+
+    async def feed(self, provider: RealtimeCaller, seconds: float) -> None:
+        """Send half an hour of audio at once."""
+        with trio.move_on_after(seconds):
+            await provider.pour(self._pcm[:BYTES_PER_S], FEED_BYTES // BYTES_PER_S)
+
+    def difference(self, expected: Conversed, came: Conversed) -> str:
+        """Compare what was heard, what was answered, and how long that lasts."""
+        if came.heard != expected.heard:
+            return "it heard other words"
+        if not math.isclose(came.audio_s, expected.audio_s, rel_tol=SLACK, abs_tol=SLACK_S):
+            return f"it lasts {came.audio_s:.2f} s, not {expected.audio_s:.2f}"
+        if (came.text, came.calls) != (expected.text, expected.calls):
+            return "another answer"
+        return "" if came.ended_by == expected.ended_by else "it ended otherwise"
+
+
+async def _converse(caller: RealtimeCaller, pcm: bytes) -> Conversed:
+    heard = await caller.say(pcm)
+    async with aclosing(caller.ask()) as answer:
+        return _judged(heard, [piece async for piece in answer])
+
+
+def _judged(heard: str, answer: Sequence[AnswerPiece]) -> Conversed:
+    """Return what came, if it makes sense."""
+    usage = answer[-1] if answer else None
+    if not isinstance(usage, Usage):
+        raise Breach("an answer that ends with its Usage", repr(answer[-1:]))
+    text, audio_s, calls = "", 0.0, []
+    for piece in answer[:-1]:
+        match piece:
+            case Usage():
+                raise Breach("one Usage", repr(answer))
+            case TextDelta():
+                if not piece.text:
+                    raise Breach("texts that are not empty", repr(piece))
+                text += piece.text
+            case SpeechDelta():
+                if not text or len(piece.pcm) % 2:
+                    raise Breach("whole samples, behind the text that they say", repr(piece)[:99])
+                audio_s += len(piece.pcm) / 2 / piece.sample_rate_hz
+            case ToolCallRequest():
+                calls.append(piece.raw)
+    return Conversed(heard, text, audio_s, tuple(calls), usage.finish_reason)
