@@ -89,7 +89,7 @@ class ChatNode(ReasoningNode):
             )
         super().__init__(system_prompt)
         if cost_of is None and (caps.cost, job_caps.cost) != (None, None):
-            raise ValueError("a cap on cost needs cost_of=, a function that tells what was spent")
+            raise ValueError("a cap on cost needs cost_of=, a function that returns what was spent")
         self._speculative = SpeculativeModel(model) if speculate else None
         self._plan = LoopPlan(
             self._speculative or model, self.messages, caps, parallel_tools, cost_of
@@ -201,6 +201,8 @@ def _as_tools(given: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
             )
         made = one if isinstance(one, Tool) else tool(one)
         if made.name in tools:
-            raise ToolDefinitionError(f"two tools are called {made.name!r}; give one another name=")
+            raise ToolDefinitionError(
+                f"two tools are called {made.name!r}; give one of them another name="
+            )
         tools[made.name] = made
     return tuple(tools.values())

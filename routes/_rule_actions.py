@@ -94,7 +94,7 @@ class RuleActions:
             allowed = rule.condition(message)
             if shape_of(allowed) is Shape.AWAITABLE:
                 Pending(allowed, 0, "").discard()
-                raise TypeError(f"a condition says yes or no, and gave {allowed!r}")
+                raise TypeError(f"a condition returns True or False, not {allowed!r}")
         except BaseException as error:  # noqa: ASYNC103, BLE001 - told; silence is the safer side to err on
             self._chain.failed(None, rule.written, as_error(error))
             return True  # noqa: ASYNC104 - see as_error()

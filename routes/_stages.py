@@ -117,7 +117,8 @@ def a_filter(fn: object) -> Filter:
     checked = _one_argument(fn, ".filter()")
     if is_generator_function(checked):
         raise RouteDefinitionError(
-            f".filter() needs a function that says yes or no; {name_of(checked)} is a generator"
+            ".filter() needs a function that returns True or False; "
+            f"{name_of(checked)} is a generator"
         )
     return Filter(checked)
 

@@ -167,8 +167,8 @@ def _imported() -> Any:
         ) from error
     except OSError as error:
         raise VoiceExtraError(
-            f"--voice needs PortAudio, which is not there ({error}); install it with your system's "
-            "packages, such as libportaudio2 or portaudio"
+            f"--voice needs PortAudio, which is not installed ({error}); install it with "
+            "your system's packages, such as libportaudio2 or portaudio"
         ) from error
 
 
@@ -198,8 +198,8 @@ def _open_streams(library: Any, transport: VoiceTransport, streams: list[Any]) -
             stream.start()
         except (library.PortAudioError, ValueError) as error:
             raise VoiceError(
-                f"the {name} does not give {rate_hz} Hz in one channel ({error}); choose another "
-                "in your system's sound settings"
+                f"the {name} does not support {rate_hz} Hz in one channel ({error}); choose "
+                "another in your system's sound settings"
             ) from error
 
 

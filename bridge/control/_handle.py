@@ -273,8 +273,8 @@ class Handle:
         except trio.RunFinishedError:
             return stale()
         raise RuntimeError(
-            "this call runs in another event loop, for which this one would have to wait; use its "
-            "handle in a thread: await trio.to_thread.run_sync(handle.cancel)"
+            "this call runs in another event loop, and waiting for that one would block this one; "
+            "use its handle in a thread: await trio.to_thread.run_sync(handle.cancel)"
         )
 
     def __repr__(self) -> str:

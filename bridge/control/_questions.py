@@ -474,4 +474,4 @@ def check_question(text: object, choices: object, timeout_s: object) -> None:
         return
     check_number("ask", "timeout_s", timeout_s)
     if not timeout_s:
-        raise ValueError("ask() timeout_s= is above 0, or None for no end")
+        raise ValueError("ask() timeout_s= is above 0, or None for no limit")

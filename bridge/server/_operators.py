@@ -144,7 +144,7 @@ class Operators:
         call = self._calls.get(answer.call)
         question = None if call is None else call.permissions.question(answer.id)
         if call is None or question is None or question.by != "operator":
-            return f"nobody waits for an answer to {answer.id!r} any more"
+            return f"the question {answer.id!r} is no longer open"
         call.permissions.respond(answer.id, answer.allow)
         return ""
 

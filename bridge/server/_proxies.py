@@ -43,7 +43,7 @@ class TrustedProxies:
             self._nets = [ipaddress.ip_network(proxy) for proxy in proxies]
         except ValueError as error:
             raise ValueError(
-                f"a trusted proxy is an address or a net, as 10.0.0.0/8: {error}"
+                f"a trusted proxy is an address or a network, such as 10.0.0.0/8: {error}"
             ) from None
 
     def __bool__(self) -> bool:

@@ -176,7 +176,7 @@ class RemoteHandle:
         if not call.permissions.respond(message.id, message.allow, message.remember):
             raise ProtocolViolationError(
                 "bad_message",
-                f"permission: nobody waits for an answer to {message.id!r} any more",
+                f"permission: the question {message.id!r} is no longer open",
                 message.request,
             )
 
@@ -185,7 +185,7 @@ class RemoteHandle:
         if not call.questions.answer(message.id, message.text):
             raise ProtocolViolationError(
                 "bad_message",
-                f"answer: nobody waits for an answer to {message.id!r} any more",
+                f"answer: the question {message.id!r} is no longer open",
                 message.request,
             )
 

@@ -197,7 +197,9 @@ class Session:
             if await self._app.lets_name_conversation(self._request):
                 return self._request.conversation
         if not self._app.callers_name_conversations:
-            raise _Refused("conversation_refused", "this agent lets callers name no conversation")
+            raise _Refused(
+                "conversation_refused", "callers of this agent may not name a conversation"
+            )
         raise _Refused("conversation_refused", "this conversation is not open to you")
 
     async def _announce_end(self, call: Call) -> None:

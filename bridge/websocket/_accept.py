@@ -162,7 +162,7 @@ async def read_head(stream: trio.abc.Stream) -> tuple[bytes, bytes]:
         more = await stream.receive_some(READ_BYTES)
         if not more:
             if not data:
-                raise trio.BrokenResourceError("the peer has left without a word")
+                raise trio.BrokenResourceError("the peer closed the connection without a request")
             raise BadHeadError(HTTPStatus.BAD_REQUEST, "the request ends in its head")
         data += more
     if not 0 <= end <= MAX_HEAD_BYTES:

@@ -114,7 +114,7 @@ async def open_websocket(
         async with torn_on_error(stream):
             await _shake_hands(stream, protocol, headers or {}, where)
     if patience.cancelled_caught:
-        raise TimeoutError(f"{where} has opened no WebSocket within {connect_s:g} s")
+        raise TimeoutError(f"{where} did not open a WebSocket within {connect_s:g} s")
     assert stream is not None  # or the deadline had passed
     connection = Connection(stream, protocol, stall_s=stall_s, ping_s=ping_s, close_s=close_s)
     async with using(connection, source, max_waiting_bytes=max_waiting_bytes) as websocket:
@@ -149,7 +149,7 @@ async def _shake_hands(
     except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
         raise ConnectionError(f"{where} closed the line in the handshake") from error
     except ValueError as error:
-        raise ConnectionError(f"{where} speaks no HTTP: {error}") from error
+        raise ConnectionError(f"{where} does not speak HTTP: {error}") from error
     refusal = protocol.handshake_exc
     if isinstance(refusal, InvalidStatus):
         response = refusal.response
@@ -157,7 +157,7 @@ async def _shake_hands(
         raise HandshakeRefusedError(
             where, response.status_code, response.headers, body
         ) from refusal
-    raise ConnectionError(f"{where} opened no WebSocket: {refusal}") from refusal
+    raise ConnectionError(f"{where} refused the WebSocket: {refusal}") from refusal
 
 
 # --- reaching the server ------------------------------------------------------------------------

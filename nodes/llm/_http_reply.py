@@ -51,7 +51,7 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         limit_s = connect_timeout_s or 0
         raise ChatModelTimeoutError("connect", limit_s, model=model) from error
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
-        raise ChatModelError(f"the base URL is of no use ({error})", model=model) from error
+        raise ChatModelError(f"the base URL cannot be used ({error})", model=model) from error
     except httpx2.ConnectError as error:
         problem = "cannot connect; is the server up, and the base URL right?"
         raise ChatModelError(problem, model=model, retryable=True) from error

@@ -128,7 +128,7 @@ class ScriptedModel:
         if piece.name not in request.tool_names:
             raise self._error(
                 f"the script calls {piece.name!r}, and the model was offered "
-                f"{request.tool_names or 'no tools'}; if it is to make a name up, put a "
+                f"{request.tool_names or 'no tools'}; to script a made-up name, put a "
                 "ToolCallRequest into the script"
             )
         self._called[piece.name] += 1

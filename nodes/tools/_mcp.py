@@ -269,7 +269,9 @@ def _check_source(
 ) -> None:
     """Check that it is clear what to connect to."""
     if (command is None) == (url is None):
-        raise ToolDefinitionError("McpServer() takes either a command or a url=, and one of them")
+        raise ToolDefinitionError(
+            "McpServer() takes a command or a url=, and exactly one of the two"
+        )
     if command is not None and (isinstance(command, str) or not command):
         raise ToolDefinitionError(
             f"McpServer() takes a command as a list: ['python', 'server.py'], not {command!r}"

@@ -94,7 +94,7 @@ async def _ask(context: ToolContext, text: str, field: Mapping[str, Any]) -> Val
     """
     choices = _choices(field)
     if not choices and field.get("type") not in _SAYABLE:
-        raise _NoAnswerError("several of a list cannot be said in one answer")
+        raise _NoAnswerError("one spoken answer cannot choose several values of a list")
     for _ in range(_TRIES):
         answer = await context.ask(bounded(text, MOST_OF_QUESTION), choices=list(choices))
         if answer.outcome != "answered":

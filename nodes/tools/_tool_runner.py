@@ -174,7 +174,9 @@ def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
         if not isinstance(tool, Tool):
             raise ToolDefinitionError(f"{tool!r} is no tool; write @tool before the function")
         if tool.name in found:
-            raise ToolDefinitionError(f"two tools are called {tool.name!r}; give one another name=")
+            raise ToolDefinitionError(
+                f"two tools are called {tool.name!r}; give one of them another name="
+            )
         found[tool.name] = tool
     return found
 

@@ -24,7 +24,7 @@ def reference_of(function: Callable[..., Any] | str) -> tuple[str, str]:
     if isinstance(function, str):
         module, colon, qualname = function.partition(":")
         if not (module and colon and qualname):
-            raise ValueError(f"{function!r} is no path of a function: write 'module:qualname'")
+            raise ValueError(f"{function!r} is not the path of a function: write 'module:qualname'")
         return module, qualname
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise ValueError(f"{function!r} is async: a worker process runs plain functions")

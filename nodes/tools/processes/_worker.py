@@ -191,4 +191,4 @@ def _value(data: bytes, call: WorkerCall) -> Any:
             return value
         case {"error": [str(class_name), str(text), str(traceback_text)]}:
             raise WorkerCallError(class_name, text, traceback_text, call.state_lost)
-    raise WorkerDiedError("the worker process wrote what is no answer")
+    raise WorkerDiedError("the worker process wrote something that is not an answer")

@@ -219,8 +219,8 @@ def test_a_hold_and_a_release(talk: Talk):
     [
         ({"MISSING": "input"}, "this machine has no microphone (Error querying device"),
         ({"MISSING": "output"}, "this machine has no loudspeaker (Error querying device"),
-        ({"REFUSES": "input"}, "the microphone does not give 16000 Hz in one channel"),
-        ({"REFUSES": "output"}, "the loudspeaker does not give 24000 Hz in one channel"),
+        ({"REFUSES": "input"}, "the microphone does not support 16000 Hz in one channel"),
+        ({"REFUSES": "output"}, "the loudspeaker does not support 24000 Hz in one channel"),
     ],
 )
 def test_a_machine_without(run_chat, machine: Path, fault, says):

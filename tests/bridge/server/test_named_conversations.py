@@ -66,7 +66,7 @@ async def test_two_calls_cannot_have_one_conversation(tmp_path):
 async def test_without_the_app_s_word_nobody_names_a_conversation(tmp_path):
     """Names are no secret, so an app says that callers may name them, or they may not."""
     async with open_server(app(tmp_path, False), port=0) as server:
-        with pytest.raises(CallRefusedError, match="callers name no conversation") as refused:
+        with pytest.raises(CallRefusedError, match="may not name a conversation") as refused:
             async with open_caller(server.url, mode="text", conversation="ada"):
                 pass
         assert refused.value.code == "conversation_refused"

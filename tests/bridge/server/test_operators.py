@@ -242,7 +242,7 @@ async def test_an_operator_answers_over_the_watch_socket(allow):
             assert closed["verdict"] == ("allowed" if allow else "denied")
             await caller.wait_for(Spoken, lambda m: closed["verdict"] in m.text)
             await watch.send(json.dumps(answer))
-            assert "any more" in json.loads(await watch.receive())["message"]
+            assert "no longer open" in json.loads(await watch.receive())["message"]
 
 
 @pytest.mark.parametrize("rights", [["watch", "control"], []])
