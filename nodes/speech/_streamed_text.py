@@ -81,6 +81,7 @@ class StreamedText:
         """
         await self._opened.wait()
         while self._context is not None:
+            piece: SpeechPiece | TextSaid | None = None
             with trio.CancelScope() as self._receiving:
                 piece = await self._context.receive()
             if self._receiving.cancelled_caught or isinstance(piece, TextSaid):
