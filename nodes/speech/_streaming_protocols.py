@@ -156,6 +156,9 @@ class VoiceStyle:
 class TextSaid:
     """All audio of the text up to a flush has arrived; flushes are answered in order."""
 
+    joined: bool = False
+    """Whether its audio is part of that of the flush before it, as nobody knows where it begins."""
+
 
 @runtime_checkable
 class VoiceContext(Protocol):

@@ -10,6 +10,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
@@ -209,7 +210,8 @@ class Mouth:
         """Send a clause ahead to a voice that streams; its audio is taken when its turn comes."""
         streamed = self._streamed.get(clause.utterance)
         if streamed is None and clause.text.strip():
-            streamed = self._streamed[clause.utterance] = StreamedText()
+            played_s = partial(self._played_s, clause.utterance)
+            streamed = self._streamed[clause.utterance] = StreamedText(played_s)
             self._bridge.publish_for(TextBegan(clause.utterance), message)
         if streamed is not None and clause.text.strip():
             streamed.add(clause.text)
@@ -220,6 +222,11 @@ class Mouth:
         streamed = self._streamed.get(message.event.utterance)
         if streamed is not None:
             await streamed.carry(cast(StreamingTTS, self._voice), self._style)
+
+    def _played_s(self, utterance: int) -> float:
+        """Return how much of an utterance was heard; without end if it is over."""
+        played_ms = self._bridge.played_ms(utterance)
+        return math.inf if played_ms is None else played_ms / 1000
 
     def _pieces_of(self, clause: Clause) -> AsyncGenerator[SpeechPiece, None]:
         streamed = self._streamed.get(clause.utterance)
@@ -263,11 +270,15 @@ class Mouth:
                 kept = piece
         if kept is not None:
             yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=True)
+        elif (streamed := self._streamed.get(clause.utterance)) is not None and streamed.is_joined:
+            yield self._audio(b"", text, (), clause.utterance, last=True)
 
     async def _in_time(self, clause: Clause) -> AsyncGenerator[SpeechPiece, None]:
         """Yield what the voice says, unless it falls silent for too long."""
         with trio.CancelScope() as patience:  # one scope, opened before the voice opens any
             async with closing(self._pieces_of(clause)) as pieces:
+                if (streamed := self._streamed.get(clause.utterance)) is not None:
+                    await streamed.asked()
                 patience.deadline = trio.current_time() + SILENT_S
                 async for piece in pieces:
                     patience.deadline = math.inf  # a call that is paused takes no pieces

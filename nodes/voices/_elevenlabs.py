@@ -147,14 +147,17 @@ class MultiContextCodec:
             pcm = base64.b64decode(message["audio"])
             yield SpeechPiece(pcm, self._words(message.get("alignment") or {}))
             self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
-            while self._flushes and self._said >= self._flushes[0]:
-                del self._flushes[0]
-                yield TextSaid()
+            reached = sum(count <= self._said for count in self._flushes)
+            yield from self._answers(reached)
         if message.get("isFinal") is True:
-            for _ in self._flushes:
-                yield TextSaid()
-            self._flushes.clear()
+            yield from self._answers(len(self._flushes))
             yield None
+
+    def _answers(self, count: int) -> Iterable[TextSaid]:
+        """Answer so many flushes; the sound of all came with that of the first."""
+        del self._flushes[:count]
+        for number in range(count):
+            yield TextSaid(joined=number > 0)
 
     def _words(self, alignment: Mapping[str, Any]) -> tuple[WordTiming, ...]:
         """Return the words that end in this audio, counted from its first sample."""

@@ -416,8 +416,8 @@ class VendorVoiceContext:
         if piece is None:
             self._is_over = True
         elif isinstance(piece, TextSaid):
-            for _ in range(self._flushes.popleft() if self._flushes else 0):
-                self._add(TextSaid())
+            for number in range(self._flushes.popleft() if self._flushes else 0):
+                self._add(TextSaid(joined=piece.joined or number > 0))
             return
         else:
             words = in_order(piece.words, self._word_s - self._audio_s)

@@ -468,7 +468,8 @@ class SocketVoiceContext:
         if is_answer and self._sent:
             self._has_begun, self._heard_at_s = True, trio.current_time()
             self._half = b""
-            self._pieces += [TextSaid()] * self._sent.popleft()
+            more = self._sent.popleft() - 1
+            self._pieces += [TextSaid(), *[TextSaid(joined=True)] * more]
             self._news.set()
         return is_answer
 

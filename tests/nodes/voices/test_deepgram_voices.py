@@ -265,3 +265,15 @@ async def test_a_barge_in_is_known_to_the_clause(autojump_clock, model, cut_s):
         await trio.sleep(5)
         assert len(vendor.received) == sent
         await caller.quiet()
+
+
+async def test_clauses_that_share_a_flush_are_heard(autojump_clock, model):
+    """A clause that has no sound of its own is heard with those that it was said with."""
+    clauses = ["Yes. ", "No. ", "Perhaps. ", "Or else. ", "Very well. ", "Good bye then. "] * 5
+    async with (
+        vendor_of(model).open() as vendor,
+        speaking(voice_of(model, vendor), clauses) as caller,
+    ):
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "".join(clauses)

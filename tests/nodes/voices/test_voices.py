@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import json
+import math
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -436,3 +437,79 @@ async def test_the_style_is_changed_by_an_event(autojump_clock, place):
     first = vendor.lines[0][0]
     style = first.get("generation_config") or first.get("voice_settings")
     assert style == {"speed": 1.2}
+
+
+SENTENCES = [f"This is sentence number {number} of the long answer. " for number in range(20)]
+
+
+async def test_a_voice_is_asked_for_little_more_than_is_heard(autojump_clock, place):
+    """A long answer goes to the vendor as it is heard: the rest of a cut one is never made."""
+    voice, vendor = place
+    async with speaking(voice, SENTENCES) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(10.0)
+        sent = "".join(
+            message.get("transcript") or message.get("text") or "" for message in vendor.lines[0]
+        )
+        heard_s = len(caller.heard) * CHAR_S
+        assert 8.0 < heard_s < 10.0
+        assert heard_s + 2.0 < len(sent) * CHAR_S < heard_s + 7.0  # a sentence lasts for 2.5 s
+        await caller.quiet()
+        assert caller.heard == "".join(SENTENCES)  # without a gap:
+    assert trio.current_time() < len(caller.heard) * CHAR_S + 2.0
+
+
+async def test_an_answer_that_is_held_for_long_goes_on(autojump_clock, place):
+    """While a call is held nothing more is asked for, and no voice counts as silent for that."""
+    voice, vendor = place
+    async with speaking(voice, SENTENCES) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(5.0)
+        caller.call.handle.pause()
+        await trio.sleep(1.0)
+        sent = len(vendor.lines[0])
+        await trio.sleep(60.0)
+        assert len(vendor.lines[0]) == sent
+        caller.call.handle.resume()
+        await caller.quiet()
+        assert caller.heard == "".join(SENTENCES)
+
+
+class Vague:
+    """A voice that says fast what it gets, and answers all flushes at the end."""
+
+    sample_rate_hz = 24_000
+    times = "none"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        yield
+
+    @asynccontextmanager
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[Vague]:
+        self.flushes = 0
+        self._send, self._pieces = trio.open_memory_channel[Any](math.inf)
+        yield self
+
+    async def send(self, text: str) -> None:
+        await self._send.send(SpeechPiece(bytes(round(len(text) * 0.03 * BYTES_PER_S))))
+
+    async def flush(self) -> None:
+        self.flushes += 1
+
+    async def end(self) -> None:
+        for number in range(self.flushes):
+            await self._send.send(TextSaid(joined=number > 0))
+        await self._send.send(None)
+
+    async def receive(self) -> Any:
+        return await self._pieces.receive()
+
+
+async def test_a_voice_that_tells_no_end_of_a_clause_gets_all_of_them(autojump_clock):
+    """What seems to be unheard is shorter than it seemed: the next clause goes there in time."""
+    async with speaking(Vague(), SENTENCES) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(len("".join(SENTENCES)) * 0.03 + 3.0)
+        assert caller.heard.split() == "".join(SENTENCES).split()
+        await caller.quiet()
