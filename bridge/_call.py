@@ -54,15 +54,14 @@ from .events import (
     CallEnded,
     CallState,
     Outcome,
+    TalkKeyChanged,
     UserAudio,
 )
 from .history._call_listener import HistoryListener
 from .history._history import History
 
 log = structlog.get_logger()
-
 E = TypeVar("E")
-
 PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
 _NEVER_SENT = (UserAudio, AgentAudio, FixedText)
@@ -89,10 +88,8 @@ class Call:
         actions: Transfers the caller and presses keys, where the transport can.
         on_touch: Plain functions, called after anything that may change ``snapshot()``.
         conversation: Names the conversation in the conversation store; empty without one.
-        request: How a client of the server asked for the call, and who it is; ``None`` for a call
-            that did not come over a server.
-        on_error: Plain functions that are called with each exception of the app's code that the
-            call survives, in the step in which it is caught.
+        request: How a client of the server asked for the call; ``None`` without a server.
+        on_error: Plain functions, called with each exception of the app that the call survives.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
@@ -137,7 +134,7 @@ class Call:
             self.speaking,
             self.questions,
             why_not=self.why_not,
-            settle_state=self.settle_state,
+            settle_state=lambda: self._state.update(),
             end=self.end,
         )
         self._state = StateKeeper(context, self.speaking, self.control)
@@ -341,6 +338,19 @@ class Call:
         check_string("release_speech", "reason", reason)
         self.speaking.release(reason)
 
+    def talk(self, *, down: bool) -> None:
+        """Press or release the key that the caller talks by: down, it holds their turn open.
+
+        Raises:
+            TypeError: `down` is not a bool.
+        """
+        check_flag("talk", "down", down)
+        self.publish(TalkKeyChanged(down=down))
+
+    def end_turn(self) -> None:
+        """End the caller's turn as soon as its words are known; without a turn, do nothing."""
+        self.talk(down=False)
+
     def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
         """Record how far the caller's player has got; for transports.
 
@@ -426,18 +436,13 @@ class Call:
         self.router.catch_up()
         return refusal(self._state, verb)
 
-    def settle_state(self) -> None:
-        """Publish the state as it is at this moment, before it changes."""
-        self._state.update()
-
     def snapshot(self) -> Snapshot:
         """Return what the call is doing, with everything a watcher shows."""
         self.router.catch_up()
         return self._snapshot_at(trio.current_time())
 
     def last_snapshot(self) -> Snapshot:
-        """Return what the call was doing at its last change of state; for use after the event loop
-        has ended."""
+        """Return the snapshot of the last change of state; for use after the loop has ended."""
         return self._snapshot_at(self._state.since_s)
 
     def _snapshot_at(self, now_s: float) -> Snapshot:

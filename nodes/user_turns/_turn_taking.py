@@ -91,7 +91,7 @@ class _Taker:
         self._busy = False
         self._first_sound_s = math.inf
         self._first_message_over = False
-        self._last_frame_s = -math.inf
+        self._last_frame_s = self._key_down_s = -math.inf
         bridge = self._bridge = call.bridge(name="turns", is_agent=False)
         self._agent_status = bridge.agent_status
         bridge.on([VoiceStarted, VoiceStopped, VoiceHint, VoiceWords, TurnScored]).map(self._heard)
@@ -109,6 +109,7 @@ class _Taker:
         self._handle(message.event)
 
     def _move_key(self, message: Message) -> None:
+        self._key_down_s = message.at_s
         self._handle(TalkKey(message.event.down))
 
     def _frame(self, message: Message) -> None:
@@ -184,12 +185,14 @@ class _Taker:
     # --- the microphone ------------------------------------------------------------------------
 
     def _lost_at_s(self) -> float:
-        """When a voice that goes on counts as lost, if no audio arrives until then."""
-        if math.isinf(self._last_frame_s) or not self._core.is_voiced:
+        """When a voice that goes on, or a key that is down, counts as lost without audio."""
+        waits = self._core.is_voiced or self._core.key_is_down
+        if math.isinf(self._last_frame_s) or not waits:
             return math.inf
         settings = self._settings
         now = settings.at(self._view()) if settings.overlays else settings.base
-        return self._last_frame_s + now.microphone_lost_s
+        since_s = max(self._last_frame_s, self._key_down_s if self._core.key_is_down else -math.inf)
+        return since_s + now.microphone_lost_s
 
     # --- the agent -----------------------------------------------------------------------------
 

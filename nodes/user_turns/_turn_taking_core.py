@@ -71,6 +71,11 @@ class TurnCore:
         return part is not None and part.voice.is_on
 
     @property
+    def key_is_down(self) -> bool:
+        """Whether the caller holds the key that they talk by."""
+        return self._state.key_is_down
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing is heard and nothing is undecided."""
         return self._state.undecided is None and self._state.turn is None

@@ -15,6 +15,7 @@ from bargein.speech import PerhapsOver, TurnOver, VoiceBegan, WordsHeard
 from bargein.testing import Caller, open_call
 from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
+from .failing import stream
 from .test_streaming_ears import ScriptedEar, agent_with
 
 
@@ -99,9 +100,27 @@ async def test_an_app_ends_a_turn_without_a_key(autojump_clock, ear):
         ear.tell(VoiceBegan(), WordsHeard("four nine two", final=True), PerhapsOver(0.2))
         await trio.sleep(0.5)
         assert turns(caller) == []
-        caller.call.publish(TalkKeyChanged(down=False), source="app")
+        caller.call.end_turn()
         await trio.sleep(0.01)
         assert turns(caller) == ["four nine two"]
+        caller.call.end_turn()
+        await trio.sleep(5)
+        assert turns(caller) == ["four nine two"]
+
+
+async def test_a_transport_tells_of_the_key_by_a_verb(autojump_clock, ear):
+    """Pressed, it holds the turn open; released, it ends it."""
+    async with open_call(agent_with(ear)) as caller:
+        caller.call.talk(down=True)
+        ear.tell(VoiceBegan(), TurnOver("a latte"))
+        await trio.sleep(5)
+        assert turns(caller) == []
+        caller.call.talk(down=False)
+        await trio.sleep(0.01)
+        assert turns(caller) == ["a latte"]
+        assert [e.down for e in caller.events(TalkKeyChanged)] == [True, False]
+        with pytest.raises(TypeError, match="down"):
+            caller.call.talk(down="yes")  # type: ignore[arg-type]
 
 
 async def test_a_key_without_a_word_is_no_turn(autojump_clock, ear):
@@ -114,5 +133,39 @@ async def test_a_key_without_a_word_is_no_turn(autojump_clock, ear):
             await trio.sleep(0.3)
         assert caller.events(UserStoppedSpeaking) == []
         ear.tell(VoiceBegan(), TurnOver("a latte"))
+        await trio.sleep(0.1)
+        assert turns(caller) == ["a latte"]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_a_line_that_drops_releases_the_key(autojump_clock, ear, is_on):
+    """Nobody tells its release: the turn ends, and the next one is as without a key."""
+    async with open_call(agent_with(ear)) as caller:
+        caller.publish(TalkKeyChanged(down=True))
+        ear.tell(VoiceBegan(), WordsHeard("a latte", final=True))
+        if not is_on:
+            ear.tell(PerhapsOver(0.9))
+        await stream(caller.call, bytes(32_000))
+        caller.call.hold_speech("connection")  # as the server does then
+        await trio.sleep(10)
+        caller.call.release_speech("connection")
+        assert turns(caller) == ["a latte"]
+        await stream(caller.call, bytes(32_000))
+        ear.tell(VoiceBegan(), TurnOver("and a muffin"))
+        await trio.sleep(0.1)
+        assert turns(caller) == ["a latte", "and a muffin"]
+
+
+async def test_a_key_that_is_down_when_the_line_comes_back_still_counts(autojump_clock, ear):
+    """A client that tells it again holds the turn open again."""
+    async with open_call(agent_with(ear)) as caller:
+        caller.publish(TalkKeyChanged(down=True))
+        await stream(caller.call, bytes(32_000))
+        await trio.sleep(5)
+        caller.publish(TalkKeyChanged(down=True))
+        ear.tell(VoiceBegan(), WordsHeard("a latte"), TurnOver("a latte"))
+        await stream(caller.call, bytes(64_000))
+        assert turns(caller) == []
+        caller.publish(TalkKeyChanged(down=False))
         await trio.sleep(0.1)
         assert turns(caller) == ["a latte"]
