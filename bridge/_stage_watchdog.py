@@ -29,6 +29,7 @@ from .events import (
     EarFellSilent,
     StageStalled,
     StateChanged,
+    TalkKeyChanged,
     TurnScored,
     UserStartedSpeaking,
     VoiceStarted,
@@ -46,6 +47,10 @@ log = structlog.get_logger()
 
 WAITED_FOR: tuple[CallState, ...] = ("thinking", "tool", "speaking")
 """The states in which the caller waits for the agent; in the others the agent waits, or stands."""
+
+LONGEST_SOUND_S = 5.0
+"""For how long a caller's voice keeps a stage from stalling: what goes on for longer is a noise, or
+its end got lost."""
 
 CLOSE_S = 1e-6
 """What sums of times are off by."""
@@ -81,12 +86,15 @@ class StageWatchdog:
         self._count = 0
         self._is_awaited = False
         self._voice_stopped_s: float | None = None
+        self._voice_began_s = -math.inf  # of a voice that goes on
+        self._key_is_down = False
         self._has_words = False
         self._ear_is_silent = False
         router = context.router
         router.add_sink(self._state_changed, StateChanged)
         about_voice = [VoiceStarted, VoiceStopped, VoiceWords, TurnScored, EarFellSilent]
         router.add_sink(self._voice, about_voice)
+        router.add_sink(self._key_moved, TalkKeyChanged)
         router.add_sink(self._user_began, UserStartedSpeaking, may_wait=True)
 
     # --- when somebody waits ----------------------------------------------------------------------
@@ -94,7 +102,7 @@ class StageWatchdog:
     def _state_changed(self, message: Message) -> None:
         state: CallState = message.event.state
         if state != "listening":
-            self._has_words = False
+            self._has_words = self._key_is_down = False
         was_awaited, self._is_awaited = self._is_awaited, state in WAITED_FOR
         if self._is_awaited:
             if not was_awaited:  # else the alarm is set
@@ -114,12 +122,20 @@ class StageWatchdog:
     def _user_began(self, _: Message) -> None:
         self._count = 0
 
+    def _key_moved(self, message: Message) -> None:
+        self._key_is_down = message.event.down
+        if not self._key_is_down and self._context.state == "listening":
+            self._voice_stopped_s = self._since_s = message.at_s
+            self._check()
+
     def _voice(self, message: Message) -> None:
         self._ear_is_silent = isinstance(message.event, EarFellSilent)
         match message.event:
             case VoiceStarted():
                 self._voice_stopped_s = None
+                self._voice_began_s = message.at_s
             case VoiceStopped():
+                self._voice_began_s = -math.inf
                 self._voice_stopped_s = self._since_s = message.at_s
                 self._check()
             case EarFellSilent():
@@ -132,7 +148,7 @@ class StageWatchdog:
     def _stage(self, now_s: float) -> AnswerStage | None:
         """Return what the caller waits for now; ``None`` if it is for nothing of ours."""
         state = self._context.state
-        if state == "listening" and self._voice_stopped_s is not None:
+        if state == "listening" and self._voice_stopped_s is not None and not self._key_is_down:
             return "end_of_turn" if self._has_words and not self._ear_is_silent else "ear"
         if state not in WAITED_FOR:
             return None
@@ -168,7 +184,8 @@ class StageWatchdog:
         """Return since when the caller has heard nothing, as far as is known."""
         if stage == "line" and self._is_half_dead(now_s):
             return self._speaking.unreported_since_s()
-        if self._speaking.is_held and stage != "line":
+        sounds = self._speaking.is_held or now_s - self._voice_began_s < LONGEST_SOUND_S
+        if sounds and stage != "line":
             return now_s  # the caller makes a sound
         return max(self._since_s, self._speaking.sounds_until_s())
 
