@@ -16,6 +16,7 @@ from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._budgets import Budgets as Budgets
 from ._call import Call as Call
+from ._call_faults import record_fault as record_fault
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
@@ -86,4 +87,5 @@ __all__ = [
     "current_meter",
     "current_run",
     "open_agent",
+    "record_fault",
 ]

@@ -12,6 +12,7 @@ from bargein.routes.containment import CONTAINED
 
 from ._budgets import Budgets
 from ._call import Call
+from ._call_faults import recording_faults
 from ._call_request import CallRequest
 from ._transport import Transport
 from .history._history import History
@@ -46,7 +47,10 @@ async def open_bare_call(
         if callable(attached):
             with CONTAINED:
                 attached(call)
-        with structlog.contextvars.bound_contextvars(call_id=call_id):
+        with (
+            structlog.contextvars.bound_contextvars(call_id=call_id),
+            recording_faults(call_id, call.history.add_fault),
+        ):
             try:
                 yield call
             finally:

@@ -1,4 +1,4 @@
-"""Writes into the history of a call what it hears: words of the user, tools, and jobs."""
+"""Writes into the history of a call what it hears: the user's words, tools, jobs and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bargein.routes import Message, Run
 
-from ..events import JobFinished, ToolCall, ToolResult, UserTranscriptionReceived
+from ..events import AgentError, JobFinished, ToolCall, ToolResult, UserTranscriptionReceived
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
@@ -31,6 +31,7 @@ class HistoryListener:
         context.router.observe(UserTranscriptionReceived, self._remember_user)
         context.router.observe([ToolCall, ToolResult], self._remember_tool)
         context.router.observe(JobFinished, self._remember_job)
+        context.router.observe(AgentError, self._remember_error)
 
     def _remember_user(self, message: Message) -> None:
         if message.event.final:
@@ -50,3 +51,7 @@ class HistoryListener:
 
     def _remember_job(self, message: Message) -> None:
         self._history.add_job(message.event, message.id)
+
+    def _remember_error(self, message: Message) -> None:
+        if message.event.route:  # what fails in no chain may be the writing of the history itself
+            self._history.add_fault(message.event.message)

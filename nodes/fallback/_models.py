@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 import trio
 
+from bargein.bridge import record_fault
 from bargein.nodes.llm import (
     AnswerBrokenOffError,
     AnswerPiece,
@@ -141,6 +142,7 @@ class FallbackModel(Several[ChatModel]):
     def _note(self, provider: Provider[ChatModel], error: Exception) -> None:
         if getattr(error, "status", None) in _QUESTIONS_FAULT:
             log.warning("model_refused_question", provider=provider.circuit.name)
+            record_fault(f"model {provider.circuit.name!r} refused the question")
             return
 
         async def probe() -> None:

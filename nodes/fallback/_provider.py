@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import structlog
 import trio
 
-from bargein.bridge import Circuit, ProviderKind
+from bargein.bridge import Circuit, ProviderKind, record_fault
 from bargein.nodes.vendors import Backoff
 from bargein.routes.containment import CONTAINED
 
@@ -73,7 +73,7 @@ class Provider(Generic[T]):
         return not self.circuit.is_open
 
     def fail(self, error: Exception, probe: Probe) -> None:
-        """Let it rest, and be probed until it works.
+        """Let it rest, and be probed until it works; the call that met the failure records it.
 
         Args:
             error: How it has failed.
@@ -87,6 +87,7 @@ class Provider(Generic[T]):
             provider=self.circuit.name,
             error=type(error).__name__,
         )
+        record_fault(f"{self.circuit.kind} {self.circuit.name!r} failed: {type(error).__name__}")
         if works or not self._is_probed:
             self._is_probed = True
             self._token = trio.lowlevel.current_trio_token()

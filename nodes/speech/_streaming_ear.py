@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
+from bargein.bridge import record_fault
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
@@ -229,6 +230,10 @@ class StreamingEar:
             case EarRestarted():
                 self._void_words()
                 self._hears_again = True
+            case _:  # what follows may be as it should be
+                told = type(fact).__name__
+                log.warning("ear_told_no_fact", call_id=self._bridge.call_id, told=told)
+                record_fault(f"the ear told {told}, which is no fact of an ear")
 
     def _end(self, over: TurnOver) -> None:
         if over.text is not None:

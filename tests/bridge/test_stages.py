@@ -151,13 +151,37 @@ async def test_a_line_that_is_half_dead_is_named(autojump_clock):
         assert len(stalls(caller)) == 2
 
 
+@pytest.mark.parametrize("played_ms", [float("nan"), float("inf"), -1.0])
+async def test_a_line_that_reports_nonsense_is_named(autojump_clock, played_ms):
+    """What is no position says nothing of what is heard; the record tells of the line."""
+    async with open_call(app_with("One two three four five six seven. " * 6)) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        await report_every_quarter_second(caller, 1.25, 2.1, began_s=1.0)
+        while caller.now_s < 4.5:
+            caller.call.report_playback(1, played_ms, "position")
+            await trio.sleep(0.25)
+        assert stalls(caller) == [("line", 4.2)]
+        (fault,) = [e for e in caller.call.history if isinstance(e, NoteEntry)]
+        assert fault.content == "line stalled: nothing was heard for 2.2 s"
+
+
+async def test_a_line_that_is_slow_is_not_named(autojump_clock):
+    """Reports that come a second and a half late are reports."""
+    async with open_call(app_with("One two three four five six seven. " * 6)) as caller:
+        await caller.says("hello", at_s=0.0, takes_s=1.0)
+        for at_s in (1.5, 3.0, 4.5, 6.0, 7.5, 9.0):
+            await caller.at(at_s)
+            caller.call.report_playback(1, max(0.0, at_s - 2.5) * 1000, "position")
+        assert stalls(caller) == []
+
+
 @pytest.mark.parametrize("kind", ["position", "done"])
 async def test_a_line_that_dies_before_an_answer_is_named(autojump_clock, kind):
     """A player that has told how far it was owes that of the next answer, too."""
     async with open_call(app_with("One two three four five six seven. " * 3)) as caller:
         await caller.says("hello", at_s=0.0, takes_s=1.0)
         await report_every_quarter_second(caller, 1.25, 8.1, began_s=1.0)
-        caller.call.report_playback(1, 9000, "done")
+        caller.call.report_playback(1, 9000, kind)
         await caller.says("again", at_s=10.0, takes_s=1.0)
         await caller.at(15.0)
         assert [stage for stage, _ in stalls(caller)] == ["line"]

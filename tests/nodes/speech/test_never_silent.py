@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from bargein import App, ChatNode, NoteEntry, tool
+from bargein import App, ChatNode, NoteEntry, ToolEntry, tool
 from bargein.events import ListeningFailed, StageStalled, TurnEnded, UserStoppedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import ToolCallRequest
@@ -181,17 +181,39 @@ async def test_no_word_is_said_twice_and_none_is_lost(autojump_clock, stage, kin
         assert talked.answer == words[: len(talked.answer)]
 
 
+NAMES = {
+    "ear": "ear",
+    "end_of_turn": "ear",
+    "first_token": "model",
+    "between_tokens": "model",
+    "first_audio": "voice",
+    "between_audio": "voice",
+}
+"""Which provider is at work in each stage."""
+
+
 @pytest.mark.parametrize(("stage", "kind", "providers"), EVERY)
 async def test_the_record_says_what_happened(autojump_clock, stage, kind, providers):
-    """A stall has its event and its note, and an answer that failed says so and apologises."""
+    """The history tells which stage stalled, who failed and how, and what became of the answer."""
     talked = await talk(stage, kind, providers)
+    history = talked.call.history
+    faults = [e.content for e in history if isinstance(e, NoteEntry) and e.kind == "fault"]
     stalls = talked.events(StageStalled)
-    notes = [e for e in talked.call.history if isinstance(e, NoteEntry) and e.kind == "fault"]
-    assert len(notes) >= len(stalls)
+    assert sum("stalled" in fault for fault in faults) == len(stalls)
     outcomes = [e.outcome for e in talked.events(TurnEnded) if e.agent != "call"]
-    if kind == "stall" and providers == 1 and stage in ("first_token", "between_tokens"):
-        assert {stalled.stage for stalled in stalls} == {stage}
+    if stage == "tool":
+        (used,) = [entry for entry in history if isinstance(entry, ToolEntry)]
+        assert used.result is not None
+        told = {"drop": used.result.error, "garbage": used.result.content == "\ufffd"}
+        assert told.get(kind, kind == "slow" or len(stalls) == 3)
+        return
+    provider = NAMES[stage]
+    if kind in ("drop", "garbage") or (kind == "stall" and providers == 2):
+        assert any(provider in fault.lower() or "stream(" in fault for fault in faults), faults
+    if kind == "stall" and providers == 1:
+        named = "ear" if stage == "end_of_turn" else stage
+        assert {stalled.stage for stalled in stalls} == {named}
     if "failed" in outcomes or talked.events(ListeningFailed):
         assert FILLERS.apology in " ".join(talked.line.words)
-    if providers == 2 and stage != "tool":
+    if providers == 2:
         assert outcomes == ["completed"]
