@@ -1,4 +1,4 @@
-"""The command line, for programs that run it or load an app as it does."""
+"""The command line as functions: ``main()`` runs it, ``load_app()`` finds an app as it does."""
 
 from .bridge.cli._logs import configure_logs as configure_logs
 from .bridge.cli._main import main as main

@@ -1,4 +1,7 @@
-"""Ears of vendors."""
+"""Ears of vendors, and the base class for an ear of your own.
+
+Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
+"""
 
 from .nodes import ears as _nodes_ears
 from .nodes.ears import *

@@ -1,4 +1,7 @@
-"""Services of vendors, played for tests: each can stall, drop, garble, reorder and refuse."""
+"""Fakes of vendors' services for tests, which can stall, drop, garble, reorder and refuse.
+
+Open one, and pass its ``dial`` to an ear or a voice, or its ``transport()`` to a model.
+"""
 
 from .nodes.testing import fakes as _nodes_testing_fakes
 from .nodes.testing.fakes import *

@@ -1,4 +1,4 @@
-"""Providers that stand in for one another."""
+"""Combines several ears, voices or models into one: if one fails, the next takes over."""
 
 from .nodes import fallback as _nodes_fallback
 from .nodes.fallback import *

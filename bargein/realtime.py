@@ -1,4 +1,4 @@
-"""Models that hear and speak by themselves."""
+"""Speech-to-speech models, which hear the caller and speak by themselves."""
 
 from .nodes import realtime as _nodes_realtime
 from .nodes.realtime import *

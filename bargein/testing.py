@@ -1,4 +1,4 @@
-"""What the tests of an agent need: calls in virtual time, callers, scripted models."""
+"""Tools to test an agent: calls in virtual time, simulated callers, scripted models, checks."""
 
 from .bridge import testing as _bridge_testing
 from .bridge.testing import *

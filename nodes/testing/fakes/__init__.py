@@ -1,4 +1,4 @@
-"""Services of vendors, played: what they send, by their own types, and what can go wrong.
+"""Fakes of vendors' services: they send what the vendors send, and fail as you tell them to.
 
 async with FakeDeepgramFlux("a large latte").open() as vendor:
     ear = DeepgramFlux(api_key="any", url="ws://fake", dial=vendor.dial)

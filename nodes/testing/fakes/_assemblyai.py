@@ -1,4 +1,4 @@
-"""AssemblyAI's ear, played, by the types of the vendor's SDK 1.8."""
+"""A fake of AssemblyAI's ear, by the types of the vendor's SDK 1.8."""
 
 from __future__ import annotations
 

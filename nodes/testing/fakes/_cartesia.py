@@ -1,4 +1,4 @@
-"""Cartesia's ear and voice, played, by the types of the vendor's SDK 4.2."""
+"""Fakes of Cartesia's ear and voice, by the types of the vendor's SDK 4.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deepgram's ears, played, by the types of the vendor's SDK 7.17."""
+"""Fakes of Deepgram's ears, by the types of the vendor's SDK 7.17."""
 
 from __future__ import annotations
 

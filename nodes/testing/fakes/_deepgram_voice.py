@@ -1,6 +1,6 @@
-"""Deepgram's voices, played, by the types of the vendor's SDK 7.17.
+"""Fakes of Deepgram's voices, by the types of the vendor's SDK 7.17.
 
-Audio bears no name, so a line says one utterance at a time.
+Audio does not name its utterance, so a connection says one utterance at a time.
 """
 
 from __future__ import annotations

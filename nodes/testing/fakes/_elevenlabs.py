@@ -1,4 +1,4 @@
-"""ElevenLabs' ear and voice, played, by the types of the vendor's SDK 2.78."""
+"""Fakes of ElevenLabs' ear and voice, by the types of the vendor's SDK 2.78."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An endpoint of a language model, played: HTTP, and an answer as server-sent events."""
+"""A fake of a language model's endpoint: HTTP, and an answer as server-sent events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n"
 
 GARBAGE = (b": ping\n\n", b"data: \n\n", b"id: 7\nretry: 10\n\n", b"event: nobody\n\n")
-"""What an event stream may hold beside events, and no model means anything by."""
+"""Lines that an event stream may contain besides events, and that mean nothing."""
 
 GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
@@ -29,11 +29,11 @@ Event = Mapping[str, Any] | str | bytes
 
 
 class FakeChat(FakeService):
-    """A model's endpoint, in memory by `transport`, or over real sockets by `serve`.
+    """The base of fake endpoints: in memory by `transport`, or over real sockets by `serve`.
 
     Attributes:
-        faults: What can go wrong with it.
-        requests: The bodies of the requests, the newest last, at most 50.
+        faults: The faults that it can play.
+        requests: The bodies of the last 50 requests, the newest last.
     """
 
     faults: ClassVar[frozenset[FaultKind]] = frozenset(
@@ -49,14 +49,14 @@ class FakeChat(FakeService):
     """Whether an answer that is closed in good order early looks like a whole one in HTTP."""
 
     def __init__(self, *words: str, fault: Fault | None = None) -> None:
-        """Write the answer.
+        """Set the answer.
 
         Args:
-            words: Its pieces, each with its spaces.
-            fault: What goes wrong; None: nothing.
+            words: Its pieces, each with its spaces; four words by default.
+            fault: The fault to play; ``None`` for none.
 
         Raises:
-            ValueError: This fake cannot do that.
+            ValueError: This fake cannot play that fault.
         """
         super().__init__(fault)
         self._words = words or ("Two ", "lattes, ", "please ", "wait.")
@@ -67,11 +67,11 @@ class FakeChat(FakeService):
         raise NotImplementedError
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Return the status and the body of a refusal; None lets the request in."""
+        """Return the status and the body of a refusal; ``None`` accepts the request."""
         return None
 
     def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
-        """Return the status and the body of a refusal of a request's body; None: it is right."""
+        """Return the status and the body of a refusal of a request's body; ``None`` accepts it."""
         return None
 
     def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
@@ -79,16 +79,16 @@ class FakeChat(FakeService):
         return self._words
 
     def made_s(self, event: Event) -> float:
-        """Return how long an event takes to be made."""
+        """Return how many seconds the model takes to make an event."""
         return 0.0
 
     # --- reaching it ------------------------------------------------------------------------------
 
     async def dial(self) -> trio.abc.Stream:
-        """Return a stream to it in memory.
+        """Connect in memory.
 
         Raises:
-            RuntimeError: It is not open.
+            RuntimeError: The fake is not open.
         """
         fault = self._strikes.fault
         if fault is not None and fault.at == "connect" and fault.kind == "stall":
@@ -97,7 +97,7 @@ class FakeChat(FakeService):
         return await super().dial()
 
     def transport(self) -> httpx2.AsyncBaseTransport:
-        """Return what carries requests to it in memory, for the ``transport=`` of a model."""
+        """Return the ``transport=`` of a model that sends its requests here in memory."""
         return memory_transport(self.dial)
 
     async def handle(self, stream: trio.abc.Stream) -> None:

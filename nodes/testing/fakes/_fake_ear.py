@@ -1,7 +1,7 @@
-"""An ear of a vendor's, played: it hears the words of its script in whatever sounds.
+"""A fake of a vendor's ear, which hears the words of its script in any sound.
 
 A turn begins with the first audio that is not digital silence.  Each `WORD_S` of sound is one more
-word of the turn, and `PAUSE_S` of silence, or being asked, ends it with all of its words.
+word of the turn.  `PAUSE_S` of silence, or a request, ends the turn with all of its words.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ._fake_vendor import FakeLine, FakeVendor
 from ._fault import Fault, FaultKind, Stage
 
 WORD_S = 0.2
-"""How long a word sounds."""
+"""The length of a word in seconds."""
 
 PERHAPS_S = 0.3
-"""After how much silence a turn is perhaps over."""
+"""Seconds of silence after which a turn may be over."""
 
 PAUSE_S = 0.8
-"""After how much silence a turn is over."""
+"""Seconds of silence after which a turn is over."""
 
 BYTES_PER_S = 32_000
 
@@ -63,7 +63,7 @@ class FakeTurn:
 
 
 class FakeEar(FakeVendor):
-    """The ear of a vendor, played; see the classes of the vendors."""
+    """The base of fake ears; a subclass writes the messages of its vendor."""
 
     faults: ClassVar[frozenset[FaultKind]] = frozenset(
         {
@@ -76,14 +76,14 @@ class FakeEar(FakeVendor):
     """Of the audio that it takes."""
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
-        """Write the script.
+        """Set the script.
 
         Args:
-            turns: What the caller says, turn by turn; the last one is said again and again.
-            fault: What goes wrong; None: nothing.
+            turns: What the caller says, turn by turn; the last turn repeats.
+            fault: The fault to play; ``None`` for none.
 
         Raises:
-            ValueError: This fake cannot do that.
+            ValueError: This fake cannot play that fault.
         """
         super().__init__(fault)
         self._turns = turns or ("a large latte please",)
@@ -92,10 +92,10 @@ class FakeEar(FakeVendor):
     # --- the vendor's own -----------------------------------------------------------------------
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Return the audio of a message, or what it asks for; None if it asks for nothing.
+        """Return the audio of a message, or what it asks for; ``None`` if it asks for nothing.
 
         Raises:
-            ValueError: The vendor takes no such message.
+            ValueError: The vendor does not accept the message.
         """
         raise NotImplementedError
 
@@ -104,39 +104,39 @@ class FakeEar(FakeVendor):
         return bool(pcm.strip(b"\0"))
 
     def answers(self, data: Data) -> Sequence[Message]:
-        """Return what answers at once a message that asks for nothing."""
+        """Return the immediate answers to a message that asks for nothing."""
         return ()
 
     def hello(self) -> Sequence[Message]:
-        """Return what a line begins with."""
+        """Return the first messages of a connection."""
         return ()
 
     def began(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return what tells that a voice began."""
+        """Return the messages that report the start of a voice."""
         return ()
 
     def so_far(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return what tells the words so far."""
+        """Return the messages that report the words so far."""
         raise NotImplementedError
 
     def perhaps(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return what tells that the turn is perhaps over."""
+        """Return the messages that report that the turn may be over."""
         return ()
 
     def resumed(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return what tells that it was not."""
+        """Return the messages that report that the turn continues."""
         return ()
 
     def ending(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return what comes ahead of the end of a turn."""
+        """Return the messages that precede the end of a turn."""
         return ()
 
     def over(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return what tells that the turn is over."""
+        """Return the messages that report the end of the turn."""
         raise NotImplementedError
 
     def goodbye(self, audio_s: float) -> Sequence[Message]:
-        """Return what a line ends with that was asked to end."""
+        """Return the last messages of a connection that was asked to end."""
         return ()
 
     # --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How a fake of a vendor's service is reached, in memory or over sockets, and how it ends."""
+"""Connects clients to a fake of a vendor's service, and checks that they leave it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAVE_S = 5.0
 
 
 class Strikes:
-    """What goes wrong, and how often it still does."""
+    """The fault of a fake, and how often it still strikes."""
 
     def __init__(self, fault: Fault | None) -> None:
         self._fault = fault
@@ -33,31 +33,31 @@ class Strikes:
 
     @property
     def fault(self) -> Fault | None:
-        """What goes wrong now; None: nothing any more."""
+        """The fault; ``None`` if there is none, or it has struck often enough."""
         return self._fault if self._left > 0 else None
 
     def count(self) -> None:
-        """Count that it went wrong once."""
+        """Count a strike."""
         self._left -= 1
 
 
 class FakeService:
-    """A service that takes connections: in memory by `dial`, or over real sockets by `serve`.
+    """The base of fakes: accepts connections in memory by `dial`, or over real sockets by `serve`.
 
     Attributes:
-        faults: What can go wrong with it.
+        faults: The faults that it can play.
     """
 
     faults: ClassVar[frozenset[FaultKind]] = frozenset()
 
     def __init__(self, fault: Fault | None = None) -> None:
-        """Begin without a connection.
+        """Make a fake without connections.
 
         Args:
-            fault: What goes wrong; None: nothing.
+            fault: The fault to play; ``None`` for none.
 
         Raises:
-            ValueError: This fake cannot do that.
+            ValueError: This fake cannot play that fault.
         """
         if fault is not None and fault.kind not in self.faults:
             can = ", ".join(sorted(self.faults))
@@ -65,15 +65,15 @@ class FakeService:
         self._strikes = Strikes(fault)
         self._nursery: trio.Nursery | None = None
         self.open_lines = 0
-        """How many connections there are now."""
+        """How many connections are open."""
         self._gone = trio.Event()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Be there for `dial` while the block runs.
+        """Accept connections by `dial` while the block runs.
 
         Raises:
-            AssertionError: Connections are left open at the end of the block.
+            AssertionError: Connections are still open five seconds after the end of the block.
         """
         raised: Exception | None = None
         async with trio.open_nursery() as self._nursery:
@@ -94,10 +94,10 @@ class FakeService:
             raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
 
     async def dial(self) -> trio.abc.Stream:
-        """Return a stream to it in memory, for the ``dial=`` of an ear or a voice.
+        """Connect in memory; pass this method as ``dial=`` to an ear or a voice.
 
         Raises:
-            RuntimeError: It is not open.
+            RuntimeError: The fake is not open.
         """
         if self._nursery is None:
             raise RuntimeError(f"{type(self).__name__} is closed: use `async with fake.open():`")
@@ -113,8 +113,8 @@ class FakeService:
         """Serve real sockets on this machine while the block runs.
 
         Args:
-            port: Where; 0 chooses a free one.
-            ssl_context: Serves TLS; None serves without.
+            port: The port on 127.0.0.1; 0 chooses a free one.
+            ssl_context: Serves TLS with this context; ``None`` serves without TLS.
 
         Yields:
             The port.
@@ -134,11 +134,11 @@ class FakeService:
         """Serve one connection.
 
         Args:
-            stream: A stream from which nothing was read.
+            stream: A new stream, from which nothing has been read.
         """
         raise NotImplementedError
 
     def _left(self, count: int = 1) -> None:
-        """Count a connection that is over."""
+        """Count closed connections."""
         self.open_lines -= count
         self._gone.set()

@@ -1,6 +1,6 @@
-"""A vendor's WebSocket service, played: connections, and what goes wrong with them.
+"""A fake of a vendor's WebSocket service: connections, and their faults.
 
-What the service says is the vendor's own: see the files beside this one.
+The files beside this one have the messages of each vendor.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ GARBAGE: tuple[Data, ...] = (
     "[" * 5000,
     b"\xff\x00",
 )
-"""What nobody can read, as text and binary."""
+"""Messages that nobody can parse, as text and binary."""
 
 AFTER_S = 0.05
-"""How long after a result a connection ends that ends behind it."""
+"""How long after a result a connection ends whose fault is to end there."""
 
 
 class FakeLine:
-    """One connection, as the vendor has it.
+    """The vendor's end of one connection.
 
     Attributes:
-        path: What was asked for, with its query.
-        headers: Of the handshake.
-        is_silent: Whether nothing is sent any more.
+        path: The path of the request, with its query.
+        headers: The headers of the handshake.
+        is_silent: Whether the fake has stopped sending.
     """
 
     def __init__(self, strikes: Strikes) -> None:
-        """Keep what will go wrong."""
+        """Keep the fault."""
         self.path = ""
         self.headers: Mapping[str, str] = {}
         self._strikes = strikes
@@ -67,7 +67,7 @@ class FakeLine:
         self.is_silent = False
 
     def has(self, kind: FaultKind) -> bool:
-        """Return whether this goes wrong on this connection."""
+        """Return whether this connection has a fault of this kind."""
         fault = self._strikes.fault
         return fault is not None and fault.kind == kind
 
@@ -87,7 +87,7 @@ class FakeLine:
         return await self._socket.receive()
 
     async def say(self, message: Mapping[str, Any] | Data) -> None:
-        """Send a message that is no part of a result: nothing goes wrong with it.
+        """Send a message that is not part of a result, and so has no faults.
 
         Raises:
             ConnectionClosedError: The other side has left.
@@ -103,13 +103,13 @@ class FakeLine:
         error: Mapping[str, Any] | None = None,
         time_keys: tuple[str, ...] = (),
     ) -> None:
-        """Send a part of a result, with what goes wrong there.
+        """Send a part of a result, with the fault that strikes there.
 
         Args:
-            message: As it is when all is well.
-            at: Which part it is.
-            error: What the vendor sends in place of it, if it has an error.
-            time_keys: Which of its fields are times.
+            message: The message without a fault.
+            at: The part of the result that it is.
+            error: The vendor's message for an error; ``None`` if it has none.
+            time_keys: The fields of the message that are times.
 
         Raises:
             ConnectionClosedError: The other side has left.
@@ -162,7 +162,7 @@ class FakeLine:
                 await self._send_in_turn(data)
 
     def _end(self, fault: Fault) -> None:
-        """Give nothing more."""
+        """Stop sending, or end the connection."""
         self._strikes.count()
         if fault.kind == "drop":
             self.cut()
@@ -172,7 +172,7 @@ class FakeLine:
             self.is_silent = True
 
     def cut(self) -> None:
-        """Tear the connection."""
+        """Break the connection."""
         assert self._socket is not None
         self.is_silent = True
         self._socket.connection.cut("gone")
@@ -194,40 +194,40 @@ class FakeLine:
 
 
 class FakeVendor(FakeService):
-    """A vendor's service: in memory by `dial`, or over real sockets by `serve`.
+    """The base of fake WebSocket services: in memory by `dial`, or over real sockets by `serve`.
 
     Attributes:
-        faults: What can go wrong with it.
-        requests: The paths that were asked for, the newest last, at most 50.
-        received: What was sent there but audio, the newest last, at most 100 messages.
+        faults: The faults that it can play.
+        requests: The paths of the last 50 requests, the newest last.
+        received: The last 100 messages that it received, without audio, the newest last.
     """
 
     error: ClassVar[Mapping[str, Any] | None] = None
-    """What the vendor sends when it has an error."""
+    """The vendor's message for an error; ``None`` if it has none."""
 
     time_keys: ClassVar[tuple[str, ...]] = ()
-    """Which fields of its messages are times."""
+    """The fields of its messages that are times."""
 
     def __init__(self, fault: Fault | None = None) -> None:
-        """Begin without a connection.
+        """Make a fake without connections.
 
         Args:
-            fault: What goes wrong; None: nothing.
+            fault: The fault to play; ``None`` for none.
 
         Raises:
-            ValueError: This fake cannot do that.
+            ValueError: This fake cannot play that fault.
         """
         super().__init__(fault)
         self.requests: deque[str] = deque(maxlen=50)
         self.received: deque[dict[str, Any]] = deque(maxlen=100)
         self.lines = 0
-        """How many connections there were in all."""
+        """How many connections it has had."""
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection.
 
         Args:
-            stream: A stream from which nothing was read.
+            stream: A new stream, from which nothing has been read.
         """
         line = FakeLine(self._strikes)
         is_known = not line.has("deaf")  # who hears nothing does not hear the end, either
@@ -255,10 +255,10 @@ class FakeVendor(FakeService):
     # --- the vendor's own -----------------------------------------------------------------------
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Return the status and the body of a refusal; None lets the request in.
+        """Return the status and the body of a refusal; ``None`` accepts the request.
 
         Args:
-            request: With its key and its query.
+            request: The request of the handshake.
         """
         return None
 
@@ -274,9 +274,9 @@ class FakeVendor(FakeService):
         """Send a part of a result.
 
         Args:
-            line: To whom.
-            message: As it is when all is well.
-            at: Which part it is.
+            line: The connection to send it on.
+            message: The message without a fault.
+            at: The part of the result that it is.
         """
         await line.give(message, at, error=self.error, time_keys=self.time_keys)
 

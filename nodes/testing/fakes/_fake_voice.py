@@ -1,4 +1,4 @@
-"""A voice of a vendor's, played: each character lasts `CHAR_S`, and is made ten times as fast."""
+"""A fake of a vendor's voice: each character lasts `CHAR_S`, and takes a tenth of that to make."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ._fake_vendor import FakeLine, FakeVendor
 from ._fault import FaultKind, Stage
 
 CHAR_S = 0.05
-"""How long a character sounds."""
+"""The length of a character in seconds."""
 
 SPEED = 10
-"""How much faster speech is made than it is heard."""
+"""How much faster than real time the voice makes speech."""
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -52,7 +52,7 @@ def base64_of(text: str) -> str:
 
 
 class FakeVoice(FakeVendor):
-    """The voice of a vendor, played; see the classes of the vendors."""
+    """The base of fake voices; a subclass writes the messages of its vendor."""
 
     faults: ClassVar[frozenset[FaultKind]] = frozenset(
         {
@@ -79,37 +79,37 @@ class FakeVoice(FakeVendor):
         return ()
 
     def refused(self, asked: Asked, line: FakeLine) -> Sequence[Message]:
-        """Return what tells that a message is not followed; nothing if it is."""
+        """Return the messages that refuse a request; none if it is accepted."""
         return ()
 
     def taken(self, asked: Asked) -> Sequence[Message]:
-        """Return what tells at once that a message came."""
+        """Return the messages that acknowledge a request at once."""
         return ()
 
     def began(self, context: str) -> Sequence[Message]:
-        """Return what comes ahead of the audio of a flush."""
+        """Return the messages that precede the audio of a flush."""
         return ()
 
     def audio(self, context: str, word: str, at_s: float) -> Sequence[Message | bytes]:
-        """Return the sound of a word.
+        """Return the messages with the sound of a word.
 
         Args:
-            context: Of which it is.
-            word: With a space behind it.
-            at_s: When it begins, from the beginning of the context.
+            context: The name of its context.
+            word: The word and the space after it.
+            at_s: When it begins, in seconds from the beginning of the context.
         """
         raise NotImplementedError
 
     def flushed(self, context: str, number: int) -> Sequence[Message]:
-        """Return what tells that all up to a flush was said; flushes are counted from 1."""
+        """Return the messages that report that a flush is done; flushes count from 1."""
         return ()
 
     def done(self, context: str) -> Sequence[Message]:
-        """Return what tells that all was said."""
+        """Return the messages that report that everything has been said."""
         return ()
 
     def stopped(self, context: str, at_s: float) -> Sequence[Message]:
-        """Return what answers a cancel; `at_s` of audio were made by then."""
+        """Return the messages that answer a cancel after `at_s` seconds of audio."""
         return ()
 
     most_contexts: ClassVar[int | None] = None

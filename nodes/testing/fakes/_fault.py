@@ -1,4 +1,4 @@
-"""What a fake of a vendor's service does wrong, and where."""
+"""The fault that a fake of a vendor's service plays, and where it strikes."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ FaultKind = Literal[
     "flood",
     "deaf",
 ]
-"""What goes wrong:
+"""What the service does wrong:
 
-- ``stall``: nothing more is sent, but the connection stays, and its pings are answered;
-- ``drop``: the connection is torn;
-- ``close``: the connection is closed in good order;
-- ``refuse``: the connection is answered with an HTTP status;
-- ``error``: an error in the service's own words comes in place of the message;
-- ``garbage``: messages that nobody can read come before it;
-- ``duplicate``: it is sent twice;
-- ``reorder``: it comes behind the next message;
-- ``slow``: it comes a second late;
-- ``late``: a cancel is ignored, and what was cancelled goes on;
-- ``backwards``: its times run backwards;
-- ``empty``: the result has no words, or no audio;
-- ``flood``: the message is sent again and again, far more than anyone asked for;
-- ``deaf``: nothing that is sent there is read.
+- ``stall``: sends nothing more, but keeps the connection open and answers pings;
+- ``drop``: breaks the connection;
+- ``close``: closes the connection in good order;
+- ``refuse``: answers the handshake with an HTTP status;
+- ``error``: sends its error message in place of the message;
+- ``garbage``: sends messages that nobody can parse before the message;
+- ``duplicate``: sends the message twice;
+- ``reorder``: sends the message after the next one;
+- ``slow``: sends the message a second late;
+- ``late``: ignores a cancel, and continues what was cancelled;
+- ``backwards``: sends times that run backwards;
+- ``empty``: returns a result without words, or without audio;
+- ``flood``: sends the message again and again, 48 MiB of it;
+- ``deaf``: reads nothing.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that a fake does wrong."""
+    """One fault of a fake."""
 
     kind: FaultKind
     at: Stage = "middle"
-    """Where it happens.  ``refuse`` happens at "connect" only; ``late``, ``empty``, ``flood`` and
-    ``deaf`` have no place."""
+    """Where it strikes; ``refuse`` strikes only at "connect", and ``late``, ``empty``, ``flood``
+    and ``deaf`` have no place."""
     times: int | None = 1
-    """How often it happens ("stall", "drop", "close", "refuse", "error"); None: each time."""
+    """How often it strikes ("stall", "drop", "close", "refuse", "error"); ``None``: every time."""
     status: int = 503
-    """What ``refuse`` answers."""
+    """The HTTP status of ``refuse``."""
 
     def __str__(self) -> str:
         often = "each time" if self.times is None else f"{self.times} x"

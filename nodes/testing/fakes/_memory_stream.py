@@ -1,4 +1,4 @@
-"""A pair of streams in memory whose room is as bounded as a socket's."""
+"""A pair of streams in memory, with buffers as bounded as a socket's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import final
 import trio
 
 ROOM_BYTES = 65_536
-"""What one direction holds before its sender waits; the kernel's sockets begin with about that."""
+"""How many bytes one direction holds before its sender waits; about what sockets start with."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""OpenAI's ear, played, by the types of the vendor's SDK 3.54."""
+"""A fake of OpenAI's ear, by the types of the vendor's SDK 3.54."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's speech to speech model, played, by the types of the vendor's SDK 3.54.
+"""A fake of OpenAI's speech-to-speech model, by the types of the vendor's SDK 3.54.
 
 It keeps the conversation as the vendor does, and refuses what the vendor refuses: a second response
 at a time, a cancel of nothing, a truncation beyond the audio, an item that it does not have.

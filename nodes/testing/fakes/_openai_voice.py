@@ -1,4 +1,4 @@
-"""OpenAI's voice, played: a request for each clause, and its audio while it is made.
+"""A fake of OpenAI's voice: a request for each clause, and its audio while it is made.
 
 By the types of the vendor's SDK 3.54.
 """
