@@ -2,7 +2,7 @@
 
 `python -m bargein talk examples/assistant.py:app` opens it in the browser.  With OPENAI_API_KEY
 set, or OPENAI_BASE_URL for a server of your own, the model OPENAI_MODEL answers; without them
-`stand_in` does, offline.  Ask "where is parcel 417?", and go on talking.
+`stand_in` does, offline.  Ask "where is parcel 417?", and keep talking.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""A café that takes orders by voice, and lets itself be interrupted.
+"""A café that takes orders by voice and can be interrupted.
 
-`python examples/cafe.py` lets a simulated caller order, talk over the agent to change the order,
-agree and cough without stopping it, and leave; all is recorded in demo-out/ and checked.  To order
-yourself, run `python -m bargein talk examples/cafe.py:app`.  The grammar in cafe_grammar/ works on
-words, numbers and negation, so that what is confirmed can be checked; what it does not understand
-it asks for.  `--model local` or `--model URL` puts a language model in its place.
+With `python examples/cafe.py`, a simulated caller orders, talks over the agent to change the order,
+agrees and coughs without stopping it, and leaves; the call is recorded in demo-out/ and checked.
+To order yourself, run `python -m bargein talk examples/cafe.py:app`.  The grammar in cafe_grammar/
+works on words, numbers and negation, so that the confirmation can be checked, and it asks about
+what it does not understand.  `--model local` or `--model URL` replaces it with a language model.
 """
 
 import argparse

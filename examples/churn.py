@@ -1,9 +1,9 @@
-"""An agent that works in four steps, and can be paused, redirected, cancelled and moved away.
+"""An agent that works in four steps; pause, redirect or cancel it, or send it to the background.
 
-`python examples/churn.py` lets it write a memo on customers who may leave, and shows what it does.
-Meanwhile type `pause`, `resume only EU`, `redirect top 10 only`, `cancel` or `background`; all else
-is said to it.  A few lines stand for the language model, so it needs no network, and what happens
-can be checked.  `python -m bargein talk examples/churn.py:app` shows it in the browser.
+With `python examples/churn.py`, it writes a memo on customers who may leave, and shows its steps.
+Meanwhile type `pause`, `resume only EU`, `redirect top 10 only`, `cancel` or `background`; anything
+else is said to the agent.  A few lines replace the language model, so it needs no network, and its
+work can be checked.  `python -m bargein talk examples/churn.py:app` shows it in the browser.
 """
 
 import argparse

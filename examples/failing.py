@@ -1,10 +1,10 @@
-"""A call in which a part fails, and what the caller hears of it.
+"""A call in which a part fails, and what the caller hears.
 
-`python examples/failing.py voice@4s` lets a simulated caller ask for a story and has the voice
-stall four seconds after the caller's turn; a second voice goes on behind the last word.  `model@0s`
-stalls the model and `ear@0s` the recogniser, which has no second one.  `--alone` leaves out the
-other second providers, too: then the caller hears that it takes a moment, and at last an apology.
-All is recorded in demo-out/.
+With `python examples/failing.py voice@4s`, a simulated caller asks for a story, the voice stalls
+four seconds after the caller's turn, and a second voice continues after the last word.  `model@0s`
+stalls the model, and `ear@0s` the recogniser, which has no second one.  With `--alone`, the others
+have no second provider either: the caller hears that it takes a moment, and at last an apology.
+The call is recorded in demo-out/.
 """
 
 import argparse

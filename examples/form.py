@@ -1,9 +1,10 @@
-"""A form that is filled by talking, checked as it is typed, and sent once it was confirmed.
+"""A form that callers fill in by talking; pydantic checks it, and a "yes" sends it.
 
-The fields are a pydantic model: its errors are what the agent says.  Anything said may fill or
-change any field.  The form is read back, and a "yes" counts only if the caller has heard all of it:
-who interrupts the reading hears it again.  Try it: `python -m bargein talk examples/form.py:app`,
-and say "four people", "tomorrow at eight", "under Miller".
+The fields are a pydantic model, and the agent says its errors.  Whatever callers say may fill or
+change any field.  The agent reads the form back, and a "yes" counts only if the caller has heard
+all of it; callers who interrupt the reading hear it again.  To try it, run
+`python -m bargein talk examples/form.py:app`, and say "four people", "tomorrow at eight", "under
+Miller".
 """
 
 import re

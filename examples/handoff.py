@@ -1,9 +1,9 @@
 """A front desk that passes callers on to billing or technical support, and takes them back.
 
-All three hear the whole call, and only one of them has the floor.  Billing and support set to work
-when they hear their subject, while the desk still speaks.  Whoever talks over "I'll put you
-through" stays where they are; whoever wants somebody else says so, from anywhere: "put me through
-to technical support".  Try it: `python -m bargein talk examples/handoff.py:app`.
+All three hear the whole call, and one of them has the floor.  Billing and support start to work
+when they hear their subject, while the desk still speaks.  Callers who talk over "I'll put you
+through" stay where they are; to get somebody else, they say so at any time: "put me through to
+technical support".  To try it, run `python -m bargein talk examples/handoff.py:app`.
 """
 
 import re

@@ -1,12 +1,11 @@
 """An agent that calls people, and notices who picked up: a person, a machine or a menu.
 
-A machine gets the message once, after its greeting, and is not argued with; a menu gets the key
-that leads to appointments, and hears it where the line cannot press keys; a person is asked, and
-may interrupt.  Where nobody says anything the agent says hello.
+An answering machine gets the message once, after its greeting.  For a menu, the agent presses the
+key that leads to appointments, or says it if the line cannot press keys.  A person is asked, and
+may interrupt.  If nobody says anything, the agent says hello.
 
-No transport of this version makes telephone calls or presses keys.  Try it as the one who is
-called: `python -m bargein talk examples/outbound.py:app`, then say "Hello?", or "Please leave a
-message".
+No transport of this version makes telephone calls or presses keys, so play the person called: run
+`python -m bargein talk examples/outbound.py:app`, and say "Hello?" or "Please leave a message".
 """
 
 import re

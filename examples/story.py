@@ -1,8 +1,8 @@
 """A storyteller on the telephone: long speech, and keys that turn its pages.
 
-`1` tells the next chapter, `*` tells this one again, `2` pauses and goes on, `0` ends the call.
-Whoever talks over it is listened to, and "go on" continues with the first word that was not heard.
-Try it: `python -m bargein talk examples/story.py:app`.
+`1` tells the next chapter, `*` tells this one again, `2` pauses and resumes, `0` ends the call.
+Callers can talk over the story; "go on" continues with the first word they have not heard.  To try
+it, run `python -m bargein talk examples/story.py:app`.
 """
 
 import re

@@ -36,16 +36,16 @@ class UserTranscriptionReceived(Event):
 
     type: Literal["user.transcription"] = "user.transcription"
     content: str
-    """The words, never empty of meaning for a final transcript."""
+    """The words; a final transcript always has some."""
     final: bool = True
     """False for an interim transcript, which a later one replaces."""
     confidence: float | None = Field(default=None, ge=0, le=1)
-    """0 to 1, or None where the recogniser gives none."""
+    """0 to 1; ``None`` if the recogniser reports none."""
     language: str = ""
-    """The language of most of the words, as in BCP 47: "fr"; empty where the recogniser does not
-    tell."""
+    """The language of most of the words, as in BCP 47: "fr"; empty if the recogniser does not
+    report it."""
     speaker: str = ""
-    """Who said most of the words, as the recogniser calls them; empty where it does not tell."""
+    """The recogniser's name for who said most of the words; empty if it does not report one."""
     words: tuple[WordTiming, ...] = ()
     """When each word was said, in seconds from the first sample of the call that the recogniser
     heard; empty unless all of them are known, and for an interim transcript."""
@@ -70,10 +70,10 @@ class DTMFInput(Event):
 
 
 class TalkKeyChanged(Event):
-    """The key that the caller talks by was pressed or released.
+    """The caller pressed or released the talk key.
 
-    While it is down no silence ends the caller's turn.  Released, it ends the turn as soon as the
-    words are known; so it does where it was never pressed, for an app that ends a turn by force.
+    While it is down, no silence ends the caller's turn.  Its release ends the turn as soon as the
+    words are known, even without an earlier press, so that an app can end a turn.
     """
 
     type: Literal["user.talk_key"] = "user.talk_key"

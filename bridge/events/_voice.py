@@ -59,15 +59,15 @@ class VoiceWords(Event):
     words at all if it hears the sound without the hint; 0 if it cannot tell.  None for all other
     words."""
     language: str = ""
-    """The language of the words, as in BCP 47: "fr"; empty where the recogniser does not tell."""
+    """The language of the words, as in BCP 47: "fr"; empty if the recogniser does not report it."""
     speaker: str = ""
-    """Who spoke, in the recogniser's words; empty where it does not tell."""
+    """The recogniser's name for who spoke; empty if it does not report one."""
     words: tuple[WordTiming, ...] = ()
     """When each word was said, in seconds from the first sample of the call that the recogniser
-    heard; empty where it does not tell."""
+    heard; empty if it does not report times."""
     error: str = ""
-    """What kept the recogniser from giving words, as the name of an error's class; empty if it
-    worked.  The words that are known of the segment stay."""
+    """The class of the error that kept the recogniser from returning words; empty if it worked.
+    Words of the segment that are already known stay."""
 
 
 class VoiceSettled(Event):
@@ -136,9 +136,9 @@ class ListeningResumed(Event):
 
 
 class EarFellSilent(Event):
-    """An ear tells nothing more of a turn under way, though the caller has stopped speaking.
+    """An ear reports nothing more about the current turn, though the caller has stopped speaking.
 
-    It may think that the caller is thinking, or be half dead.  What it tells next takes this back.
+    It may be waiting for a thinking caller, or be half dead.  Its next report takes this back.
     """
 
     type: Literal["voice.ear_fell_silent"] = "voice.ear_fell_silent"

@@ -81,8 +81,8 @@ YOURS = {
 """What an app usually does with an event; the source of the framework cannot show it."""
 
 GROUPS = {
-    "user": ("The caller", "What the caller does, once it is known to be meant."),
-    "voice": ("The caller's voice", "What the ears hear, before anybody knows whether it counts."),
+    "user": ("The caller", "What the caller does on purpose."),
+    "voice": ("The caller's voice", "What the ears hear, before turn taking decides about it."),
     "turn": ("Turns of the caller", "What turn taking decides."),
     "agent": ("The agent", "What the agent says and does."),
     "call": ("The call", "What happens to the call as a whole."),

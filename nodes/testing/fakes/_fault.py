@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Stage = Literal["connect", "voice", "words", "first", "middle", "last", "after"]
-"""Where in the service's work: before the connection is open, with the first message of a result,
-one in its middle, or the one that ends it, or right behind that ("drop" and "close" only).  A model
-that hears and speaks has two more, ahead of its answer: when it tells that the caller's voice
-began, and with the caller's words."""
+"""Where a fault strikes: before the connection is open; at the first message of a result, at one in
+its middle, or at its last; or right after the last ("drop" and "close" only).  A speech-to-speech
+model has two more places before its answer: when it reports that the caller's voice began, and when
+it reports the caller's words."""
 
 FaultKind = Literal[
     "stall",
