@@ -126,7 +126,9 @@ class Aftermath:
     def tell_cuts(self) -> None:
         """Tell of the cuts that were not told of yet: somebody asks what they have changed."""
         while self.untold:
-            self._as_published(self._tell_cut, *self.untold.pop(0))
+            untold, self.untold = self.untold, []  # each is told of in its order, whoever looks
+            for chain, run in untold:
+                self._as_published(self._tell_cut, chain, run)
 
     def _tell_cut(self, chain: CutChain, run: Run) -> None:
         chain.note_cut(run)

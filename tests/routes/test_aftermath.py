@@ -202,6 +202,25 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
         assert happened[2:] == ["sink", "aftermath"]
 
 
+async def test_cuts_are_told_in_their_order_though_the_listener_looks():
+    """A listener that looks while it is told of a cut is not told of the next one in between."""
+    async with open_router() as router:
+        router.tell_later(Stop)
+        first, second = Scene(router), Scene(router)
+        told = []
+
+        def listener(run):
+            router.tell_cuts()
+            told.append(run.id)
+
+        router.listen(run_cut=listener)
+        await first.start()
+        router.publish(Stop())
+        router.catch_up()
+        assert told == [1, 2]
+        assert second.happened == []
+
+
 async def test_a_sink_that_may_wait_may_cut_as_well():
     """What it cuts is told as any cut, before anything else is published."""
     async with open_router() as router:
