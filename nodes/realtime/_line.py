@@ -3,10 +3,8 @@
 Rule 1. What we say to the vendor is put in line in the step in which it is decided, and never
 waits: a cut reaches the vendor at once.
 Rule 2. One response at a time: the next one is asked for when the vendor has ended the last.
-Rule 3. Nothing of a response that is not wanted any more is given to anybody, and what nobody has
-been given is taken out of the vendor's conversation.
-Rule 4. A new line knows nothing: it is told the whole conversation as text, as it was heard.
-Rule 5. A vendor that gives nothing of a response, and does not even end it when it is cancelled,
+Rule 3. A new line knows nothing: it is told the whole conversation as text, as it was heard.
+Rule 4. A vendor that gives nothing of a response, and does not even end it when it is cancelled,
 has lost its line: over that line it would not hear the caller either.
 """
 
@@ -28,18 +26,9 @@ from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
 from bargein.nodes.vendors import VendorError, VendorSession, open_session
 
 from ._caller_audio import CallerAudio
-from ._protocol import (
-    AskRefused,
-    AudioCommitted,
-    CallAsked,
-    ItemAdded,
-    RealtimeModel,
-    ResponseBegan,
-    ResponseOver,
-    SpeechGiven,
-    TextGiven,
-)
-from ._response import MOST_WAITING_S, LineLostError, Response
+from ._protocol import AudioCommitted, RealtimeModel
+from ._response import LineLostError, Response
+from ._responses import ResponseFact, Responses
 from ._vendor_memory import VendorMemory
 
 log = structlog.get_logger()
@@ -126,9 +115,9 @@ class RealtimeLine:
         self._everything = everything
         self._send, self._outbox = trio.open_memory_channel[str](MESSAGES_WAITING)
         self._numbers = count(1)
-        self._responses: list[Response] = []  # that are not over, in the order of their asks
-        self._early: Response | None = None
-        self._news = trio.Event()
+        self._responses = Responses(
+            model.address.vendor, self._codec, post=self._post, delete=self._delete
+        )
         self._opened = trio.Event()
         self._error: VendorError | None = None
         self._held: tuple[VendorSession, trio.Nursery] | None = None  # while the line is open
@@ -184,9 +173,7 @@ class RealtimeLine:
     def _close(self, error: VendorError) -> None:
         self._error = error
         self._opened.set()
-        for response in self._responses:
-            response.fail(error)
-        self._has_changed()
+        self._responses.fail(error)
 
     async def _carry(self, session: VendorSession) -> None:
         with suppress(VendorError):  # whoever receives raises it
@@ -219,68 +206,21 @@ class RealtimeLine:
         self.memory.clear()
         self.caller_audio.restart()
         self._on_restart()
-        for response in self._responses:
-            response.lose(self._model.address.vendor)
-        self._responses.clear()
-        self._early = None
-        self._has_changed()
+        self._responses.lose()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield what a message tells of the caller, and take in what it tells of responses."""
         for fact in self._codec.facts(message):
-            match fact:
-                case AudioCommitted():
-                    self.caller_audio.committed(fact.item, fact.after)
-                    self._on_committed()
-                case ResponseBegan():
-                    self._began(fact)
-                case AskRefused():
-                    self._to_asked(fact)
-                case ItemAdded() | SpeechGiven() | TextGiven() | CallAsked() | ResponseOver():
-                    self._to_response(fact)
-                case _ if self._asked_for is not None and self._asked_for.detects:
-                    if isinstance(fact, VoiceBegan | WentOn):
-                        self.throw_away()
-                        self.caller_audio.voice_began()
-                    yield fact
-                case _:
-                    pass  # ears of ours decide
-
-    def _began(self, fact: ResponseBegan) -> None:
-        waiting = (r for r in self._responses if not r.name and fact.ask in ("", r.ask))
-        response = next(waiting, None)
-        if response is None:  # of a line that is lost, or of nobody
-            self._post(self._codec.cancel(fact.response))
-            return
-        response.start(fact.response)
-        if not response.is_wanted:
-            self._cancel(response)
-
-    def _to_asked(self, fact: AskRefused) -> None:
-        for response in self._responses:
-            if response.ask == fact.ask:
-                response.add(fact)
-                self._responses.remove(response)
-                self._has_changed()
-                return
-        log.warning("vendor_error", vendor=self._model.address.vendor, code=fact.error.code)
-
-    def _to_response(
-        self, fact: ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver
-    ) -> None:
-        for response in self._responses:
-            if response.name == fact.response:
-                response.add(fact)
-                if isinstance(fact, ItemAdded) and not response.is_wanted:
-                    self._delete(fact.item)
-                if response.is_full and not response.is_over:
-                    problem = f"more than {MOST_WAITING_S:g} s of speech wait for a reader"
-                    response.fail(VendorError(self._model.address.vendor, problem))
-                    self._cancel(response)
-                if isinstance(fact, ResponseOver):
-                    self._responses.remove(response)
-                    self._has_changed()
-                return
+            if isinstance(fact, AudioCommitted):
+                self.caller_audio.committed(fact.item, fact.after)
+                self._on_committed()
+            elif isinstance(fact, ResponseFact):
+                self._responses.follow(fact)
+            elif self._asked_for is not None and self._asked_for.detects:  # else ears of ours do
+                if isinstance(fact, VoiceBegan | WentOn):
+                    self.throw_away()
+                    self.caller_audio.voice_began()
+                yield fact
 
     # --- the model ------------------------------------------------------------------------------
 
@@ -329,7 +269,7 @@ class RealtimeLine:
                     self.memory.mark_call(piece.id, item)
                 yield piece
         finally:
-            self._leave(response)
+            self._responses.leave(response)
 
     async def _next_of(
         self, response: Response, *, has_given: bool
@@ -360,19 +300,17 @@ class RealtimeLine:
             await self._opened.wait()
             if self._error is not None:
                 raise self._error
-            early, self._early = self._early, None
+            early = self._responses.claim_early()
             if early is not None:
                 if not question.news and question.told == len(question.messages):
                     log.debug("realtime_early_response_used")
                     return early
-                self._leave(early)
+                self._responses.leave(early)
             with trio.move_on_after(ENDING_S):
-                while self._responses:
-                    self._news = trio.Event()
-                    await self._news.wait()
+                await self._responses.until_empty()
             if self._error is not None:
                 raise self._error
-            return self._ask(question)
+            return self._ask(question, early=False)
         finally:
             self._is_asking = False
 
@@ -383,16 +321,13 @@ class RealtimeLine:
             messages: As for ``stream``, after ``ask_about``.
             tools: What the model may call.
         """
-        is_busy = self._responses or self._is_asking or not self._opened.is_set()
-        if not is_busy and self._error is None:
-            self._early = self._ask(_Question(messages, tools, *self._about))
+        is_idle = self._responses.is_empty and not self._is_asking and self._opened.is_set()
+        if is_idle and self._error is None:
+            self._ask(_Question(messages, tools, *self._about), early=True)
 
     def throw_away(self) -> None:
         """End the response that was begun early, if nobody asked for it."""
-        early, self._early = self._early, None
-        if early is not None:
-            log.debug("realtime_early_response_thrown_away")
-            self._leave(early)
+        self._responses.throw_away()
 
     def inform(self, messages: Chat) -> None:
         """Tell the vendor what it does not know, now; nothing before the line is open.
@@ -413,7 +348,7 @@ class RealtimeLine:
             self._post(text)
         self.memory.told(question.news)
 
-    def _ask(self, question: _Question) -> Response:
+    def _ask(self, question: _Question, *, early: bool) -> Response:
         """Tell what the vendor does not know, and ask for a response, now."""
         messages = question.messages
         has_prompt = bool(messages) and messages[0]["role"] == "system"
@@ -425,7 +360,7 @@ class RealtimeLine:
         assert self._asked_for is not None  # it is open
         ask = f"ask-{next(self._numbers)}"
         response = Response(ask, self._codec.output_rate_hz, speaks=self._asked_for.speaks)
-        self._responses.append(response)
+        self._responses.add(response, early=early)
         self._post(self._codec.respond(ask))
         return response
 
@@ -439,21 +374,6 @@ class RealtimeLine:
                 instructions, tools, detects=wanted.detects, speaks=wanted.speaks
             ):
                 self._post(text)
-
-    def _leave(self, response: Response) -> None:
-        """End a response, and take out of the conversation what nobody was given of it."""
-        if response.is_read or not response.is_wanted:
-            return
-        response.leave()
-        if response.name and not response.is_over:
-            self._cancel(response)
-        for item in response.items:
-            if item not in response.used:
-                self._delete(item)
-
-    def _cancel(self, response: Response) -> None:
-        if response.mark_cancelled():
-            self._post(self._codec.cancel(response.name))
 
     def _delete(self, item: str) -> None:
         self.caller_audio.deleted(item)
@@ -470,6 +390,3 @@ class RealtimeLine:
             self._post(self._codec.truncate(item, heard_ms))
         else:
             self._delete(item)
-
-    def _has_changed(self) -> None:
-        self._news.set()

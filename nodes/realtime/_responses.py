@@ -1,0 +1,180 @@
+"""The responses of one line: which of them a message is about, and what becomes of the unwanted.
+
+Rule 1. Nothing of a response that is not wanted any more is given to anybody, and what nobody has
+been given is taken out of the vendor's conversation.
+Rule 2. A response may be begun before anybody asks for it; it is given to whoever asks, or thrown
+away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+import trio
+
+from bargein.nodes.vendors import VendorError
+
+from ._protocol import (
+    AskRefused,
+    CallAsked,
+    ItemAdded,
+    ResponseBegan,
+    ResponseOver,
+    SpeechGiven,
+    TextGiven,
+)
+from ._response import MOST_WAITING_S, Response
+
+log = structlog.get_logger()
+
+ResponseFact = (
+    ResponseBegan | ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver | AskRefused
+)
+"""What a vendor tells of its responses."""
+
+
+class ResponseCodec(Protocol):
+    """The message about a response."""
+
+    def cancel(self, response: str) -> str:
+        """Return the message that ends a response."""
+        ...
+
+
+class Responses:
+    """The responses of one line that are not over, in the order in which they were asked for."""
+
+    def __init__(
+        self,
+        vendor: str,
+        codec: ResponseCodec,
+        *,
+        post: Callable[[str], None],
+        delete: Callable[[str], None],
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            vendor: Whose they are.
+            codec: Makes the messages.
+            post: Puts a message in line for the vendor.
+            delete: Takes an item out of the vendor's conversation.
+        """
+        self._vendor = vendor
+        self._codec = codec
+        self._post = post
+        self._delete = delete
+        self._open: list[Response] = []
+        self._early: Response | None = None
+        self._changed = trio.Event()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all are over."""
+        return not self._open
+
+    async def until_empty(self) -> None:
+        """Wait until all are over."""
+        while self._open:
+            self._changed = trio.Event()
+            await self._changed.wait()
+
+    def add(self, response: Response, *, early: bool) -> None:
+        """Record that a response was asked for; `early` if nobody wants it yet."""
+        self._open.append(response)
+        if early:
+            self._early = response
+
+    def claim_early(self) -> Response | None:
+        """Return the response that was begun early, for whoever asks now; None if there is none."""
+        early, self._early = self._early, None
+        return early
+
+    def throw_away(self) -> None:
+        """End the response that was begun early, if nobody asked for it."""
+        early = self.claim_early()
+        if early is not None:
+            log.debug("realtime_early_response_thrown_away")
+            self.leave(early)
+
+    def leave(self, response: Response) -> None:
+        """End a response, and take out of the conversation what nobody was given of it."""
+        if response.is_read or not response.is_wanted:
+            return
+        response.leave()
+        if response.name and not response.is_over:
+            self._cancel(response)
+        for item in response.items:
+            if item not in response.used:
+                self._delete(item)
+
+    def lose(self) -> None:
+        """End all, as their line is lost."""
+        for response in self._open:
+            response.lose(self._vendor)
+        self._open.clear()
+        self._early = None
+        self._changed.set()
+
+    def fail(self, error: VendorError) -> None:
+        """End all with an error."""
+        for response in self._open:
+            response.fail(error)
+        self._changed.set()
+
+    # --- what the vendor says -------------------------------------------------------------------
+
+    def follow(self, fact: ResponseFact) -> None:
+        """Take in what the vendor tells of one of them; what is of none is late."""
+        match fact:
+            case ResponseBegan():
+                self._start(fact)
+            case AskRefused():
+                self._refuse(fact)
+            case _:
+                response = next((r for r in self._open if r.name == fact.response), None)
+                if response is not None:
+                    self._add_to(response, fact)
+
+    def _start(self, fact: ResponseBegan) -> None:
+        waiting = (r for r in self._open if not r.name and fact.ask in ("", r.ask))
+        response = next(waiting, None)
+        if response is None:  # of a line that is lost, or of nobody
+            self._post(self._codec.cancel(fact.response))
+            return
+        response.start(fact.response)
+        if not response.is_wanted:
+            self._cancel(response)
+
+    def _refuse(self, fact: AskRefused) -> None:
+        response = next((r for r in self._open if r.ask == fact.ask), None)
+        if response is None:
+            log.warning("vendor_error", vendor=self._vendor, code=fact.error.code)
+            return
+        response.add(fact)
+        self._remove(response)
+
+    def _add_to(
+        self,
+        response: Response,
+        fact: ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver,
+    ) -> None:
+        response.add(fact)
+        if isinstance(fact, ItemAdded) and not response.is_wanted:
+            self._delete(fact.item)
+        if response.is_full and not response.is_over:
+            problem = f"more than {MOST_WAITING_S:g} s of speech wait for a reader"
+            response.fail(VendorError(self._vendor, problem))
+            self._cancel(response)
+        if isinstance(fact, ResponseOver):
+            self._remove(response)
+
+    def _remove(self, response: Response) -> None:
+        self._open.remove(response)
+        self._changed.set()
+
+    def _cancel(self, response: Response) -> None:
+        if response.mark_cancelled():
+            self._post(self._codec.cancel(response.name))
