@@ -285,7 +285,20 @@ from openai import OpenAI
 here = "127.0.0.1:" + sys.argv[1] + "/v1"
 client = OpenAI(api_key="any", base_url="http://" + here, websocket_base_url="ws://" + here)
 with client.realtime.connect(model="gpt-realtime-2") as line:
-    line.session.update(session={"type": "realtime", "output_modalities": ["audio"]})
+    hearing = {
+        "transcription": {"model": "gpt-transcribe"},
+        "turn_detection": {"type": "server_vad", "create_response": False},
+    }
+    line.session.update(session={
+        "type": "realtime", "output_modalities": ["audio"], "audio": {"input": hearing}
+    })
+    for sound in [b"\\x00\\x10" * 2400] * 5 + [bytes(4800)] * 8:
+        line.input_audio_buffer.append(audio=base64.b64encode(sound).decode())
+    for message in line:
+        assert type(message).__name__ != "BaseModel", message
+        if message.type == "conversation.item.input_audio_transcription.completed":
+            heard = message.transcript
+            break
     hi = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
     line.conversation.item.create(item=hi)
     line.response.create(response={})
@@ -297,7 +310,8 @@ with client.realtime.connect(model="gpt-realtime-2") as line:
         elif message.type == "response.output_audio.delta":
             audio += len(base64.b64decode(message.delta))
         elif message.type == "response.done":
-            print(text.strip(), audio, message.response.status, message.response.usage.total_tokens)
+            usage = message.response.usage
+            print(heard, text.strip(), audio, message.response.status, usage.total_tokens)
             break
 """
 
@@ -383,8 +397,8 @@ PROOFS = {
     "OpenAIRealtime": Proof(
         "openai[realtime]==3.54.0",
         REALTIME,
-        FakeOpenAIRealtime("Two lattes.").serve,
-        "Two lattes. 28800 completed 70",
+        FakeOpenAIRealtime("Two lattes.", words="A latte.").serve,
+        "A latte. Two lattes. 28800 completed 70",
     ),
     "OpenAIVoice": Proof(
         "openai[realtime]==3.54.0", SPEECH, FakeOpenAIVoice().serve, "audio/pcm 28800"

@@ -82,6 +82,12 @@ class RealtimeConversation:
         """Return the messages of a type that came."""
         return [message for message in self.received if message["type"] == kind]
 
+    @property
+    def hearing(self) -> dict[str, Any]:
+        """What the session is asked for about the caller's audio."""
+        hearing: dict[str, Any] = self.session.get("audio", {}).get("input", {})
+        return hearing
+
     def add(self, item: RealtimeItem, after: str | None = None) -> None:
         """Add an item behind another one, ``root`` for the beginning; None: at the end."""
         ids = ["root", *(each.id for each in self.items)]
@@ -197,7 +203,7 @@ class FakeOpenAIRealtime(FakeVendor):
             case "append":
                 pcm = base64.b64decode(message["audio"])
                 line.audio += pcm
-                if self.words and line.session["audio"]["input"].get("turn_detection"):
+                if self.words and line.hearing.get("turn_detection"):
                     await self._detect(line, pcm, nursery)
             case "clear":
                 line.audio.clear()
@@ -394,7 +400,7 @@ class FakeOpenAIRealtime(FakeVendor):
     async def _commit_by_hand(self, line: RealtimeConversation, nursery: trio.Nursery) -> None:
         id, text = f"item_{next(self._numbers)}", self.words or "<audio>"
         await self.commit(line, id, text)
-        if line.session["audio"]["input"].get("transcription"):
+        if line.hearing.get("transcription"):
             nursery.start_soon(self._write_down, line, id, text, WRITTEN_S)
 
     async def _write_down(
