@@ -71,6 +71,8 @@ class BrokenCodec:
         model = self.model
         if model.has("garbage", "garbage") and not message.get("event_id"):
             raise ArithmeticError("garbage")
+        if model.has("backwards", "backwards") and message.get("audio_start_ms", 0) < 0:
+            raise ArithmeticError("no time")
         if model.has("error", "error") and message["type"] == "error":
             yield ResponseOver(self._newest, Usage(finish_reason="stop"))
             return
@@ -144,7 +146,7 @@ class BrokenModel:
 
 FLAWS = (
     *("works", "cancel", "leave_early", "late", "nothing", "empty", "stall", "disconnect"),
-    *("outage", "refuse", "error", "garbage", "duplicate", "reorder", "slow"),
+    *("outage", "refuse", "error", "garbage", "duplicate", "reorder", "slow", "backwards"),
 )
 
 
