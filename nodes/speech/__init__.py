@@ -3,6 +3,9 @@
 from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
+from ._context_text import FollowedContext as FollowedContext
+from ._context_text import SpokenText as SpokenText
+from ._context_text import open_followed_context as open_followed_context
 from ._ear import Ear as Ear
 from ._ear import SilenceOnly as SilenceOnly
 from ._echo_detector import EchoDetector as EchoDetector
@@ -68,6 +71,7 @@ __all__ = [
     "EndOfTurn",
     "EspeakVoice",
     "Fillers",
+    "FollowedContext",
     "HeardAgent",
     "ListeningSettings",
     "LocalSpeech",
@@ -90,6 +94,7 @@ __all__ = [
     "SpeechToText",
     "SpeechWorkerError",
     "SpokenFillers",
+    "SpokenText",
     "StreamingSTT",
     "StreamingTTS",
     "TextSaid",
@@ -107,5 +112,6 @@ __all__ = [
     "WorkerPool",
     "WorkerSettings",
     "clauses",
+    "open_followed_context",
     "resample",
 ]

@@ -1,0 +1,105 @@
+"""Tells what a context of a voice has spoken of its text, and what it has not."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import final
+
+from ._protocols import SpeechPiece
+from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
+
+CLOSE_S = 0.002
+"""What times of words are off by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenText:
+    """The text of a context, divided at a moment of its audio."""
+
+    spoken: str
+    """What was spoken by then, to the last whole word; to the last whole flush where the voice
+    tells no times of words."""
+    remaining: str
+    """The rest of what was sent, spaces included."""
+
+
+@final
+class FollowedContext:
+    """A `VoiceContext` that also tells what it has spoken; made by `open_followed_context`."""
+
+    def __init__(self, context: VoiceContext, sample_rate_hz: int) -> None:
+        """Follow a context from its beginning.
+
+        Args:
+            context: The voice's.
+            sample_rate_hz: Of its pieces.
+        """
+        self._context = context
+        self._rate_hz = sample_rate_hz
+        self._text = ""
+        self._flushed: deque[int] = deque()  # how much text each flush that is not answered ends
+        self._audio_s = 0.0
+        self._chars = 0
+        self._marks: list[tuple[float, int]] = []  # by when how much of the text is spoken
+
+    async def send(self, text: str) -> None:
+        """Add text; see `VoiceContext.send`."""
+        await self._context.send(text)
+        self._text += text
+
+    async def flush(self) -> None:
+        """Have all that was sent spoken; see `VoiceContext.flush`."""
+        await self._context.flush()
+        self._flushed.append(len(self._text))
+
+    async def end(self) -> None:
+        """Declare that no more text will come; see `VoiceContext.end`."""
+        await self._context.end()
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece; see `VoiceContext.receive`."""
+        piece = await self._context.receive()
+        if isinstance(piece, SpeechPiece):
+            for word in piece.words:
+                at = self._text.find(word.text, self._chars)
+                if at >= 0:
+                    self._mark(self._audio_s + word.end_s, at + len(word.text))
+            self._audio_s += len(piece.pcm) / 2 / self._rate_hz
+        elif isinstance(piece, TextSaid):
+            self._mark(self._audio_s, self._flushed.popleft() if self._flushed else self._chars)
+        else:
+            self._mark(self._audio_s, len(self._text))
+        return piece
+
+    def spoken(self, played_s: float = math.inf) -> SpokenText:
+        """Return what is spoken by a moment; at any time, also after the context was left.
+
+        Args:
+            played_s: How much of its audio was played, in seconds; by default all that came.
+        """
+        chars = max((chars for at_s, chars in self._marks if at_s <= played_s + CLOSE_S), default=0)
+        return SpokenText(self._text[:chars], self._text[chars:])
+
+    def _mark(self, at_s: float, chars: int) -> None:
+        self._chars = max(self._chars, chars)
+        self._marks.append((at_s, self._chars))
+
+
+@asynccontextmanager
+async def open_followed_context(
+    voice: StreamingTTS, style: VoiceStyle
+) -> AsyncIterator[FollowedContext]:
+    """Say one utterance while the block runs, and know what was spoken of it.
+
+    Leaving the block early cancels the rest, as ``voice.open_context()`` does.
+
+    Args:
+        voice: A voice that streams.
+        style: How to say it.
+    """
+    async with voice.open_context(style) as context:
+        yield FollowedContext(context, voice.sample_rate_hz)
