@@ -27,7 +27,7 @@ def another_talker(ground: Ground) -> list[Row]:
         late_s = since / RATE
         cut += any(at_s > late_s for at_s in result.cuts)
         begun += any(at_s > late_s for at_s in result.starts)
-        asked += max(0, result.asked - 1)
+        asked += sum(at_s > late_s for at_s in result.stops)  # each of them asks the model
         ground.note({"kind": "talker", "name": talker.name, "since_s": late_s,
                      "cuts": result.cuts, "starts": result.starts, "stops": result.stops,
                      "texts": result.texts})  # fmt: skip
