@@ -24,7 +24,7 @@ def run(tmp_path, *arguments):
         text=True,
         check=False,
         cwd=tmp_path,
-        timeout=120,
+        timeout=240,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
 
@@ -59,6 +59,7 @@ def rows(tmp_path_factory):
         ("whole", 2),
         ("providers", 2),
         ("vendor_cut", 1),
+        ("vendor_memory", 2),
     ],
 )
 def test_a_load_gives_its_figures(rows, load, figures):

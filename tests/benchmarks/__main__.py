@@ -32,6 +32,7 @@ from . import (
     tokens,
     turns,
     vendor_cut,
+    vendor_memory,
     ways,
     whole,
 )
@@ -55,6 +56,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "whole": whole.rows,
     "providers": providers.rows,
     "vendor_cut": vendor_cut.rows,
+    "vendor_memory": vendor_memory.rows,
 }
 
 

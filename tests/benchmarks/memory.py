@@ -37,7 +37,8 @@ def rows(size: Size) -> list[Row]:
 def _row(state: str, meter: str, bound: float, size: Size) -> Row:
     calls = size.memory_calls if state == "idle" else max(10, size.memory_calls // 4)
     kb = {
-        side: _measured(side, state, calls, meter, size.memory_s) / KB for side in ("bare", "ours")
+        side: measured_bytes(side, state, calls, meter, size.memory_s) / KB
+        for side in ("bare", "ours")
     }
     what = "allocated" if meter == "tracemalloc" else "resident"
     return Row(
@@ -53,13 +54,15 @@ def _row(state: str, meter: str, bound: float, size: Size) -> Row:
     )
 
 
-def _measured(side: str, state: str, calls: int, meter: str, seconds: float) -> float:
+def measured_bytes(side: str, state: str, calls: int, meter: str, seconds: float) -> float:
+    """Return what a call takes, ``idle`` or ``talking``, in a process of its own."""
     asked = (side, state, str(calls), meter, str(seconds))
     printed = run_python("-m", "tests.benchmarks.memory", *asked)
     return float(printed)
 
 
-def _used(meter: str) -> int:
+def used_bytes(meter: str) -> int:
+    """Return what this process uses, by ``tracemalloc`` or ``rss``."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0] if meter == "tracemalloc" else resident_bytes()
 
@@ -68,9 +71,9 @@ async def _bytes_per_call(side: str, state: str, calls: int, meter: str, seconds
     talks = state == "talking"
     async with trio.open_nursery() as nursery:
         await _open(nursery, side, WARM_CALLS, talks, seconds)
-        before = _used(meter)
+        before = used_bytes(meter)
         await _open(nursery, side, calls, talks, seconds)
-        used = _used(meter) - before
+        used = used_bytes(meter) - before
         nursery.cancel_scope.cancel()
     return used / calls
 

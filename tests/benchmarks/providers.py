@@ -48,16 +48,21 @@ rounds on two busy cores: three tasks deal with it, where the bare loop is one."
 
 
 @contextmanager
-def providers() -> Iterator[tuple[str, str]]:
-    """Run the fakes while the block runs, and give the addresses of the ear and the voice."""
+def providers(*asked: str) -> Iterator[tuple[str, str]]:
+    """Run the fakes while the block runs, and give the addresses of the ear and the voice.
+
+    Args:
+        *asked: See `_fake_providers`.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.benchmarks._fake_providers"],
+        [sys.executable, "-m", "tests.benchmarks._fake_providers", *asked],
         stdout=subprocess.PIPE, text=True, env=environment(), cwd=ROOT,
     )  # fmt: skip
     try:
         assert process.stdout is not None
         ear, voice = process.stdout.readline().split()
-        yield f"ws://127.0.0.1:{ear}", f"ws://127.0.0.1:{voice}"
+        where = "ws://127.0.0.1" if len(asked) < 2 else "wss://localhost"
+        yield f"{where}:{ear}", f"{where}:{voice}"
     finally:
         process.kill()
         process.wait()

@@ -1,4 +1,5 @@
-"""A fake of a vendor's voice: each character lasts `CHAR_S`, and takes a tenth of that to make."""
+"""A fake of a vendor's voice: each character lasts `CHAR_S`, and `FakeVoice.speed` says how fast it
+is made."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from ._fault import FaultKind, Stage
 CHAR_S = 0.05
 """The length of a character in seconds."""
 
-SPEED = 10
-"""How much faster than real time the voice makes speech."""
+SPEED = 10.0
+"""How much faster than real time a voice makes speech, unless told otherwise."""
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -60,6 +61,9 @@ class FakeVoice(FakeVendor):
             *("reorder", "slow", "empty", "flood", "deaf", "backwards", "late"),
         }
     )
+
+    speed: float = SPEED
+    """How much faster speech is made than it is heard; vendors are about 3 times as fast."""
 
     cancelled: int = 0
     """How many contexts were cancelled before all was said."""
@@ -213,7 +217,7 @@ class _Context:
         text, self._text = self._text, ""
         await self._give(self._voice.began(self.name), "middle" if self._at_s else "first")
         for word in [] if self._line.has("empty") else text.split():
-            await trio.sleep(len(word) * CHAR_S / SPEED)
+            await trio.sleep(len(word) * CHAR_S / self._voice.speed)
             at: Stage = "middle" if self._at_s else "first"
             await self._give(self._voice.audio(self.name, word + " ", self._at_s), at)
             self._at_s += (len(word) + 1) * CHAR_S
