@@ -49,6 +49,9 @@ class VoiceWords(Event):
     """The words; empty if there were none."""
     final: bool = True
     """False for words that the next ones of the same segment replace."""
+    tentative: bool = False
+    """True for words that a recogniser was asked for in a silence that may be a gap: they tell
+    whether the agent's speech is held for what follows, and interrupt nothing; others come soon."""
     segment: int = Field(default=0, ge=0)
     """Which part of the turn this is: words of one segment replace each other, and a turn is its
     segments in order."""

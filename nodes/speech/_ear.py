@@ -5,7 +5,8 @@ Rules:
    too long for a click.  It stops with two silent ones.
 2. A little later its sound is looked at (`Looks`): a hum of assent, a burst of noise, or speech.
 3. A voice over the agent is given to the recogniser before it is over, again and again: of a laugh
-   it makes "ha ha", of a sentence its first words.
+   it makes "ha ha", of a sentence its first words.  When it stops, which may be a gap, words tell
+   whether more is to be expected.
 4. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
    that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
    by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
@@ -23,7 +24,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -59,6 +60,7 @@ from ._protocols import (
     Transcript,
     VoiceActivity,
 )
+from ._recording import Recording
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -66,17 +68,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 SAMPLE_RATE_HZ = 16_000
-BYTES_PER_S = 2 * SAMPLE_RATE_HZ
-
-FIRST_LOOK_S = 0.5
-"""When the recogniser first hears a voice over the agent that goes on: it has told by 0.8 s, when a
-voice that lasts interrupts."""
-
-LOOKS_EVERY_S = 0.8
-"""How long after that it hears it again, while the voice goes on and does not interrupt."""
-
-LONGEST_PART_S = 24.0
-"""Whisper hears at most 30 s at once; longer speech is transcribed in parts."""
 
 RECOGNISER_LOST_S = 30.0
 """How long the recogniser may take in all.  Whoever takes the turns waits for a shorter time, and
@@ -116,9 +107,11 @@ FLOOR_OVER_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SpeechLasts:
-    """The caller has talked over the agent for a while, and goes on."""
+    """The caller has talked over the agent for a while."""
 
     parts: tuple[bytes, ...]
+    stopped: bool = False
+    """Whether they just stopped, perhaps for a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +129,6 @@ class SpeechResumed:
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
     """A voice began; somebody has to see to it that it stops."""
-
-
-@dataclass(slots=True)
-class _Recording:
-    """What was heard and is not settled."""
-
-    part: bytearray
-    parts: list[bytes] = field(default_factory=list)
-
-    def add(self, window: bytes) -> None:
-        self.part += window
-        if len(self.part) > LONGEST_PART_S * BYTES_PER_S:
-            self.parts.append(bytes(self.part))
-            self.part.clear()
-
-    def all_parts(self) -> tuple[bytes, ...]:
-        return (*self.parts, bytes(self.part)) if self.part else tuple(self.parts)
 
 
 class Ear:
@@ -205,7 +181,7 @@ class Ear:
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
         recent = lambda: b"".join(self._shown)  # noqa: E731
         self._looks = Looks(sounds, self._window_s, recent, bridge.report_error)
-        self._recording: _Recording | None = None
+        self._recording: Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
         self._over_agent = False  # the voice began while the agent spoke, and did not interrupt yet
         self._paused = False  # the models were asked, and nobody went on since
@@ -320,7 +296,8 @@ class Ear:
         self._on, self._silent = True, 0
         self._last_voice_s = trio.current_time()
         if self._recording is None:
-            self._recording = _Recording(bytearray(b"".join(self._recent)))
+            before = bytearray(b"".join(self._recent))
+            self._recording = Recording(before, self._window_s, self._voiced)
             self._over_agent = self._stt is not None and self._bridge.agent_status.is_audible
         if self._paused:
             self._paused = self._owes_words = self._settles = False
@@ -332,10 +309,10 @@ class Ear:
 
     def _ask_early(self) -> None:
         """Have the recogniser hear a voice over the agent that is not over."""
-        assert self._recording is not None
-        late = self._voiced - self._windows(FIRST_LOOK_S)
-        if self._over_agent and late >= 0 and late % self._windows(LOOKS_EVERY_S) == 0:
-            self._publish(SpeechLasts(self._recording.all_parts()))
+        heard = self._recording
+        assert heard is not None
+        if self._over_agent and heard.is_due(voiced=self._voiced):
+            self._publish(SpeechLasts(heard.all_parts()))
 
     def _stop_looking(self, _: Message) -> None:
         self._over_agent = False
@@ -359,6 +336,9 @@ class Ear:
         self._on = False
         voiced_s, self._voiced = self._voiced * self._window_s, 0
         self._publish(VoiceStopped(voiced_s=round(voiced_s, 3)))
+        heard = self._recording
+        if self._over_agent and heard is not None and heard.is_due_in_gap():
+            self._publish(SpeechLasts(heard.all_parts(), stopped=True))
 
     def _pause(self) -> None:
         assert self._recording is not None
@@ -375,7 +355,7 @@ class Ear:
     def _drop(self) -> None:
         self._paused = self._settles = False
         if self._on:
-            self._recording = _Recording(bytearray())
+            self._recording = Recording(bytearray(), self._window_s)
             return
         self._recording = None
         while len(self._recent) > self._silent + self._voiced:
@@ -417,7 +397,8 @@ class Ear:
             return
         if heard.text.strip():
             words = _words_of([heard])
-            self._publish(words.model_copy(update={"final": False}))
+            update = {"final": False, "tentative": message.event.stopped}
+            self._publish(words.model_copy(update=update))
 
     async def _score(self, end_of_turn: EndOfTurn, pcm: bytes) -> None:
         """Ask the model; one that fails must not cost the caller's words."""

@@ -22,6 +22,9 @@ The rules, in the order in which they are tried; the first that knows an answer 
 12. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
     for now.
 
+Words that were heard when the voice stopped are tentative: if they are nothing, the agent goes on,
+else it is held for a breath; they never interrupt, and a voice that goes on makes them worthless.
+
 In ``hint_words`` the hint is the recogniser's, a list of words that callers are likely to use; in
 ``hint`` it is a ``VoiceHint``.
 """
@@ -35,8 +38,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from ._echo_similarity import similarity
 from ._noises import (
+    NOBODY_SPOKE,
+    SURE_OF_WORDS,
     UNHEARD_OF_WORDS_S,
     heard_by_hint_alone,
+    may_go_on,
     no_words,
     unsure_words,
     words_a_second,
@@ -82,7 +88,11 @@ class HoldThenDecide:
             sound: What was heard so far.
             settings: As they are at this moment.
         """
-        for rule in _RULES if sound.text else _SOUND_RULES:
+        verdict = _in_a_gap(sound, settings)
+        if verdict is not None:
+            return verdict
+        says_nothing = not sound.text or sound.words_tentative or sound.words_are_old
+        for rule in _SOUND_RULES if says_nothing else _RULES:
             verdict = rule(sound, settings)
             if verdict is not None:
                 return verdict if verdict.final else _for_now(verdict, sound, settings)
@@ -100,6 +110,27 @@ def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
         if lasting is not None:
             return lasting
     return replace(verdict, look_in_s=_next_look_s(sound, settings))
+
+
+def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """Words that were heard when the voice stopped tell at once whether it was nothing.
+
+    If it goes on after all, they tell nothing.
+    """
+    is_gap = sound.words_tentative and not sound.words_are_old and not sound.is_voiced
+    if not is_gap or may_go_on(sound, settings):
+        return None
+    for rule in _WORD_RULES:
+        verdict = rule(sound, settings)
+        if verdict is not None and verdict.decision == "interruption":
+            return None
+        unsure = verdict is not None and verdict.rule == "min_confidence"
+        if unsure and (sound.confidence or 0.0) >= settings.min_confidence:
+            return None  # with the silence behind them the recogniser may be surer
+        if verdict is not None:
+            later_s = _next_look_s(sound, settings)
+            return replace(verdict, decision="silence", final=False, look_in_s=later_s)
+    return None
 
 
 def _echo(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -157,7 +188,12 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _is_sure_word(sound: Sound, settings: TurnSettings) -> bool:
-    """Whether words outweigh the sound of assent: recognisers make no number of a hum."""
+    """Whether words outweigh the sound of assent: recognisers make no number of a hum.
+
+    Of half an "uh-huh" they do, so these are the words of the whole sound.
+    """
+    if not sound.words_known:
+        return False
     if settings.phrases.is_short_answer(sound.text):
         return True
     return sound.confidence is not None and sound.confidence >= SURE_OF_WORDS
@@ -168,6 +204,8 @@ def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     values: dict[str, int | float] = {"words": words, "min_words": settings.min_words}
     if sound.confidence is not None:
         values["confidence"] = round(sound.confidence, 3)
+    if may_go_on(sound, settings):
+        return None
     if not sound.words_known and settings.phrases.may_become_acknowledgement(sound.text):
         return None
     if words and words >= settings.min_words:
@@ -219,6 +257,8 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
         return None
     if sound.seems("noise", settings.hint_above) and not _has_words(sound, settings):
         return None  # what is said for so long comes as words
+    if text and _nobody_spoke(sound, settings):
+        return None
     if text and settings.phrases.is_noise(text):
         return None  # people laugh for seconds; what they say behind it comes as words
     assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
@@ -226,6 +266,23 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     if assent and settings.acknowledgement_lasts_s > least_s:
         return "acknowledgement_lasts_s", settings.acknowledgement_lasts_s
     return "min_duration_s", least_s
+
+
+def _nobody_spoke(sound: Sound, settings: TurnSettings) -> bool:
+    """Whether the recogniser takes the sound, as far as it was heard, for none of speech."""
+    if sound.words_tentative or sound.words_are_old or sound.confidence is None:
+        return False
+    return sound.confidence < min(NOBODY_SPOKE, settings.min_confidence)
+
+
+def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    """Words that the recogniser is unsure of are noise, once the voice has stopped or nobody spoke.
+
+    A voice that goes on is held for longer: either it stops, or it interrupts by lasting.
+    """
+    verdict = unsure_words(sound, settings)
+    goes_on = sound.is_voiced and duration_that_counts(sound, settings) is not None
+    return UNDECIDED if verdict is not None and goes_on else verdict
 
 
 def _has_words(sound: Sound, settings: TurnSettings) -> bool:
@@ -248,6 +305,8 @@ def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledg
 
     That a voice has just stopped does not: a gap behind the first syllable is no end.
     """
+    if may_go_on(sound, settings):
+        return ""
     if sound.seems("acknowledgement", LIKELY):
         return "acknowledgement"
     by_length = duration_that_counts(sound, settings) is not None
@@ -255,11 +314,20 @@ def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledg
 
 
 def _fell_silent(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    rule, limit_s = timeout(sound.hint, sound.voiced_s, settings)
+    rule, limit_s = _timeout(sound, settings)
     if sound.is_voiced or sound.silent_s < limit_s - CLOSE_S:
         return None
     values = {"silent_s": round(sound.silent_s, 3), rule: limit_s}
     return Verdict("silence", rule, values, final=False)
+
+
+def _timeout(sound: Sound, settings: TurnSettings) -> tuple[str, float]:
+    """Return after how many seconds of silence it is over; words that may go on take a breath."""
+    is_gap = sound.words_tentative and not sound.words_are_old
+    says_something = is_gap and _has_words(sound, settings)
+    if says_something or may_go_on(sound, settings):
+        return "speech_timeout_s", settings.speech_timeout_s
+    return timeout(sound.hint, sound.voiced_s, settings)
 
 
 def timeout(hint: Hint | None, voiced_s: float, settings: TurnSettings) -> tuple[str, float]:
@@ -285,8 +353,7 @@ def _is_long_for_a_word(hint: Hint | None, voiced_s: float, settings: TurnSettin
     """
     if hint is not None and hint.kind != "speech" and hint.probability >= LIKELY:
         return False
-    longest_s = settings.longest_hold_s + settings.false_interruption_timeout_s
-    return voiced_s > longest_s + CLOSE_S
+    return voiced_s > settings.longest_hold_s + LONGER_S + CLOSE_S
 
 
 def is_surely_speech(hint: Hint | None) -> bool:
@@ -305,7 +372,7 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
     if sound.is_voiced and counts is not None:
         looks.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
     if not sound.is_voiced:
-        looks.append(timeout(sound.hint, sound.voiced_s, settings)[1] - sound.silent_s)
+        looks.append(_timeout(sound, settings)[1] - sound.silent_s)
     if _short_hold(sound, settings):
         looks.append(settings.longest_hold_s - sound.held_s)
     return min((look for look in looks if look > CLOSE_S), default=math.inf)
@@ -322,14 +389,8 @@ SURE = 0.9
 """From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
 otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon".  One at speech is as sure."""
 
-SURE_OF_WORDS = 0.8
-"""From this confidence on words outweigh a hint at an acknowledgement.  Of 34 hums of synthetic
-voices Whisper made words that are no assent with 0.73 at most, and people's digits, where it got
-them right, with 0.54 to 0.92; one in two had 0.8."""
-
-NOBODY_SPOKE = 0.4
-"""Below this confidence an interruption phrase does not count: there Whisper's own thresholds take
-the sound for silence.  It heard "Stop!" in a nose that was blown with 0.2."""
+LONGER_S = 0.1
+"""By how much more than `longest_hold_s` a sound lasts that is longer than most short words."""
 
 SCRAP_S = 0.4
 """A single word of a sound that is shorter needs only `hint_above`: of a quick "uh-huh" recognisers
@@ -345,7 +406,7 @@ _WORD_RULES: tuple[Rule, ...] = (
     _acknowledged,
     _misheard,
     heard_by_hint_alone,
-    unsure_words,
+    _unsure,
     written_as_noise,
     _enough_words,
 )

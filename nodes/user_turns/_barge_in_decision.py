@@ -37,11 +37,13 @@ def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
     waited_s = now_s - voice.sign_s
     no_more = not voice.is_on and waited_s >= state.settings.words_within_s - CLOSE_S
     heard = undecided.transcript
+    words_known = no_more or (heard.fresh and heard.is_known)
     # Our own strategy compares words with what the agent says, and nothing else.
     asks = heard.segments or type(state.settings.barge_in) is not HoldThenDecide
     return Sound(
         now_s=now_s,
         voiced_s=voice.voiced_s(now_s),
+        voiced_before_s=voice.before_s,
         is_voiced=voice.is_on,
         silent_s=voice.silent_s(now_s),
         held_s=0.0 if undecided.held_at_s is None else now_s - undecided.held_at_s,
@@ -50,7 +52,10 @@ def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
         text=heard.text,
         confidence=heard.confidence if heard.segments else None,
         unhinted_confidence=heard.unhinted_confidence if heard.segments else None,
-        words_known=no_more or (heard.fresh and heard.is_known),
+        words_known=words_known,
+        since_noise_s=voice.began_s - state.noise_s,
+        words_tentative=heard.is_tentative and not words_known,
+        words_are_old=heard.is_old and not words_known,
         waited_s=waited_s,
         agent=state.view,
         saying=state.said_around(undecided) if asks else undecided.saying,
@@ -182,11 +187,16 @@ def _look_at_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: 
     if verdict.decision == "interruption":
         state.decide("barge_in", "interruption", verdict.rule, verdict.values, sound.text)
         state.begin_turn(undecided)
-    elif sound.is_over or (verdict.final and verdict.decision != "undecided"):
+    elif not _awaits_more(verdict) and (sound.is_over or verdict.final):
         _conclude(state, undecided, sound, verdict)
     else:
         _go_on(state, undecided, sound, verdict)
         state.look_at(state.now_s + verdict.look_in_s)
+
+
+def _awaits_more(verdict: Verdict) -> bool:
+    """Whether a strategy waits for more of a sound, even if its words so far are known."""
+    return verdict.decision == "undecided" and verdict.look_in_s < math.inf
 
 
 def _conclude(
@@ -233,6 +243,8 @@ def _drop(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -
     state.decide(
         "barge_in", decision, verdict.rule or "words", verdict.values, undecided.transcript.text
     )
+    if decision == "noise":
+        state.note_noise()
     failure = undecided.transcript.failure
     may_be_words = not undecided.transcript.text and failure.reason != "no_words"
     if may_be_words and undecided.blocked != OVERRUN:  # that was told when its turn was ended

@@ -52,9 +52,9 @@ class TurnSettings:
     one, whatever the recogniser makes of it; an interruption phrase still interrupts, and so do
     numbers, "no" and words of which the recogniser is sure (0.8), if it seems no echo.  0: its
     words always count."""
-    false_interruption_timeout_s: float = 0.1
-    """Silence after which a sound that was too short lets the agent go on; with a voice detector
-    that tells a stop after 64 ms a gap stays below 0.3 s for a short sound."""
+    false_interruption_timeout_s: float = 0.15
+    """Silence after which a sound that was too short lets the agent go on.  A recogniser that is
+    asked when the voice stops has told by then whether there are words: it takes 0.1 s."""
     speech_timeout_s: float = 0.6
     """The same, if it is longer, for a sound that is surely speech by a hint, or has lasted for
     more than 0.35 s and seems nothing else: "Wait, …" takes a breath.  Words end the wait; they are

@@ -31,6 +31,8 @@ class Sound:
     """This moment, on trio's clock."""
     voiced_s: float = 0.0
     """For how long the voice was heard; breaks that were shorter than the time-out are none."""
+    voiced_before_s: float = 0.0
+    """For how long it was heard before the last longer break."""
     is_voiced: bool = True
     """Whether the voice goes on."""
     silent_s: float = 0.0
@@ -50,6 +52,12 @@ class Sound:
     there are words at all if it hears the sound without the hint; None for all other words."""
     words_known: bool = False
     """Whether no better words are to be expected."""
+    since_noise_s: float = math.inf
+    """How long ago the sound before it was found to be a noise; infinite if none was."""
+    words_tentative: bool = False
+    """Whether they were heard in a silence that may be a gap: better ones come soon."""
+    words_are_old: bool = False
+    """Whether the voice went on behind them, and no others are known yet."""
     waited_s: float = 0.0
     """For how long nothing at all was heard of it: no voice, no words, no hint."""
     agent: AgentView = field(default_factory=AgentView)

@@ -25,6 +25,8 @@ class Transcript:
     segments: dict[int, VoiceWords] = field(default_factory=dict)
     fresh: bool = False
     """Whether something final has come since the newest sound began."""
+    is_old: bool = False
+    """Whether the newest sound began after all words so far."""
     error: str = ""
     """What the recogniser failed by when it was heard of last; empty if it worked."""
 
@@ -51,17 +53,22 @@ class Transcript:
         if known is not None and is_late and not _is_longer(content, known.content):
             return
         self.segments[words.segment] = _with_content(words, content.strip())
-        self.fresh = self.fresh or words.final
+        self.fresh, self.is_old = self.fresh or words.final, False
         self.error = ""
 
     def sound_began(self) -> None:
         """Record a further sound, whose words are not known yet."""
-        self.fresh = False
+        self.fresh, self.is_old = False, True
 
     @property
     def is_known(self) -> bool:
         """Whether no better words are to be expected."""
         return self.fresh and all(part.final for part in self.segments.values())
+
+    @property
+    def is_tentative(self) -> bool:
+        """Whether words were heard in a silence that may be a gap."""
+        return any(part.tentative for part in self.segments.values() if part.content)
 
     @property
     def failure(self) -> TranscriptionFailed:

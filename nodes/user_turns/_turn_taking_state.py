@@ -53,6 +53,8 @@ class TurnTakingState:
     """Whether it has to wait until the agent is done, not only until it may be cut."""
     silent_at_s: float = -math.inf
     """When the agent fell silent; infinite while it speaks or works."""
+    noise_s: float = -math.inf
+    """When a sound was last found to be a noise."""
     ended_at_s: float = -math.inf
     """When the last sound or turn was decided."""
     last_silence_s: float = -math.inf
@@ -105,6 +107,10 @@ class TurnTakingState:
         """Have a decision told."""
         event = TurnDecided(about=about, decision=decision, rule=rule, values=dict(values))
         self.acts.append(Publish(event, words))
+
+    def note_noise(self) -> None:
+        """Record that the sound was a noise."""
+        self.noise_s = self.now_s
 
     def hold(self, undecided: UndecidedSound) -> None:
         """Hold the agent's speech, if it is not held yet."""

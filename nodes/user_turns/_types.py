@@ -74,6 +74,8 @@ class Voice:
     """Whether a start or a stop was ever told; else there are words only."""
     was_started: bool = False
     """Whether a start was told."""
+    before_s: float = 0.0
+    """For how long it was voiced before this stretch."""
     owes_stop: bool = False
     """Whether it counts as stopped, but its stop was not told."""
 
@@ -89,6 +91,7 @@ class Voice:
 
     def begin_stretch(self, now_s: float) -> None:
         """Begin a new stretch of voice, after a long break."""
+        self.before_s += self.voiced_s(now_s)
         self.began_s = now_s
 
     def start_late(self, now_s: float) -> None:

@@ -390,6 +390,27 @@ async def test_a_voice_over_the_agent_is_understood_before_it_is_over(autojump_c
         assert second_s - first_s == pytest.approx(0.8)
 
 
+async def test_a_voice_that_stops_is_understood_at_once(autojump_clock):
+    """It may be a gap, so these words are tentative; those with the silence behind them are not."""
+    async with listening_to_an_agent(Engines(takes_s=0.05)) as caller:
+        await send(caller, VOICE, 0.256)
+        stopped_s = caller.now_s
+        await send(caller, SILENCE, 0.64)
+        found = [(e.final, e.tentative) for e in caller.events(VoiceWords)]
+        assert found == [(False, True), (True, False)]
+        told_s = times(caller, VoiceWords)[0] - stopped_s
+        assert told_s == pytest.approx(0.032 + 0.05, abs=FRAME_S / 2)
+
+
+async def test_gaps_that_follow_each_other_quickly_are_one(autojump_clock):
+    """A voice in tatters does not keep the recogniser busy."""
+    async with listening_to_an_agent(Engines(takes_s=0.01)) as caller:
+        for _ in range(3):
+            await send(caller, VOICE, 0.064)
+            await send(caller, SILENCE, 0.064)
+        assert [e.tentative for e in caller.events(VoiceWords)] == [True, True]
+
+
 async def test_what_interrupts_is_not_understood_early_again(autojump_clock):
     """Once the turn is the caller's, only its pauses are looked at."""
     async with listening_to_an_agent(Engines(takes_s=0.1)) as caller:
@@ -415,4 +436,5 @@ async def test_a_recogniser_that_fails_early_is_asked_again(autojump_clock):
         assert not caller.events(VoiceWords)
         engines.fails = False
         await send(caller, SILENCE, 0.64)
-        assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
+        told = [(words.content, words.final) for words in caller.events(VoiceWords)]
+        assert told == [("a latte", False), ("a latte", True)]

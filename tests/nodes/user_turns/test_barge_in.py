@@ -21,7 +21,8 @@ def judged(settings=None, **known):
 
 
 def over(text, **known):
-    return judged(is_voiced=False, silent_s=0.3, words_known=True, text=text, **known)
+    known = {"is_voiced": False, "silent_s": 0.3, "words_known": True, **known}
+    return judged(text=text, **known)
 
 
 @pytest.mark.parametrize(
@@ -29,9 +30,9 @@ def over(text, **known):
     [
         ({"voiced_s": 0.49}, "undecided", "", False),
         ({"voiced_s": 0.5}, "interruption", "min_duration_s", True),
-        ({"is_voiced": False, "silent_s": 0.05}, "undecided", "", False),
+        ({"is_voiced": False, "silent_s": 0.14}, "undecided", "", False),
         (
-            {"is_voiced": False, "silent_s": 0.1},
+            {"is_voiced": False, "silent_s": 0.15},
             "silence",
             "false_interruption_timeout_s",
             False,
@@ -49,7 +50,7 @@ def over(text, **known):
             False,
         ),
         (
-            {"is_voiced": False, "silent_s": 0.1, "hint": Hint("speech", 0.89)},
+            {"is_voiced": False, "silent_s": 0.15, "hint": Hint("speech", 0.89)},
             "silence",
             "false_interruption_timeout_s",
             False,
@@ -177,7 +178,10 @@ def test_few_words_of_what_sounds_like_a_cough_have_to_be_sure(
     """The sound decides how long it has to last; words that are sure win, and so does "stop"."""
     hint = Hint("noise", probability)
     known = {"hint": hint, "text": text, "confidence": confidence}
-    if text or probability >= 0.7:
+    if text:
+        verdict = over(settings=TurnSettings(), voiced_s=0.5, **known)
+        assert (verdict.decision, verdict.rule) == (decision, rule)
+    elif probability >= 0.7:
         verdict = judged(TurnSettings(), voiced_s=0.5, **known)
         assert (verdict.decision, verdict.rule) == (decision, rule)
     lasting = judged(TurnSettings(), voiced_s=0.8, **known)
@@ -207,7 +211,7 @@ def test_too_few_words():
         ({"voiced_s": 0.2}, 0.3),
         ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
         ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.05),
-        ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.06),
+        ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.11),
         ({"is_voiced": False, "silent_s": 0.04, "hint": Hint("speech", 0.9)}, 0.56),
         ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
     ],
@@ -281,7 +285,7 @@ def test_a_sure_word_of_an_echo_is_the_agents():
 @pytest.mark.parametrize("text", ["Ha ha ha ha.", "Hahahaha", "Ugh.", "Oh, ha ha", "C-", "Ssss"])
 def test_what_recognisers_write_for_a_laugh_is_noise(text):
     """It interrupts nothing, however sure they are and however long it lasts; words do."""
-    verdict = over(text, confidence=0.88, voiced_s=0.4)
+    verdict = over(text, confidence=0.88, voiced_s=0.4, silent_s=0.6)
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "noises", True)
     lasting = judged(text=text, voiced_s=2.0)
     assert (lasting.decision, lasting.rule, lasting.final) == ("noise", "noises", False)
@@ -290,12 +294,23 @@ def test_what_recognisers_write_for_a_laugh_is_noise(text):
 
 @pytest.mark.parametrize("text", ["But...", "It's...", "So\u2026"])
 def test_a_single_word_that_breaks_off_is_noise(text):
-    """So Whisper writes a sneeze, and is sure of it; numbers and longer sounds are none."""
-    verdict = over(text, confidence=0.9, voiced_s=0.5)
+    """So Whisper writes a sneeze; numbers and longer sounds are none."""
+    verdict = over(text, confidence=0.79, voiced_s=0.5)
     assert (verdict.decision, verdict.rule) == ("noise", "noises")
     assert over(text, confidence=0.9, voiced_s=0.9).decision == "interruption"
     assert over("Two...", confidence=0.9, voiced_s=0.5).decision == "interruption"
     assert over("But I...", confidence=0.9, voiced_s=0.5).decision == "interruption"
+
+
+@pytest.mark.parametrize("text", ["But...", "W-"])
+def test_a_sure_word_that_breaks_off_may_go_on(text):
+    """ "Well ..., I": the agent is held for a breath, unless the sound seems a sneeze."""
+    known = {"is_voiced": False, "words_known": True, "confidence": 0.8, "voiced_s": 0.3}
+    waiting = judged(text=text, silent_s=0.3, **known)
+    assert (waiting.decision, waiting.look_in_s) == ("undecided", pytest.approx(0.3))
+    assert judged(text=text, silent_s=0.6, **known).rule == "noises"
+    sneeze = Hint("noise", 0.5)
+    assert judged(text=text, silent_s=0.3, hint=sneeze, **known).decision == "noise"
 
 
 def test_a_single_word_needs_more_confidence():
@@ -332,12 +347,21 @@ def test_misheard_words_can_be_turned_off():
         ("Stop.", {"confidence": 0.39}, "noise"),
         ("Stop.", {"confidence": 0.4}, "interruption"),
         ("Stop.", {"confidence": None}, "interruption"),
-        ("Stop.", {"confidence": 0.2, "voiced_s": 0.9}, "interruption"),
+        ("Stop.", {"confidence": 0.2, "voiced_s": 1.79}, "noise"),
+        ("Stop.", {"confidence": 0.2, "voiced_s": 1.8}, "interruption"),
         ("A large latte, a mocha.", {"confidence": 0.69}, "noise"),
         ("A large latte, a mocha.", {"confidence": 0.7}, "interruption"),
         ("A large latte, a mocha.", {"confidence": 0.69, "voiced_s": 0.45}, "interruption"),
-        ("I want a tea.", {"confidence": 0.3, "voiced_s": 0.89}, "noise"),
-        ("I want a tea.", {"confidence": 0.3, "voiced_s": 0.9}, "interruption"),
+        ("I want a tea.", {"confidence": 0.49, "voiced_s": 0.89}, "noise"),
+        ("I want a tea.", {"confidence": 0.49, "voiced_s": 0.9}, "interruption"),
+        ("I want a tea.", {"confidence": 0.3, "voiced_s": 1.79}, "noise"),
+        ("I want a tea.", {"confidence": 0.3, "voiced_s": 1.8}, "interruption"),
+        ("I'm so sorry.", {"confidence": 0.84, "voiced_s": 0.15}, "noise"),
+        ("I'm so sorry.", {"confidence": 0.85, "voiced_s": 0.15}, "interruption"),
+        ("I'm so sorry.", {"confidence": 0.84, "voiced_before_s": 0.1}, "interruption"),
+        ("And.", {"confidence": 0.79, "since_noise_s": 1.9}, "noise"),
+        ("And.", {"confidence": 0.79, "since_noise_s": 2.1}, "interruption"),
+        ("Two.", {"confidence": 0.6, "since_noise_s": 1.0}, "interruption"),
     ],
 )
 def test_words_that_a_recogniser_is_unsure_of_are_noise(text, known, decision):
@@ -351,8 +375,33 @@ def test_unsure_words_let_the_agent_go_on_for_now():
     verdict = judged(text="mocha", confidence=0.3, voiced_s=0.3)
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "min_confidence", False)
     assert verdict.values == {"confidence": 0.3, "min_confidence": 0.65, "words": 1}
+    assert judged(text="mocha", confidence=0.3, voiced_s=0.5).decision == "noise"
+    verdict = judged(text="mocha", confidence=0.4, voiced_s=0.3)
+    assert verdict.decision == "undecided", "it stops soon, or interrupts by lasting"
     assert verdict.look_in_s == pytest.approx(0.2)
-    assert judged(text="mocha", confidence=0.3, voiced_s=0.5).rule == "min_duration_s"
+    assert judged(text="mocha", confidence=0.4, voiced_s=0.5).rule == "min_duration_s"
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence", "decision", "rule"),
+    [
+        ("Ha ha.", 0.9, "silence", "noises"),
+        ("Mm-hmm.", 0.9, "silence", "acknowledgements"),
+        ("mocha", 0.49, "silence", "min_confidence"),
+        ("mocha", 0.64, "undecided", ""),
+        ("mocha", 0.65, "undecided", ""),
+        ("stop", 0.9, "undecided", ""),
+    ],
+)
+def test_words_in_a_gap_tell_whether_more_is_awaited(text, confidence, decision, rule):
+    """They interrupt nothing; words that may be said in earnest hold the agent for a breath."""
+    known = {"text": text, "confidence": confidence, "words_tentative": True, "voiced_s": 0.3}
+    verdict = judged(is_voiced=False, silent_s=0.1, **known)
+    assert (verdict.decision, verdict.rule, verdict.final) == (decision, rule, False)
+    if text == "stop":
+        assert verdict.look_in_s == pytest.approx(0.5)
+    going_on = judged(**known)
+    assert (going_on.decision, going_on.rule) == ("undecided", ""), "it was a gap"
 
 
 def test_the_doubts_of_a_recogniser_can_be_turned_off():

@@ -227,7 +227,7 @@ async def test_mhm_stops_nothing(autojump_clock):
     assert caller.heard == STORY
     assert times(caller, AgentSpeechHeld) == [3.0]
     [released] = caller.events(AgentSpeechReleased)
-    assert released.held_s == pytest.approx(0.4)
+    assert released.held_s == pytest.approx(0.45)
     assert not caller.events(AgentSpeechCut)
     assert len(caller.call.history.entries) == 2
     assert len(caller.events(UserStoppedSpeaking)) == 1
@@ -269,7 +269,7 @@ async def test_stop_after_the_release_cuts(autojump_clock):
         await says(caller, "where is my parcel", lasts_s=1.0)
         await caller.at(3.0)
         await says(caller, "stop", known_after_s=0.4)
-        assert times(caller, AgentSpeechReleased) == [3.4]
+        assert times(caller, AgentSpeechReleased) == [3.45]
         assert times(caller, AgentSpeechCut) == [3.7]
         await caller.quiet()
     assert decisions(caller)[-2:] == [
