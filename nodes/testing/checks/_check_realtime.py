@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Unpack
@@ -81,7 +81,7 @@ def check_speech_to_speech(
 class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
     """Says something, and hears the answer."""
 
-    may_be_silent: ClassVar[frozenset[Stage]] = frozenset[Stage](("voice",))
+    may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("voice",))
     # As while nobody speaks: a detector and a budget of the app find it
 
     def __init__(self, pcm: bytes, linger_s: float, *, hears: bool) -> None:
@@ -119,6 +119,8 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
             async for piece in answer:
                 if isinstance(piece, SpeechDelta):
                     break
+            else:
+                raise Breach("an answer with sound", "none")
         provider.hear_half(piece)
 
     async def read_nothing(self, provider: RealtimeCaller, seconds: float) -> None:
