@@ -47,6 +47,7 @@ FRAME = "bridge/server/_incoming_messages.py", "handle"
 """Where the server takes in a message of the caller's."""
 TURN_TAKING = "nodes/user_turns/_turn_taking.py"
 TOOL_LOOP = "nodes/_tool_loop.py"
+ANSWER_STEPS = "nodes/_answer_steps.py"
 CLEARED = "bridge/server/_native_transport.py", "clear"
 """Where the order to drop audio is given to the caller's player."""
 
@@ -341,7 +342,7 @@ def rows(size: Size) -> list[Row]:
 
 def _tool_way(calls: list[Entered]) -> int:
     """Return how many calls it takes from what the model has asked for to the result it gets."""
-    own = [call.name if call.file == TOOL_LOOP else "" for call in calls]
+    own = [call.name if call.file in (TOOL_LOOP, ANSWER_STEPS) else "" for call in calls]
     return own.index("add_result") + 1 - own.index("_call_tools")
 
 
