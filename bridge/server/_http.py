@@ -5,7 +5,6 @@ One request per connection is answered, and none with a body is taken.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -13,10 +12,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import trio
-from websockets.datastructures import Headers
 from websockets.http11 import Response
 
 from .._call_request import CallRequest, Identity
@@ -24,6 +22,7 @@ from ..websocket import HttpRequest, http_response
 from ._access import Access
 from ._metrics import CONTENT_TYPE, Metrics
 from ._native_protocol import ErrorCode, ErrorMessage, encode
+from ._origins import OriginCheck, header_of
 
 CALL_PATH = "/ws"
 
@@ -50,11 +49,6 @@ SECURITY_HEADERS = (
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 """A Host that may stand in a header of ours: a name or an address, and a port."""
-
-_AUTHORITY = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\])(:[0-9]{1,5})?")
-"""A name or an address, and a port, as Host and Origin have them (RFC 9110, section 7.2; RFC 6454,
-section 7); underscores are in the names of containers.  What else a URL may hold there, such as a
-user, is nobody's host."""
 
 CONVERSATION = re.compile(r"[\w.@:+~-]{1,128}")
 """What a client may call a conversation: letters, digits and a few signs, as in an address."""
@@ -126,13 +120,13 @@ class Gate:
         self._metrics = metrics
         self._room = room
         self._access = access
-        self._host_names = frozenset(name.lower().rstrip(".") for name in access.host_names)
+        self._origin_check = OriginCheck(access)
         self._page = load_page() if page is None else page
 
     @staticmethod
     def secure(request: HttpRequest, response: Response) -> None:
         """Add the security headers to a response, also to one that comes of the handshake."""
-        calls = " ".join(_calls_of(_one(request.headers, "Host")))
+        calls = " ".join(_calls_of(header_of(request.headers, "Host")))
         policy = CONTENT_POLICY.format(calls=calls)
         for name, value in (("Content-Security-Policy", policy), *SECURITY_HEADERS):
             if name not in response.headers:
@@ -149,7 +143,7 @@ class Gate:
             return response
         if path == "/healthz":
             return self._health()
-        if not self._known_host(request.headers):
+        if not self._origin_check.knows_host(request.headers):
             return self.reject(
                 HTTPStatus.FORBIDDEN, "forbidden", "unknown Host; name it with --host-name"
             )
@@ -188,7 +182,7 @@ class Gate:
         return self._refuse_origin(request)
 
     def _refuse_origin(self, request: HttpRequest) -> Response | None:
-        if self._known_origin(request.headers):
+        if self._origin_check.allows(request.headers):
             return None
         text = "this Origin may not call; see origins="
         return self.reject(HTTPStatus.FORBIDDEN, "forbidden", text)
@@ -221,33 +215,6 @@ class Gate:
         assert isinstance(body, str)  # only audio is bytes
         return http_response(status, "application/json", body.encode())
 
-    def _known_host(self, headers: Headers) -> bool:
-        """Whether a Host is ours: a foreign name may have been rebound to this address."""
-        host = _hostname(_one(headers, "Host")).rstrip(".")
-        if is_loopback(host) or host in self._host_names:
-            return True
-        return self._access.listens_publicly and _is_address(host)  # nobody rebinds an address
-
-    def _known_origin(self, headers: Headers) -> bool:
-        if "Origin" not in headers:
-            return True  # no browser: nobody's page is abused
-        origin = _one(headers, "Origin").lower()
-        if self._access.origins is not None:
-            return self._allows(origin)
-        scheme, _, host = origin.partition("://")
-        if scheme not in ("http", "https") or not _hostname(host):
-            return False
-        is_local = is_loopback(_hostname(host)) and not self._access.public
-        return is_local or host == _one(headers, "Host").lower()
-
-    def _allows(self, origin: str) -> bool:
-        return any(
-            origin == known.lower().rstrip("/")
-            if isinstance(known, str)
-            else known.fullmatch(origin) is not None
-            for known in self._access.origins or ()
-        )
-
 
 def wants_to_watch(request: HttpRequest) -> bool:
     """Whether a client is an operator, whom the gate has let through."""
@@ -261,7 +228,7 @@ def wants_resume(request: HttpRequest) -> bool:
 
 def token_of(request: HttpRequest) -> str:
     """Return the bearer token of a request, from its header or its query; empty without one."""
-    scheme, _, given = _one(request.headers, "Authorization").partition(" ")
+    scheme, _, given = header_of(request.headers, "Authorization").partition(" ")
     if scheme.lower() != "bearer":
         # A browser cannot set a header on a WebSocket.
         given = _query(request).get("token", "")
@@ -325,36 +292,3 @@ def _calls_of(host: str) -> Iterator[str]:
 
 def _text(status: HTTPStatus, text: str) -> Response:
     return http_response(status, "text/plain; charset=utf-8", text.encode() + b"\n")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine by definition (RFC 6761, section 6.3)."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _hostname(host: str) -> str:
-    """Return the name or the address that a Host or an Origin has; empty if it is none."""
-    if not _AUTHORITY.fullmatch(host):
-        return ""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
-
-
-def _one(headers: Headers, name: str) -> str:
-    values = headers.get_all(name)
-    return values[0] if len(values) == 1 else ""

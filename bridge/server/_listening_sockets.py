@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import trio
 
-from ._http import is_loopback
+from ._origins import is_loopback
 
 
 async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
