@@ -17,7 +17,7 @@ from ..history._entries import UserEntry
 from ._captured_output import stray_output
 from ._conversation import Conversation
 from ._editor import LineEditor
-from ._keys import Key, KeyParser
+from ._key_parser import Key, KeyParser
 from ._lines import Line
 from ._narrator import Narrator
 from ._screen import Live, Painter, Transcript, frame_of

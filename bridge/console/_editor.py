@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from ._cells import clean, width_of
-from ._keys import Key
+from ._key_parser import Key
 
 MAX_HISTORY = 500
 
