@@ -43,7 +43,7 @@ from ._handle_messages import (
     DescribeVerb,
     UseVerb,
 )
-from ._joined_transcripts import Words
+from ._batched_words import Words
 from ._metrics import Metrics
 from ._native_protocol import (
     OUTPUT_RATE_HZ,
