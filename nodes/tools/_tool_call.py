@@ -21,7 +21,7 @@ from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
 from bargein.routes.containment import CONTAINED, text_of
 
-from ._escalation import Effect, Interrupts
+from ._tool_interrupts import Effect, Interrupts
 from ._outcome import Settled, plain, settle
 from ._time_limits import Limits
 from ._tool_body import Body
