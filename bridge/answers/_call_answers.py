@@ -36,7 +36,7 @@ from ._answer_audio import AnswerAudio
 from ._answer_text import Texts
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
-from ._fixed_texts import FixedTexts
+from ._say import FixedTexts
 from ._handle import AnswerHandle
 from ._history_writer import AnswerMemory
 
