@@ -13,18 +13,18 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     anthropic assemblyai cartesia deepgram elevenlabs accept address and argument attempt audio
-    backoff base body bpe cancellation canvas capture captured cell chinese click clock closeup
-    closing color connect connection content core database decision decorator default demo
-    detector download editor english error espeak everywhere extra failure feature field flow
-    french function generator german greeting guard hearing hello http ignored incoming japanese
-    joined json keeper key label latency launch layout limit listener listening local lock log
-    long main measure microphone name observer open openai option output packed partial per
-    picture piper plain player plugin position process recorder recording refusal rehearse
-    remote repeated reply report resample resource result resumable runner running safe schema
-    scope screen script scripted serve server service session setting shared signal signature
-    signed similarity simulated slash socket sound source spanish sqlite start status stdio
-    store stream table target task terminal testing time traceback transfer type validation
-    value view warning wire work writer
+    backoff base batched body bpe cancellation canvas capture captured cell chinese click clock
+    closeup closing color connect connection content core database decision decorator default
+    demo detector download duplicate editor english error espeak everywhere extra failure
+    feature field flow french function generator german greeting guard hearing hello http
+    ignored incoming japanese json keeper key label latency launch layout limit listener
+    listening local lock log long main measure microphone name observer open openai option
+    output packed parser partial per picture piper plain player plugin position process recorder
+    recording refusal rehearse remote repeated reply report resample resource result resumable
+    runner running safe say schema scope screen script scripted serve server service session
+    setting shared signal signature signed similarity simulated slash socket sound source
+    spanish sqlite start status stdio store stream table target task terminal testing time
+    traceback transfer type validation value view warning wire work writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -21,11 +21,11 @@ from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
 from bargein.routes.containment import CONTAINED, text_of
 
-from ._tool_interrupts import Effect, Interrupts
 from ._outcome import Settled, plain, settle
 from ._time_limits import Limits
 from ._tool_body import Body
 from ._tool_context import ToolContext
+from ._tool_interrupts import Effect, Interrupts
 
 if TYPE_CHECKING:
     from ._call_protocols import CallOfTools

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -16,6 +15,7 @@ from bargein.bridge.events import ToolCall
 from bargein.routes import Run
 from bargein.routes.containment import CONTAINED
 
+from ._duplicate_calls import without_duplicate
 from ._errors import BadArgumentsError, ToolDefinitionError
 from ._outcome import Settled, plain
 from ._prompt_texts import NEVER
@@ -88,7 +88,7 @@ class ToolRunner:
         self._tell_call(request, run)
         arguments, refusal = self._check(tool, request, raw, run)
         if refusal is None and tool.on_duplicate != "run":
-            tool, refusal = self._without_duplicate(tool, request)
+            tool, refusal = without_duplicate(tool, request, self._running)
         running = RunningTool(self._call, tool, request, self._source, run, self._context_of)
         running.on_settled = self.on_settled
         if refusal is not None:
@@ -123,16 +123,6 @@ class ToolRunner:
             log.exception("tool_cannot_parse", tool=tool.name)
             return {}, Settled("not_started", f"{type(error).__name__}: {error}", error=True)
 
-    def _without_duplicate(self, tool: Tool, request: ToolCall) -> tuple[Tool, Settled | None]:
-        wanted = _key(request.name, request.arguments)
-        for other in self._running:
-            if not other.is_cut and _key(other.name, other.arguments) == wanted:
-                if tool.on_duplicate == "join":
-                    return _Joined(other), None
-                text = f"an identical call of {tool.name!r} is running already; wait for its result"
-                return tool, Settled("not_started", text, error=True)
-        return tool, None
-
 
 class _Unknown(Tool):
     """Stands for a tool that there is not: its arguments are never right."""
@@ -152,22 +142,6 @@ class _Unknown(Tool):
         raise NotImplementedError
 
 
-class _Joined(Tool):
-    """Gives the result of an identical call that was running already."""
-
-    def __init__(self, other: RunningTool) -> None:
-        # It does nothing itself, so cutting it does no harm; the other goes on by its own policy.
-        super().__init__(other.tool.name, read_only=True, on_duplicate="join")
-        self._other = other
-
-    async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        await self._other.done.wait()
-        final = self._other.final
-        assert final is not None
-        context.share(final)
-        return final.content
-
-
 def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for tool in tools:
@@ -179,7 +153,3 @@ def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
             )
         found[tool.name] = tool
     return found
-
-
-def _key(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    return name, json.dumps(arguments, sort_keys=True, default=repr)
