@@ -36,9 +36,9 @@ from ._answer_audio import AnswerAudio
 from ._answer_text import Texts
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
-from ._say import FixedTexts
 from ._handle import AnswerHandle
 from ._history_writer import AnswerMemory
+from ._say import FixedTexts
 
 if TYPE_CHECKING:
     from .._call_context import CallContext

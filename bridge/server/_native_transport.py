@@ -36,6 +36,7 @@ from ..events import (
 )
 from ..playout._fence import Fence
 from ._backlog import Backlog
+from ._batched_words import Words
 from ._handle_messages import (
     AnswerPermission,
     AnswerQuestion,
@@ -43,7 +44,6 @@ from ._handle_messages import (
     DescribeVerb,
     UseVerb,
 )
-from ._batched_words import Words
 from ._metrics import Metrics
 from ._native_protocol import (
     OUTPUT_RATE_HZ,
