@@ -52,6 +52,10 @@ Input = (
     | MicrophoneLost
 )
 
+BURST_S = 0.1
+"""From so long a gap on, what goes on behind a short sound is another one: its length counts anew,
+however long the agent is held for the words of the first."""
+
 
 class TurnCore:
     """The decisions of one call."""
@@ -172,7 +176,9 @@ class TurnCore:
             self._go_on(part)
         else:
             voiced_s = part.voice.voiced_s(state.now_s)
-            _, new_after_s = timeout(part.hint, voiced_s, state.settings)
+            rule, new_after_s = timeout(part.hint, voiced_s, state.settings)
+            if rule == "false_interruption_timeout_s":
+                new_after_s = min(new_after_s, BURST_S)  # coughs follow each other as closely
             part.go_on(state.now_s, new_after_s)
 
     def _go_on(self, turn: UserTurn) -> None:

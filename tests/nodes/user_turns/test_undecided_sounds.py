@@ -61,7 +61,7 @@ def test_an_acknowledgement_changes_nothing(bench, speaking):
 
 def test_a_gap_behind_the_first_syllable_is_no_end(bench, speaking):
     """Where a voice stops late in the hold, its silence decides, as in any other: it may go on."""
-    b = bench(speaking).take(VoiceStarted()).wait(0.27).take(VoiceStopped()).wait(0.14)
+    b = bench(speaking).take(VoiceStarted()).wait(0.27).take(VoiceStopped()).wait(0.09)
     assert b.is_held
     b.take(VoiceStarted()).wait(0.5)
     assert b.at(UserStartedSpeaking) == 0.5
@@ -96,6 +96,14 @@ def test_words_in_a_gap_count_if_no_others_come(bench, speaking):
     b.take(VoiceWords(content="Two", confidence=0.9, final=False, tentative=True)).wait(0.1)
     b.take(VoiceWords(content="", error="ConnectionError"))
     assert b.turns == ["start"]
+
+
+def test_the_bursts_of_a_throat_do_not_add_up(bench, speaking):
+    """A gap of 0.1 s is too short to let go, but what follows does not last since the first one."""
+    b = bench(speaking)
+    for _ in range(4):
+        b.take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
+    assert b.turns == []
 
 
 def test_a_word_that_breaks_off_holds_the_agent_for_a_breath(bench, speaking):
