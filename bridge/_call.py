@@ -121,7 +121,7 @@ class Call:
         self.work = context.work
         self.on_touch = context.on_touch
         # The first sink: what follows from an event is told after it.
-        router.add_sink(self._send, unless=_NEVER_SENT, may_wait=True)
+        router.add_sink(self._transport.send, unless=_NEVER_SENT, may_wait=True)
         self.delivery = Delivery(context)
         self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
         self.steps = StepKeeper(context, self.speaking.turn_of)
@@ -143,7 +143,6 @@ class Call:
         )
         self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
-        self._watchers: list[Subscription] = []
         ErrorListeners(router, self.on_error)
         router.listen(
             run_started=self._run_started,
@@ -276,7 +275,8 @@ class Call:
             TypeError: The event is none, but a class, ``None`` or a text, or the source is not a
                 string.
         """
-        check_event(event)
+        if isinstance(event, type) or type(event).__module__ == "builtins":
+            check_event(event)  # raises; in place, as each frame of the caller comes by
         if not isinstance(source, str):
             check_string("publish", "source", source)
         return self.router.publish(event, source)
@@ -400,7 +400,7 @@ class Call:
             self.ended.set()
             self.control.close()
             self.questions.close()
-            for watcher in tuple(self._watchers):
+            for watcher in tuple(self._transport.watchers):
                 watcher.close()
 
     # --- what is known --------------------------------------------------------------------------
@@ -450,11 +450,11 @@ class Call:
 
     def watch(self) -> Subscription:
         """Return a feed: a snapshot, then everything that happens from now on."""
-        watcher = Subscription(self.snapshot, self._watchers.remove)
+        watcher = Subscription(self.snapshot, self._transport.watchers.remove)
         if self.ended.is_set():
             watcher.end()
         else:
-            self._watchers.append(watcher)
+            self._transport.watchers.append(watcher)
         return watcher
 
     def turn_of(self, run: Run | None) -> Turn | None:
@@ -491,10 +491,3 @@ class Call:
     def _run_cut(self, run: Run) -> None:
         self.speaking.run_cut(run)
         self.control.run_cut(run)
-
-    def _send(self, message: Message) -> None:
-        if message.tag is not None or type(message.event) is not AgentResponse:  # not unheard words
-            self._transport.send(message)
-            if self._watchers:
-                for watcher in tuple(self._watchers):
-                    watcher.add(message)

@@ -16,6 +16,8 @@ from bargein.routes import Message
 from bargein.routes.containment import Failures, as_error, text_of
 
 from ._transport import Transport
+from .control._feed import Subscription
+from .events import AgentResponse
 
 log = structlog.get_logger()
 
@@ -30,12 +32,14 @@ class TransportGuard:
         clear: As the transport's own, but never raises.
         hold: The same; ``None`` for a player that cannot stand still.
         fails: Whether a method has raised and was not seen to work since.
+        watchers: Who gets each event that the caller's side is told of.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._failures = Failures(transport=type(transport).__name__)
         self.fails = False
+        self.watchers: list[Subscription] = []
         self._send = transport.send
         self.play: Callable[[int, bytes], None] = _Guarded(self, "play", transport.play)
         self.clear: Callable[[int, str], None] = _Guarded(self, "clear", transport.clear)
@@ -53,7 +57,9 @@ class TransportGuard:
         return self._transport.sample_rate_hz
 
     def send(self, message: Message) -> None:
-        """Tell the caller's side of an event, as the transport's own; never raises."""
+        """Tell the caller's side, and who watches, of an event that they hear of; never raises."""
+        if message.tag is None and type(message.event) is AgentResponse:
+            return  # words that nobody hears
         try:  # as _Guarded does, but in one call: it comes with each piece of an answer
             self._send(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on
@@ -61,6 +67,9 @@ class TransportGuard:
         else:
             if self.fails:
                 self.worked("send")
+        if self.watchers:
+            for watcher in tuple(self.watchers):
+                watcher.add(message)
 
     def failed(self, method: str, error: Exception) -> None:
         """Record that a method has raised, and log it if that is news."""

@@ -119,7 +119,8 @@ class Aftermath:
             chain.watch_unwinding(run)
         if self.untold:
             self.tell_cuts()
-        self._tell_cut(chain, run)
+        self.listeners.notify(self.listeners.run_cut, run)  # first: it ends what is to be heard
+        chain.note_cut(run)
         if run.outcome is not None:
             chain.drop_delivered(run)
 
@@ -128,11 +129,8 @@ class Aftermath:
         while self.untold:
             untold, self.untold = self.untold, []  # each is told of in its order, whoever looks
             for chain, run in untold:
-                self._as_published(self._tell_cut, chain, run)
-
-    def _tell_cut(self, chain: CutChain, run: Run) -> None:
-        chain.note_cut(run)
-        self.listeners.notify(self.listeners.run_cut, run)
+                self._as_published(self.listeners.notify, self.listeners.run_cut, run)
+                chain.note_cut(run)
 
     def _as_published(self, fn: Callable[..., None], *args: Any) -> None:
         """Call a function as within the publication: what it has called behind that still waits."""

@@ -62,7 +62,7 @@ class RuleActions:
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         runs, waiting = self._runs, self._queue.waiting
-        live = runs.live()
+        live = runs.live() if runs.active or runs.delivered else []
         is_idle = not (live or waiting)
         if not (is_idle and not rule.suspends):
             if rule.condition is not None and not self._allows(rule, message):

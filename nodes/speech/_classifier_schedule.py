@@ -9,7 +9,7 @@ import structlog
 from bargein.bridge.events import VoiceHint
 from bargein.routes.containment import CONTAINED
 
-from ._engine_checks import probability_of
+from ._engine_checks import no_probability
 from ._protocols import SoundOfVoice
 
 log = structlog.get_logger()
@@ -163,7 +163,9 @@ class Looks:
         name = type(sound).__name__
         try:
             with CONTAINED:
-                probability = probability_of(sound, pcm)
+                probability = sound.probability(pcm)
+                if not probability >= 0.0:
+                    raise no_probability((sound, probability))
         except Exception as error:
             self._report_error(error)
             if (name, type(error)) not in self._told:  # once a call: it is asked at each voice

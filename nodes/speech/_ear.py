@@ -49,7 +49,7 @@ from bargein.routes.containment import CONTAINED, as_error
 from ._background_level import BackgroundLevel
 from ._caller_level import CallerLevel
 from ._classifier_schedule import Looks
-from ._engine_checks import cleaned, probability_of
+from ._engine_checks import cleaned, no_probability
 from ._listening_settings import ListeningSettings
 from ._protocols import (
     EchoProbability,
@@ -208,7 +208,8 @@ class Ear:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
         """
         try:
-            self._waiting += cleaned(self._filter, message.event.pcm)
+            pcm, noise = message.event.pcm, self._filter
+            self._waiting += pcm if noise is None and not len(pcm) % 2 else cleaned(noise, pcm)
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]
@@ -238,8 +239,10 @@ class Ear:
             self._publish(ListeningResumed(failed_s=round(now_s - since_s, 3)))
 
     def _hear_window(self, window: bytes) -> None:
-        probability = probability_of(self._vad, window)
-        echo = probability_of(self._echo, window) if self._echo is not None else 0.0
+        probability = self._vad.probability(window)
+        echo = self._echo.probability(window) if self._echo is not None else 0.0
+        if not (probability >= 0.0 and echo >= 0.0):  # no calls where all is well
+            raise no_probability((self._vad, probability), (self._echo, echo))
         self._recent.append(window)
         self._shown.append(window)
         if self._recording is not None:

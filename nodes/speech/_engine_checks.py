@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._protocols import EchoProbability, NoiseFilter, SoundOfVoice, VoiceActivity
+from ._protocols import NoiseFilter
 
 
 def cleaned(noise_filter: NoiseFilter | None, pcm: bytes) -> bytes:
@@ -26,19 +26,13 @@ def cleaned(noise_filter: NoiseFilter | None, pcm: bytes) -> bytes:
     return pcm
 
 
-def probability_of(detector: VoiceActivity | EchoProbability | SoundOfVoice, pcm: bytes) -> float:
-    """Return what a detector says of a sound.
+def no_probability(*said: tuple[object, float]) -> ValueError:
+    """Return the error of the first of some detectors that says no probability.
+
+    NaN would be neither voice nor silence, and end no turn.
 
     Args:
-        detector: The detector.
-        pcm: As many samples as it takes.
-
-    Raises:
-        TypeError: It says something else than a number.
-        ValueError: It says no probability.  NaN would be neither voice nor silence, and end no
-            turn.
+        *said: Each detector, and what it has said of a sound; one at least says no probability.
     """
-    probability = detector.probability(pcm)
-    if probability >= 0.0:
-        return probability
-    raise ValueError(f"{type(detector).__name__}.probability() is 0 to 1, not {probability!r}")
+    detector, wrong = next(one for one in said if not one[1] >= 0.0)
+    return ValueError(f"{type(detector).__name__}.probability() is 0 to 1, not {wrong!r}")

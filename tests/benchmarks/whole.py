@@ -129,7 +129,7 @@ def rows(size: Size) -> list[Row]:
             compare(
                 "interrupt to finally, one whole call", "us",
                 lambda: bare(1, interrupts), lambda: _interrupts(interrupts),
-                rounds=size.interrupt_rounds, bound=1.9, note=INTERRUPT_GOAL,
+                rounds=size.interrupt_rounds, bound=1.75, note=INTERRUPT_GOAL,
             ),
             compare(
                 "a piece through a whole call, to the engine", "us",
