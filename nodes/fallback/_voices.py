@@ -101,7 +101,13 @@ class FallbackContext:
         self._said = 0  # how many clauses
         self._words = WholeWords("", sample_rate_hz)
         self._error: Exception | None = None
+        self._flush_wait_s = 0.0  # of the voice that speaks
         self._send, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](PIECES_AHEAD)
+
+    @property
+    def flush_wait_s(self) -> float:
+        """How long a flush may have to wait; see `VoiceContext`."""
+        return self._flush_wait_s
 
     # --- for who speaks -------------------------------------------------------------------------
 
@@ -171,11 +177,12 @@ class FallbackContext:
                 await self._finish_clause()
             return
         async with engine.open_context(self._style) as context, trio.open_nursery() as nursery:
+            self._flush_wait_s = getattr(context, "flush_wait_s", 0.0)
             nursery.start_soon(self._send_to, context, self._said)
             while await self._has_clause(self._said):
                 self._rest_of(self._said)
-                await self._receive_from(context, engine)
-                await self._finish_clause()
+                joined = await self._receive_from(context, engine)
+                await self._finish_clause(joined=joined)
             nursery.cancel_scope.cancel(reason="all is said")
 
     async def _send_to(self, context: Any, number: int) -> None:
@@ -202,15 +209,19 @@ class FallbackContext:
             self._words = WholeWords(self._clauses[number], self._rate_hz)
         return self._words.rest
 
-    async def _receive_from(self, context: Any, engine: Any) -> None:
+    async def _receive_from(self, context: Any, engine: Any) -> bool:
+        """Hand out a clause; return whether its sound is part of that of the one before."""
         while True:
+            was_held_back = getattr(context, "is_held_back", False)
             try:
                 with trio.fail_after(self._stalls_after_s):
                     piece = await context.receive()
             except trio.TooSlowError:
+                if was_held_back or getattr(context, "is_held_back", False):
+                    continue  # the vendor was not asked yet, or only just now
                 raise self._stalled() from None
             if isinstance(piece, TextSaid):
-                return
+                return piece.joined
             if piece is None:
                 raise SpeechEngineError("the voice ended its speech before all text was said")
             await self._hand_out(piece, engine)
@@ -240,13 +251,13 @@ class FallbackContext:
         if whole is not None:
             await self._send.send(whole)
 
-    async def _finish_clause(self) -> None:
+    async def _finish_clause(self, *, joined: bool = False) -> None:
         last = self._words.finish()
         if last is not None:
             await self._send.send(last)
         self._said += 1
         self._words = WholeWords("", self._rate_hz)
-        await self._send.send(TextSaid())
+        await self._send.send(TextSaid(joined))
 
 
 async def probe_voice(voice: Any) -> None:

@@ -118,8 +118,9 @@ class StreamedText:
         planned_s = self._whole_s + sum(self._asked) - played_s
         unheard_s = self._given_s - played_s
         # What was asked for is shorter than it seemed, or its end is not told: silence is near.
+        ahead_s = AHEAD_S + getattr(self._context, "flush_wait_s", 0.0)
         near_s = max(unheard_s - NEAR_S, self._asked_at_s + NEAR_S - trio.current_time())
-        return min(planned_s - AHEAD_S, near_s)
+        return min(planned_s - ahead_s, near_s)
 
     def _has_news(self) -> None:
         self._news.set()

@@ -162,7 +162,12 @@ class TextSaid:
 
 @runtime_checkable
 class VoiceContext(Protocol):
-    """One utterance through a voice; one task sends, another receives."""
+    """One utterance through a voice; one task sends, another receives.
+
+    A vendor may limit how often it is flushed.  The context of such a voice has two more
+    attributes: ``flush_wait_s``, how long a flush may have to wait before it is sent, and
+    ``is_held_back``, whether one waits now while the vendor owes nothing.
+    """
 
     async def send(self, text: str) -> None:
         """Add text.  Cancelling this is safe: the text is sent whole or not at all.

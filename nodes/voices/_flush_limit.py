@@ -14,6 +14,9 @@ class FlushLimit:
 
     So no minute has more than the vendor takes, and none of them has to wait for longer than two
     of the vendor's mean intervals.
+
+    Attributes:
+        every_s: How far apart flushes are once none may follow at once; 0 without a limit.
     """
 
     def __init__(self, most_a_minute: int | None) -> None:
@@ -22,21 +25,21 @@ class FlushLimit:
         Args:
             most_a_minute: What the vendor takes, 4 or more; None for any number.
         """
-        self._every_s = 0.0 if most_a_minute is None else 120 / most_a_minute
+        self.every_s = 0.0 if most_a_minute is None else 120 / most_a_minute
         self._at_once = 1 if most_a_minute is None else most_a_minute // 2 - 1
         self._spent_until_s = -math.inf  # when all flushes are left again
 
     @property
     def next_at_s(self) -> float:
         """From when on another flush may be sent, by trio's clock."""
-        return self._spent_until_s - (self._at_once - 1) * self._every_s
+        return self._spent_until_s - (self._at_once - 1) * self.every_s
 
     @property
     def is_scarce(self) -> bool:
         """Whether less than half of the flushes that may follow at once is left."""
         left_s = self._spent_until_s - trio.current_time()
-        return left_s > self._at_once * self._every_s / 2
+        return left_s > self._at_once * self.every_s / 2
 
     def spend(self) -> None:
         """Count a flush that is sent now."""
-        self._spent_until_s = max(self._spent_until_s, trio.current_time()) + self._every_s
+        self._spent_until_s = max(self._spent_until_s, trio.current_time()) + self.every_s

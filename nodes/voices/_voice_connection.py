@@ -329,6 +329,16 @@ class SocketVoiceContext:
         waits = self._sent or self._sent_flushes < self._asked_flushes
         return self._is_ended and not waits and self._error is None
 
+    @property
+    def flush_wait_s(self) -> float:
+        """How long a flush may have to wait here; see `VoiceContext`."""
+        return self._socket.flush_limit.every_s
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether a flush waits here; see `VoiceContext`."""
+        return self._flush_at_s < math.inf and not self._sent
+
     # --- for who speaks -------------------------------------------------------------------------
 
     async def send(self, text: str) -> None:
