@@ -88,7 +88,7 @@ class HoldThenDecide:
             sound: What was heard so far.
             settings: As they are at this moment.
         """
-        verdict = _in_a_gap(sound, settings)
+        verdict = _in_a_gap(sound, settings) if sound.words_tentative else None
         if verdict is not None:
             return verdict
         says_nothing = not sound.text or sound.words_tentative or sound.words_are_old
@@ -113,12 +113,11 @@ def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
 
 
 def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """Words that were heard when the voice stopped tell at once whether it was nothing.
+    """Tentative words tell at once whether it was nothing.
 
     If it goes on after all, they tell nothing.
     """
-    is_gap = sound.words_tentative and not sound.words_are_old and not sound.is_voiced
-    if not is_gap or may_go_on(sound, settings):
+    if sound.words_are_old or sound.is_voiced or may_go_on(sound, settings):
         return None
     for rule in _WORD_RULES:
         verdict = rule(sound, settings)

@@ -54,7 +54,7 @@ def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
         unhinted_confidence=heard.unhinted_confidence if heard.segments else None,
         words_known=words_known,
         since_noise_s=voice.began_s - state.noise_s,
-        words_tentative=heard.is_tentative and not words_known,
+        words_tentative=bool(heard.segments) and not words_known and heard.is_tentative,
         words_are_old=heard.is_old and not words_known,
         waited_s=waited_s,
         agent=state.view,
