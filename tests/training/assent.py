@@ -321,7 +321,7 @@ HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/assen
 
 from __future__ import annotations
 
-from ._packed import Packed
+from ._packed_weights import Packed
 '''
 
 

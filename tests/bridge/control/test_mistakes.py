@@ -83,6 +83,7 @@ CALL = [
     wrong(Call.report_playback, "played_ms", "far", utterance=1, kind="done"),
     wrong(Call.report_playback, "kind", "over", utterance=1, played_ms=1),
     wrong(Call.end, "reason", 7),
+    wrong(Call.talk, "down", "yes"),
 ]
 CALLER = [
     wrong(Caller.control, "verb", "cancle"),
