@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import bargein
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.proof
 def test_counted_calls_stay_within_their_bounds(tmp_path):
     """A token, a barge-in, a tool call and a frame take no longer way than is allowed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -36,7 +36,7 @@ SLOW = ("leak", "slow_reader", "deaf")
 """What takes seconds: `python -m tests.providers` does it for each."""
 
 
-QUICK = ("DeepgramFlux", "CartesiaVoice", "OpenAIRealtime")
+QUICK = ("DeepgramFlux", "CartesiaVoice")
 """What the quick tests check, too: one of each kind; the others are proofs."""
 
 
@@ -208,6 +208,12 @@ class BrokenEar:
 FLAWS = [name for name in ("works", *CHECKS) if name not in ("nothing", "cancel_opening")]
 
 
+def quick(flaws: Iterable[str]) -> list[Any]:
+    """Return flaws, those that take seconds to show as proofs."""
+    slow = ("leak", "slow_reader")
+    return [pytest.param(f, marks=pytest.mark.proof) if f in slow else f for f in flaws]
+
+
 def check_flawed(
     check: Callable[..., CheckReport], make: Callable[..., Any], flaw: str, can: Any
 ) -> CheckReport:
@@ -219,7 +225,7 @@ def check_flawed(
     return caught.value.report
 
 
-@pytest.mark.parametrize("flaw", FLAWS)
+@pytest.mark.parametrize("flaw", quick(FLAWS))
 def test_a_flaw_of_a_voice_fails_its_check(flaw):
     """A voice that breaks one promise fails the check of that promise, which tells what came."""
 
@@ -234,7 +240,9 @@ def test_a_flaw_of_a_voice_fails_its_check(flaw):
     assert "came: " in str(report)
 
 
-@pytest.mark.parametrize("flaw", [flaw for flaw in FLAWS if flaw not in ("deaf", "slow_reader")])
+@pytest.mark.parametrize(
+    "flaw", quick(flaw for flaw in FLAWS if flaw not in ("deaf", "slow_reader"))
+)
 def test_a_flaw_of_an_ear_fails_its_check(flaw):
     """An ear that breaks one promise fails the check of that promise."""
 
@@ -305,7 +313,7 @@ class BrokenModel:
 
 @pytest.mark.parametrize(
     "flaw",
-    [name for name in ("works", *CHECKS) if name not in (*NOT_OF_MODELS, "cancel_opening")],
+    quick(name for name in ("works", *CHECKS) if name not in (*NOT_OF_MODELS, "cancel_opening")),
 )
 def test_a_flaw_of_a_model_fails_its_check(flaw):
     """A model that breaks one promise fails the check of that promise."""
@@ -332,6 +340,7 @@ class HoardingStream:
         await trio.sleep_forever()
 
 
+@pytest.mark.proof
 def test_an_ear_that_keeps_all_audio_fails():
     """A vendor that hears nothing, and an ear that keeps everything for it: memory grows."""
 

@@ -197,6 +197,7 @@ def test_what_is_left_behind_when_opening_is_cancelled_fails():
     assert caught.value.report.failed == ("cancel_opening",)
 
 
+@pytest.mark.proof
 def test_a_model_passes_over_a_real_socket():
     """The same checks hold over TCP, in real time."""
 

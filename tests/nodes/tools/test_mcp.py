@@ -472,8 +472,8 @@ async def test_an_unknown_tool_is_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({}, "either a command or a url="),
-        ({"command": ["a"], "url": "http://b"}, "either a command or a url="),
+        ({}, "a command or a url=, and exactly one of the two"),
+        ({"command": ["a"], "url": "http://b"}, "a command or a url=, and exactly one of the two"),
         ({"command": "python server.py"}, "takes a command as a list"),
         ({"command": []}, "takes a command as a list"),
         ({"url": "localhost:80"}, "begins with http"),
