@@ -12,6 +12,7 @@ from websockets.http11 import Response
 from .._call_request import CallRequest, Refusal
 from ..websocket import HttpRequest
 from ._access import Access
+from ._connections_per_address import Addresses
 from ._http import (
     CALL_PATH,
     WATCH_PATH,
@@ -21,7 +22,6 @@ from ._http import (
     wants_resume,
     wants_to_watch,
 )
-from ._limits_per_address import Addresses
 from ._proxies import TrustedProxies
 
 if TYPE_CHECKING:

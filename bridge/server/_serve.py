@@ -23,6 +23,7 @@ from ._access import Access, Origins, UnguardedError
 from ._admission import Entrance
 from ._call_connection import REFUSED, Line
 from ._connection_messages import Resume
+from ._connections_per_address import Addresses
 from ._hello import about, call_of
 from ._http import (
     ABOUT_PATH,
@@ -34,7 +35,6 @@ from ._http import (
     wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
-from ._limits_per_address import Addresses
 from ._listening_sockets import address_of, all_loopback, open_listeners
 from ._metrics import Metrics
 from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
