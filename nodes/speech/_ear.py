@@ -47,8 +47,8 @@ from bargein.bridge.events import (
 from bargein.routes.containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
-from ._caller_level import CallerLevel
 from ._classifier_schedule import Looks
+from ._distant_voices import CallerLevel
 from ._engine_checks import cleaned, no_probability
 from ._listening_settings import ListeningSettings
 from ._protocols import (
