@@ -27,7 +27,7 @@ from ..history._entries import AgentEntry, directive_of
 from ._argument_checks import check_string, check_verb
 from ._receipt import Receipt
 from ._running_tools import Work
-from ._settling import settle_with, stopped_work_ended
+from ._verb_settling import settle_with, stopped_work_ended
 from ._verb_targets import Reach
 
 if TYPE_CHECKING:
