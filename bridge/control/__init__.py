@@ -1,9 +1,9 @@
 """Control over the work of a call: verbs, states, receipts, and the tools that run."""
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
-from ._answer_phrases import AnswerPhrases
 from ._background_turn import BackgroundTurn
 from ._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
+from ._choice_phrases import AnswerPhrases
 from ._questions import Answer
 from ._running_tools import StillRunning, Work, WorkRoom
 from ._steps import Step, StepList, StepState, StepView

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ._answer_phrases import ENGLISH, AnswerPhrases, words_of
+from ._choice_phrases import ENGLISH, AnswerPhrases, words_of
 
 
 def is_never_mind(text: str, phrases: AnswerPhrases = ENGLISH) -> bool:

@@ -35,8 +35,8 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ..text_validation import is_blank
-from ._answer_phrases import ENGLISH, AnswerPhrases
 from ._argument_checks import check_number, check_string
+from ._choice_phrases import ENGLISH, AnswerPhrases
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
 
