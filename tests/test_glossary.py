@@ -13,7 +13,7 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     anthropic assemblyai cartesia deepgram elevenlabs accept address and argument attempt audio
-    backoff base batched body bpe cancellation canvas capture captured cell chinese click clock
+    base batched body bpe cancellation canvas capture captured cell chinese click clock
     closeup closing color connect connection content core database decision decorator default
     demo detector download duplicate editor english error espeak everywhere extra failure
     feature field flow french function generator german greeting guard hearing hello http

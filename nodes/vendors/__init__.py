@@ -1,7 +1,5 @@
 """What providers that use a vendor's network service share: sessions, keys, errors and retries."""
 
-from ._backoff import Backoff as Backoff
-from ._backoff import retry_after_s as retry_after_s
 from ._credentials import Credential as Credential
 from ._errors import VendorError as VendorError
 from ._message_fields import in_order as in_order
@@ -9,6 +7,8 @@ from ._message_fields import least as least
 from ._message_fields import query as query
 from ._message_fields import share as share
 from ._message_fields import timed_words as timed_words
+from ._request_retries import Backoff as Backoff
+from ._request_retries import retry_after_s as retry_after_s
 from ._session import Reopened as Reopened
 from ._session import VendorSession as VendorSession
 from ._session import open_session as open_session

@@ -35,8 +35,8 @@ from bargein.bridge.websocket import (
     open_websocket,
 )
 
-from ._backoff import Backoff, retry_after_s
 from ._errors import VendorError
+from ._request_retries import Backoff, retry_after_s
 from ._session_settings import SessionLimits, VendorAddress
 
 log = structlog.get_logger()
