@@ -29,7 +29,7 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.speech._loudness import TRUSTED_S, Loudness
 
-from ._provider import Provider, Several, cause_of, in_order, running
+from ._provider_recovery import Provider, Several, cause_of, in_order, running
 
 log = structlog.get_logger()
 

@@ -36,7 +36,7 @@ from bargein.nodes.llm._errors import Phase
 from bargein.nodes.llm._protocol import no_piece
 from bargein.routes.containment import closing
 
-from ._provider import Provider, Several, in_order
+from ._provider_recovery import Provider, Several, in_order
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ import trio
 
 from bargein.nodes.speech import SpeechEngineError, SpeechToText, Transcript
 
-from ._provider import Provider, Several, in_order
+from ._provider_recovery import Provider, Several, in_order
 
 log = structlog.get_logger()
 
