@@ -36,8 +36,8 @@ from .control._caps import Meter as Meter
 from .control._caps import current_meter as current_meter
 from .control._feed import Snapshot as Snapshot
 from .control._handle import Handle as Handle
-from .control._permissions import Question as Question
 from .control._receipt import Receipt as Receipt
+from .control._tool_permissions import Question as Question
 from .history._history import AgentEntry as AgentEntry
 from .history._history import History as History
 from .history._history import InterruptionRecord as InterruptionRecord

@@ -23,7 +23,7 @@ from ._speech_protocol import Speech
 from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
-from .control._permissions import Question
+from .control._tool_permissions import Question
 from .conversations._safe_writer import CLOSE_S, SafeWriter
 from .error_text import detail, headline
 from .events import AgentError, CallStarted, PermissionRequested

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from bargein.routes import Message
 
-from ..control._permissions import Question
+from ..control._tool_permissions import Question
 from ..events import (
     JobAnnounced,
     JobFinished,
