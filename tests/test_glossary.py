@@ -17,7 +17,7 @@ PLAIN = """
     closeup closing color connect connection content core database decision decorator default
     demo detector download duplicate editor english error espeak everywhere extra failure
     feature field flow french function generator german greeting guard hearing hello http
-    ignored incoming japanese json keeper key label latency launch layout limit listener
+    ignored incoming japanese json keeper key label late latency launch layout limit listener
     listening local lock log long main measure microphone name observer open openai option
     output packed parser partial per picture piper plain player plugin position process recorder
     recording refusal rehearse remote repeated reply report resample resource result resumable

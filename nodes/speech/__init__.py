@@ -15,8 +15,8 @@ from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
-from ._fillers import Fillers as Fillers
-from ._fillers import SpokenFillers as SpokenFillers
+from ._late_answer_fillers import Fillers as Fillers
+from ._late_answer_fillers import SpokenFillers as SpokenFillers
 from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
 from ._playback_reference import HeardAgent as HeardAgent

@@ -19,7 +19,7 @@ from ._ear import Ear
 from ._echo_detector import EchoDetector
 from ._end_of_turn_model import SmartTurn
 from ._errors import SpeechExtraError
-from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
+from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._playback_reference import HeardAgent
 from ._protocols import (

@@ -12,7 +12,7 @@ import trio
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from ._ear import Ear
-from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
+from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar

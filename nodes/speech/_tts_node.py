@@ -30,7 +30,7 @@ from bargein.routes.containment import closing
 
 from ._clauses import ClauseSplitter
 from ._errors import SpeechEngineError
-from ._fillers import SilenceFiller, SpokenFillers
+from ._late_answer_fillers import SilenceFiller, SpokenFillers
 from ._protocols import SpeechPiece, TextToSpeech
 from ._resample import resample
 from ._streamed_text import CLAUSES_WAITING, StreamedText
