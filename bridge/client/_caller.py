@@ -18,23 +18,13 @@ from ..control._argument_checks import (
 )
 from ..events import Button
 from ..playout._fades import Fade
-from ..server._connection_messages import Resume, Resumed
-from ..server._handle_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    DescribeVerb,
-    UseVerb,
-)
-from ..server._native_protocol import (
+from ..server._call_messages import (
     AgentFrame,
     CallerAudio,
     Clear,
     ClientMessage,
     CustomInput,
-    Ended,
     HangUp,
-    Hello,
     Hold,
     KeyPress,
     Mute,
@@ -45,9 +35,17 @@ from ..server._native_protocol import (
     Talk,
     TextInput,
     UtteranceEnd,
-    decode_server,
     encode,
 )
+from ..server._connection_messages import Ended, Hello, Resume, Resumed
+from ..server._handle_messages import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    DescribeVerb,
+    UseVerb,
+)
+from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
 from ..websocket import ConnectionClosedError, WebSocket

@@ -18,14 +18,10 @@ import trio
 
 from bargein.routes import BargeinError
 
-from ..server._connection_messages import Resumed
+from ..server._call_messages import ErrorMessage, encode
+from ..server._connection_messages import Hello, Resumed
 from ..server._message_base import ProtocolViolationError
-from ..server._native_protocol import (
-    ErrorMessage,
-    Hello,
-    decode_server,
-    encode,
-)
+from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import final
 
 from ..server._backlog import Backlog
+from ..server._call_messages import AgentFrame, ServerMessage
 from ..server._connection_messages import Greeting, Resume, Resumed
-from ..server._native_protocol import AgentFrame, ServerMessage
 from ..server._outbox import Outbox
 from ..websocket import Data
 from ._loudspeaker import Report

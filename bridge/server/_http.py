@@ -20,8 +20,9 @@ from websockets.http11 import Response
 from .._call_request import CallRequest, Identity
 from ..websocket import HttpRequest, http_response
 from ._access import Access
+from ._call_messages import ErrorMessage, encode
+from ._message_base import ErrorCode
 from ._metrics import CONTENT_TYPE, Metrics
-from ._native_protocol import ErrorCode, ErrorMessage, encode
 from ._origins import OriginCheck, header_of
 
 CALL_PATH = "/ws"

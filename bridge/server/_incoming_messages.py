@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ..websocket import Data
+from ._call_messages import ClientMessage, HangUp, Stop, TextInput
 from ._handle_messages import UseVerb
 from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
+from ._message_base import ProtocolViolationError
+from ._message_validation import BYTES_PER_INPUT_MS, decode_client
 from ._metrics import Metrics
-from ._native_protocol import (
-    BYTES_PER_INPUT_MS,
-    ClientMessage,
-    HangUp,
-    ProtocolViolationError,
-    Stop,
-    TextInput,
-    decode_client,
-)
 from ._native_transport import NativeTransport
 
 if TYPE_CHECKING:

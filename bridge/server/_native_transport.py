@@ -37,23 +37,12 @@ from ..events import (
 from ..playout._fence import Fence
 from ._backlog import Backlog
 from ._batched_words import Words
-from ._handle_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    DescribeVerb,
-    UseVerb,
-)
-from ._metrics import Metrics
-from ._native_protocol import (
-    OUTPUT_RATE_HZ,
+from ._call_messages import (
     CallerAudio,
     Clear,
     ClientMessage,
     CustomInput,
     Cut,
-    Ended,
-    ErrorCode,
     ErrorMessage,
     HangUp,
     Hold,
@@ -63,8 +52,6 @@ from ._native_protocol import (
     Ping,
     PlaybackReport,
     Pong,
-    ProtocolViolationError,
-    Resume,
     ServerMessage,
     State,
     Stop,
@@ -74,6 +61,16 @@ from ._native_protocol import (
     UtteranceEnd,
     encode,
 )
+from ._connection_messages import OUTPUT_RATE_HZ, Ended, Resume
+from ._handle_messages import (
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
+    DescribeVerb,
+    UseVerb,
+)
+from ._message_base import ErrorCode, ProtocolViolationError
+from ._metrics import Metrics
 from ._operators import is_operators
 from ._outbox import Outbox
 from ._remote_handle import RemoteHandle

@@ -15,6 +15,7 @@ from ..control._feed import ToolView
 from ..control._receipt import Receipt, Stopped
 from ..control._running_tools import StillRunning
 from ..control._steps import StepView
+from ._call_messages import ServerMessage
 from ._handle_messages import (
     AnswerPermission,
     AnswerQuestion,
@@ -36,7 +37,6 @@ from ._handle_messages import (
     VerbSettled,
 )
 from ._message_base import ProtocolViolationError, Request
-from ._native_protocol import ServerMessage
 
 if TYPE_CHECKING:
     from .. import Call

@@ -20,13 +20,13 @@ from ..conversations import ConversationBusyError
 from ..websocket import Data
 from ._backlog import Backlog
 from ._call_connection import REFUSED, Line
+from ._call_messages import ErrorMessage, encode
 from ._connection_messages import Resume
 from ._hello import Tokens, hello, resumed
 from ._incoming_messages import Intake
 from ._limits import Limits
 from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics
-from ._native_protocol import ErrorMessage, encode
 from ._native_transport import NativeTransport
 from ._outbox import Outbox
 from ._remote_handle import verbs_of

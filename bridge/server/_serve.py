@@ -22,6 +22,7 @@ from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._admission import Entrance
 from ._call_connection import REFUSED, Line
+from ._call_messages import ErrorMessage, encode
 from ._connection_messages import Resume
 from ._connections_per_address import Addresses
 from ._hello import about, call_of
@@ -36,8 +37,9 @@ from ._http import (
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
 from ._listening_sockets import address_of, all_loopback, open_listeners
+from ._message_base import ErrorCode, ProtocolViolationError
+from ._message_validation import decode_client
 from ._metrics import Metrics
-from ._native_protocol import ErrorCode, ErrorMessage, ProtocolViolationError, decode_client, encode
 from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies

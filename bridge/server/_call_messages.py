@@ -1,49 +1,32 @@
-"""The native protocol, version 1: bytes and text to typed messages and back, without I/O.
+"""The native protocol, version 1: the messages that a call itself consists of, and their encoding.
 
-This module alone validates what the other side sends.  It ignores unknown fields, so that newer
-peers are understood; everything else that is wrong raises ``ProtocolViolationError``.
+The other modules named for messages have those of the connection, of the handle and of watching;
+``_message_validation`` reads them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_core import from_json
+from pydantic import Field, field_validator
 
 from ..events import Button, CallState
 from ..text_validation import is_blank
-from ._connection_messages import INPUT_RATE_HZ as INPUT_RATE_HZ
-from ._connection_messages import OUTPUT_RATE_HZ as OUTPUT_RATE_HZ
-from ._connection_messages import PROTOCOL_VERSION as PROTOCOL_VERSION
-from ._connection_messages import Ended as Ended
-from ._connection_messages import Hello as Hello
-from ._connection_messages import Resume as Resume
-from ._connection_messages import Resumed as Resumed
+from ._connection_messages import Ended, Hello, Resume, Resumed
 from ._handle_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    DescribeVerb,
     Description,
     HandleMessage,
     SnapshotMessage,
-    UseVerb,
     VerbReceipt,
     VerbSettled,
 )
-from ._message_base import ErrorCode as ErrorCode
-from ._message_base import JsonObject, Milliseconds, Request, Utterance, Wire
-from ._message_base import ProtocolViolationError as ProtocolViolationError
-from ._watch_messages import Seen, Watch, Watching, WatchMessage
+from ._message_base import ErrorCode, JsonObject, Milliseconds, Request, Utterance, Wire
+from ._watch_messages import Seen, Watching, WatchMessage
 
-BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
-MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS
-"""Largest binary frame of a client, in bytes: 100 ms of PCM16 at 16 kHz."""
-_HEADER = struct.Struct("<I")
+AGENT_AUDIO_HEADER = struct.Struct("<I")
+"""Before the samples of an `AgentFrame`: the number of its utterance."""
 
 
 # --- client to server ---------------------------------------------------------------------------
@@ -295,140 +278,14 @@ ServerMessage = (
 )
 
 
-# --- the codec ----------------------------------------------------------------------------------
+# --- both ways ----------------------------------------------------------------------------------
 
 
 def encode(message: ClientMessage | ServerMessage) -> str | bytes:
     """Return a message as it goes over the wire: bytes for audio, JSON text for the others."""
     match message:
         case AgentFrame(utterance, pcm):
-            return _HEADER.pack(utterance) + pcm
+            return AGENT_AUDIO_HEADER.pack(utterance) + pcm
         case CallerAudio(pcm):
             return pcm
     return message.model_dump_json(exclude_none=True)
-
-
-def decode_client(data: str | bytes, *, max_bytes: int = 65_536) -> ClientMessage:
-    """Parse a message of a client.
-
-    Args:
-        data: A WebSocket message, text or binary.
-        max_bytes: Longest message that is accepted, in bytes.
-
-    Raises:
-        ProtocolViolationError: It is no message of the protocol.  Nothing else is raised, whatever
-            the bytes are.
-    """
-    if isinstance(data, str):
-        # A character of UTF-8 has at most 4 bytes; encoding again for an exact count is not worth
-        # its time.
-        if len(data) > max_bytes:
-            raise ProtocolViolationError("too_large", f"a message has at most {max_bytes} bytes")
-        return _parse(data, _CLIENT_MODELS)  # type: ignore[return-value]  # by the table
-    if len(data) > max_bytes:
-        raise ProtocolViolationError("too_large", f"a message has at most {max_bytes} bytes")
-    if not BYTES_PER_INPUT_MS <= len(data) <= MAX_INPUT_BYTES or len(data) % 2:
-        raise ProtocolViolationError(
-            "bad_audio",
-            f"a frame of audio has an even number of bytes from {BYTES_PER_INPUT_MS} to "
-            f"{MAX_INPUT_BYTES} (PCM16 mono {INPUT_RATE_HZ} Hz, 1 to 100 ms), not {len(data)}",
-        )
-    return CallerAudio(data)
-
-
-def decode_server(data: str | bytes) -> ServerMessage:
-    """Parse a message of a server.
-
-    Args:
-        data: A WebSocket message, text or binary.
-
-    Raises:
-        ProtocolViolationError: It is no message of the protocol.  Nothing else is raised, whatever
-            the bytes are.
-    """
-    if isinstance(data, str):
-        return _parse(data, _SERVER_MODELS)  # type: ignore[return-value]  # by the table
-    if len(data) < _HEADER.size or len(data) % 2:
-        raise ProtocolViolationError(
-            "bad_audio", f"4 bytes and then PCM16 were expected, not {len(data)} bytes"
-        )
-    return AgentFrame(_HEADER.unpack_from(data)[0], data[_HEADER.size :])
-
-
-def _by_type(*models: type[Wire]) -> dict[str, type[Wire]]:
-    return {tag: m for m in models for tag in get_args(m.model_fields["type"].annotation)}
-
-
-_CLIENT_MODELS = _by_type(
-    PlaybackReport,
-    TextInput,
-    KeyPress,
-    CustomInput,
-    Mute,
-    Talk,
-    Stop,
-    HangUp,
-    Ping,
-    UseVerb,
-    AnswerPermission,
-    AnswerQuestion,
-    DescribeVerb,
-    AskSnapshot,
-    Watch,
-    Resume,
-)
-_SERVER_MODELS = _by_type(
-    Hello,
-    Clear,
-    Hold,
-    UtteranceEnd,
-    Transcript,
-    Spoken,
-    Cut,
-    State,
-    OtherEvent,
-    ErrorMessage,
-    Pong,
-    Ended,
-    VerbReceipt,
-    VerbSettled,
-    Description,
-    SnapshotMessage,
-    Watching,
-    Seen,
-    Resumed,
-)
-
-
-def _parse(text: str, models: Mapping[str, type[Wire]]) -> Wire:
-    try:
-        fields = from_json(text, allow_inf_nan=False)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolViolationError("bad_json", "the text is not JSON") from error
-    if not isinstance(fields, dict):
-        raise ProtocolViolationError("bad_message", "a message is a JSON object")
-    request = _request_of(fields)
-    tag = fields.get("type")
-    model = models.get(tag) if isinstance(tag, str) else None
-    if model is None:
-        shown = tag[:40] if isinstance(tag, str) else tag if tag is None else type(tag).__name__
-        raise ProtocolViolationError(
-            "unknown_type", f"type {shown!r} is none of {', '.join(models)}", request
-        )
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "message"
-        raise ProtocolViolationError(
-            "bad_message", f"{tag}: {where}: {first['msg']}", request
-        ) from error
-
-
-def _request_of(fields: Mapping[str, object]) -> int | str | None:
-    request = fields.get("request")
-    if isinstance(request, str):
-        return request[:64]
-    if isinstance(request, int) and not isinstance(request, bool) and abs(request) < 2**53:
-        return request
-    return None
