@@ -21,9 +21,9 @@ from ..websocket import Data
 from ._backlog import Backlog
 from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
+from ._client_rate_limits import Intake
 from ._connection_messages import Resume
 from ._hello import Tokens, hello, resumed
-from ._incoming_messages import Intake
 from ._limits import Limits
 from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics

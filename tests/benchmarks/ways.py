@@ -43,7 +43,7 @@ LOUD = 9000
 CUT = "an interrupt"
 TOKEN = "a token of the model"
 TOOL = "a tool call"
-FRAME = "bridge/server/_incoming_messages.py", "handle"
+FRAME = "bridge/server/_client_rate_limits.py", "handle"
 """Where the server takes in a message of the caller's."""
 TURN_TAKING = "nodes/user_turns/_turn_taking.py"
 TOOL_LOOP = "nodes/_tool_loop.py"

@@ -1,4 +1,4 @@
-"""What a client sends: counted, decoded, bounded, and done to the call."""
+"""Applies the rate limits to what a client sends, and passes on what is within them."""
 
 from __future__ import annotations
 
