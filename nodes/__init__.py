@@ -5,9 +5,9 @@ if __name__ == "nodes":
         "nodes is a folder of bargein: write `from bargein import ChatNode`, not `import nodes`"
     )
 
+from ._background_jobs import Job as Job
 from ._chat_node import ChatNode as ChatNode
 from ._conversation_context import ConversationContext as ConversationContext
-from ._jobs import Job as Job
 from ._node import Node as Node
 from ._reasoning_node import ReasoningNode as ReasoningNode
 

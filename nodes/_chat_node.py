@@ -17,8 +17,8 @@ from bargein.bridge.events import (
 )
 from bargein.bridge.history import last_messages
 
+from ._background_jobs import Job, Jobs, bring
 from ._conversation_context import ConversationContext
-from ._jobs import Job, Jobs, bring
 from ._model_request import LastAsked, with_announced_last
 from ._reasoning_node import ReasoningNode
 from ._speculation import SpeculativeModel
