@@ -29,7 +29,7 @@ from ._transport import CanSendDTMF as CanSendDTMF
 from ._transport import CanTransfer as CanTransfer
 from ._transport import Transport as Transport
 from .answers._answer import Turn as Turn
-from .answers._handle import AnswerHandle as AnswerHandle
+from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .control._caps import CapReachedError as CapReachedError
 from .control._caps import Caps as Caps
 from .control._caps import Meter as Meter

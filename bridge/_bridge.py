@@ -16,7 +16,7 @@ from .events import AgentResponse
 if TYPE_CHECKING:
     from ._agent_status import AgentStatus
     from ._call import Call
-    from .answers._handle import AnswerHandle
+    from .answers._answer_handle import AnswerHandle
 
 E = TypeVar("E")
 

@@ -26,9 +26,9 @@ from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._verbs import Verb
 from .answers._answer import FixedText, Turn
+from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import Speaking
 from .answers._goodbye import Goodbye
-from .answers._handle import AnswerHandle
 from .control._argument_checks import (
     check_event,
     check_flag,

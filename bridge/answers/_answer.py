@@ -21,7 +21,7 @@ from ..history._entries import InterruptionRecord, directive_of
 
 if TYPE_CHECKING:
     from ..playout._utterance import Utterance
-    from ._handle import AnswerHandle
+    from ._answer_handle import AnswerHandle
 
 
 @dataclass(slots=True, eq=False)

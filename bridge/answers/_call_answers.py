@@ -33,10 +33,10 @@ from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
+from ._answer_handle import AnswerHandle
 from ._answer_text import Texts
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
-from ._handle import AnswerHandle
 from ._history_writer import AnswerMemory
 from ._say import FixedTexts
 

@@ -8,7 +8,7 @@ from bargein.routes import Message, Outcome
 
 from ..events import AgentResponse, EmergencyStop, UserStartedSpeaking
 from ._answer import FixedText
-from ._handle import AnswerHandle
+from ._answer_handle import AnswerHandle
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
