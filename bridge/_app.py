@@ -15,11 +15,11 @@ import trio
 from bargein.routes import Message, RouteDefinitionError
 from bargein.routes.containment import CONTAINED
 
-from ._budgets import Budgets
 from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
 from ._open_call import open_bare_call
 from ._speech_protocol import Speech
+from ._stage_budgets import Budgets
 from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood

@@ -13,13 +13,13 @@ from bargein.routes import Interruption, Message, Route, RouteDefinitionError, R
 from ._agent_status import AgentStatus
 from ._bridge import Bridge
 from ._bridge_name import free_name
-from ._budgets import Budgets
 from ._call_context import CallContext
 from ._call_request import CallRequest
 from ._chain_warnings import ChainCheck
 from ._default_chain import Generates, answer_turns, check_generates
 from ._error_listeners import ErrorListeners
 from ._handoff import Handoff
+from ._stage_budgets import Budgets
 from ._stage_watchdog import StageWatchdog
 from ._transfer_and_dtmf import CallActions
 from ._transport import Transport

@@ -22,7 +22,7 @@ import trio
 
 from bargein.routes import Message
 
-from ._budgets import Budgets
+from ._stage_budgets import Budgets
 from .events import (
     AnswerStage,
     CallState,
