@@ -16,7 +16,7 @@ from bargein.bridge.control import ToolOutcome
 from bargein.routes import InterruptToken, Run
 from bargein.routes.containment import CONTAINED, contain
 
-from ._commit import CommitState
+from ._commit_section import CommitState
 from ._schema import as_text
 
 if TYPE_CHECKING:

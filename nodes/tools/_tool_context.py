@@ -20,7 +20,7 @@ from bargein.bridge.events import (
     ToolResult,
 )
 
-from ._commit import COMMIT_S, CommitSection
+from ._commit_section import COMMIT_S, CommitSection
 from ._tool_body import Body, Conclusion
 
 if TYPE_CHECKING:
