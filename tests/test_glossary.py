@@ -13,13 +13,13 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     anthropic assemblyai cartesia deepgram elevenlabs accept address and argument attempt audio
-    base batched body bpe cancellation canvas capture captured cell chinese click clock
-    closeup closing color connect connection content core database decision decorator default
-    demo detector download duplicate editor english error espeak everywhere extra failure
-    feature field flow french function generator german greeting guard hearing hello http
-    ignored incoming japanese json keeper key label late latency launch layout limit listener
-    listening local lock log long main measure microphone name observer open openai option
-    output packed parser partial per picture piper plain player plugin position process recorder
+    base batched body bpe cancellation canvas capture captured cell chinese click clock closeup
+    closing color connect connection content core database decision decorator default demo
+    detector download duplicate editor english error espeak everywhere extra failure feature
+    field flow french function generator german greeting guard hearing hello http ignored
+    incoming japanese json keeper key label late latency launch layout limit listener listening
+    local lock log long main measure microphone name observer open openai option output packed
+    parser partial per picture piper plain player plugin position process python recorder
     recording refusal rehearse remote repeated reply report resample resource result resumable
     runner running safe say schema scope screen script scripted serve server service session
     setting shared signal signature signed similarity simulated slash socket sound source

@@ -11,8 +11,8 @@ from ._errors import (
     WorkerError,
     WorkerStartError,
 )
-from ._run import CommandResult, OutputLimits, run_command
-from ._worker import PythonWorker, WorkerCall
+from ._python_worker import PythonWorker, WorkerCall
+from ._run_command import CommandResult, OutputLimits, run_command
 
 __all__ = [
     "CommandError",

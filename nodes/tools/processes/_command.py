@@ -18,7 +18,7 @@ from .._errors import BadArgumentsError, ToolDefinitionError
 from .._schema import read_signature
 from .._tool import Tool
 from .._tool_context import ToolContext
-from ._run import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
+from ._run_command import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
 
 Command = Sequence[str] | str
 """Program and arguments, or a line for a shell."""

@@ -34,7 +34,7 @@ from bargein.nodes.processes import (
 )
 
 from ._errors import WorkerCallError, WorkerDiedError, WorkerError, WorkerStartError
-from ._reference import main_script, reference_of
+from ._function_reference import main_script, reference_of
 
 _CHILD = Path(__file__).with_name("_child_functions.py")
 START_S = 30.0
