@@ -55,8 +55,8 @@ from ._tts_node import Mouth as Mouth
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel
 from ._vad import SileroVAD as SileroVAD
-from ._worker import WorkerPool as WorkerPool
-from ._worker import WorkerSettings as WorkerSettings
+from ._worker_voice import WorkerPool as WorkerPool
+from ._worker_voice import WorkerSettings as WorkerSettings
 
 __all__ = [
     "BackchannelDetector",

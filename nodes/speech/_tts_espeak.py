@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ._errors import SpeechExtraError
-from ._worker import WorkerSettings, WorkerVoice
+from ._worker_voice import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_espeak.py")
 

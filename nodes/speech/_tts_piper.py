@@ -8,7 +8,7 @@ from pathlib import Path
 from bargein.nodes.weights import path_of
 
 from ._errors import SpeechEngineError, SpeechExtraError
-from ._worker import WorkerSettings, WorkerVoice
+from ._worker_voice import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_piper.py")
 
