@@ -11,9 +11,9 @@ import trio
 
 from bargein.nodes.weights import path_of
 
+from ._engine_threads import EngineThreads
 from ._errors import SpeechNotOpenError, need
 from ._log_mel import samples_of, turn_features
-from ._threads import EngineThreads
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

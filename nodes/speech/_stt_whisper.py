@@ -18,10 +18,10 @@ import trio
 from bargein.nodes.weights import path_of
 
 from ._bpe import Encoder, decode
+from ._engine_threads import EngineThreads
 from ._errors import SpeechEngineError, SpeechNotOpenError, need
 from ._log_mel import SAMPLE_RATE_HZ, log_mel, samples_of
 from ._protocols import Transcript
-from ._threads import EngineThreads
 
 if TYPE_CHECKING:
     from ctranslate2 import StorageView
