@@ -19,7 +19,7 @@ from functools import cache
 from math import exp, sqrt
 from typing import TYPE_CHECKING, Protocol
 
-from ._echo_path import EchoPath
+from ._echo_loudness import EchoPath
 from ._echo_reverberation import EchoReverberation
 from ._log_mel import samples_of
 
