@@ -24,7 +24,7 @@ PLAIN = """
     runner running safe say schema scope screen script scripted serve server service session
     setting shared signal signature signed similarity simulated slash socket sound source
     spanish sqlite start status stdio store stream table target task terminal testing time
-    traceback transfer type validation value view warning wire work writer
+    traceback transfer type validation value view warning whole wire work writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -31,7 +31,7 @@ from bargein.nodes.speech import (
 from bargein.routes.containment import closing
 
 from ._provider_recovery import Provider, Several, cause_of, in_order, running
-from ._words import WholeWords
+from ._whole_words import WholeWords
 
 log = structlog.get_logger()
 
