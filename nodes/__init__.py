@@ -1,4 +1,4 @@
-"""What thinks, hears and speaks in a call."""
+"""The nodes of a call: language models, speech recognizers, voices, tools and turn taking."""
 
 if __name__ == "nodes":
     raise ImportError(

@@ -1,13 +1,13 @@
-"""What happens when a model fails in the middle of its answer, and another one can go on.
+"""Rules for continuing an answer with another model when the first fails halfway.
 
 Rules:
-1. An answer of which the caller's line has got no sound is taken back, and the next model is asked
-   the same question.
-2. One that has begun to be heard stands: all whole words that the first model has written are said,
-   and the next model is asked to go on behind them.
-3. Behind tools, what has begun to be heard can not be gone on with: the next model might call a
-   tool once more that has done its work, so the answer fails.
-4. No word is said twice: where the next model repeats what stands, that is left out.
+1. If no audio of the answer has reached the caller's line, the answer is withdrawn and the next
+   model is asked the same question.
+2. If the caller has begun to hear it, it stands: every whole word of the first model is said, and
+   the next model is asked to continue after the last one.
+3. An answer that the caller has begun to hear and that has run tools fails: the next model might
+   call a tool that has already done its work.
+4. No word is said twice: what the next model repeats of the first one's words is left out.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ GO_ON = (
     "Your answer was broken off behind its last word, and the user hears it up to there. "
     "Go on with the next word, and repeat nothing."
 )
-"""What a model is told that goes on with an answer."""
+"""The note that asks a model to continue another model's answer."""
 
 
 class Continuation:
-    """The text of a model that goes on with an answer, without the words that it repeats."""
+    """Removes from a continuation the words that it repeats of the answer so far."""
 
     def __init__(self, stands: str) -> None:
-        """Begin.
+        """Start with the answer so far.
 
         Args:
-            stands: What was said of the answer; empty if it begins anew.
+            stands: The part of the answer that stands; empty if it starts over.
         """
         self._stands = [_letters(word) for word in stands.split()]
         self._ends_in_space = stands[-1:].isspace()
@@ -35,7 +35,7 @@ class Continuation:
         self._is_new = not self._stands
 
     def add(self, text: str) -> str:
-        """Return what is new of some more text; nothing while that is not known.
+        """Return the part of some text that is new; empty while that is undecided.
 
         Args:
             text: Whole words.
@@ -48,7 +48,7 @@ class Continuation:
         return self.rest()
 
     def rest(self) -> str:
-        """Return what was kept back: no more text comes."""
+        """Return the text held back, without repeated words; call it when no more text comes."""
         self._is_new = True
         words, kept = self._words(), self._kept
         self._kept = ""
@@ -61,11 +61,11 @@ class Continuation:
         return [_letters(word) for word in self._kept.split()]
 
     def _may_repeat_more(self) -> bool:
-        """Whether all of it so far stands already, with more behind it."""
+        """Whether the text so far matches a run of words before the end of the answer."""
         words, stands = self._words(), self._stands
         return any(words == stands[at : at + len(words)] for at in range(len(stands) - len(words)))
 
 
 def _letters(word: str) -> str:
-    """Return a word as it is compared: models differ in capitals and in marks."""
+    """Return a word in the form in which it is compared, without case and punctuation."""
     return "".join(letter for letter in word.lower() if letter.isalnum()) or word

@@ -1,4 +1,4 @@
-"""What a model is told in an answer: the conversation up to it, then the answer's own steps."""
+"""Builds the messages for each step of an answer: the conversation, then the steps so far."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 ChatMessage = dict[str, Any]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,34}")
-"""What every API takes as the id of a call, with room for a number behind it: OpenAI takes 40
+"""The ids of tool calls that every API accepts, with room for a numeric suffix: OpenAI allows 40
 characters."""
 
 Messages = Callable[["ConversationContext"], list[ChatMessage]]
 
 
 class AnswerSteps:
-    """What the model is told: the conversation up to the answer, then the answer's own steps."""
+    """The messages for the model: the conversation before the answer, then the answer's steps."""
 
     def __init__(
         self, context: ConversationContext, history: History, last_asked: LastAsked
     ) -> None:
-        """Begin with the conversation.
+        """Start from the conversation.
 
         Args:
             context: The conversation.
-            history: Has at least all that is in it.
-            last_asked: What the node has asked in this call.
+            history: The history of the call, which includes the conversation.
+            last_asked: What models were last asked about in this call.
         """
         self._context = context
         self._history = history
@@ -54,17 +54,17 @@ class AnswerSteps:
         self._steps: list[Entry] = []
         self._text = ""
         self._turn = 0
-        """Each step is told as a turn of its own, so that words stand where they fell."""
+        """Each step gets its own turn number, so that its words and tool calls stay in order."""
 
     def begin_anew(self) -> None:
-        """Take the conversation as it is now for what was before the answer."""
+        """Take a snapshot of the conversation as what came before the answer."""
         self._before = self._context.copy()
         self._seen = len(self._before)
         self._waits_for_results = bool(self._history.unsettled)
         in_order = self._last_asked.in_order(self._before.entries)
         self._before = with_last_word(self._before.with_entries(in_order))
         self.news = newest(self._before.entries)
-        """The newest of the user's words and of the results of jobs that the model is told of."""
+        """The newest user words or job result that the model has seen."""
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
         self._take_results()
@@ -74,15 +74,15 @@ class AnswerSteps:
 
     @property
     def has_tools(self) -> bool:
-        """Whether tools of the answer have run."""
+        """Whether the answer has run tools."""
         return any(isinstance(entry, ToolEntry) for entry in self._steps)
 
     def broken_off(self, asked: list[ChatMessage], text: str) -> list[ChatMessage]:
-        """Return what a model is asked that goes on with an answer.
+        """Return the messages that ask the next model to continue this answer.
 
         Args:
-            asked: What the model before was asked.
-            text: What stands of its answer.
+            asked: The messages that the failed model got.
+            text: The part of its answer that stands.
         """
         now_s = trio.current_time()
         said = AgentEntry(now_s, self._turn - 1, "", text, text)
@@ -90,7 +90,7 @@ class AnswerSteps:
         return [*asked, *as_chat([said, note], note_tag=self._context.note_tag)]
 
     def _take_results(self) -> None:
-        """Give calls of earlier turns, which were told as running, the results that came since."""
+        """Add results that have arrived since to the tool calls of earlier turns."""
         if self._waits_for_results:
             before = self._before.entries
             now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
@@ -102,9 +102,9 @@ class AnswerSteps:
             )
 
     def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
-        """Put down what the model wrote; returns its calls under ids that nothing else has."""
+        """Record the model's text; return its tool calls with ids that are unique in the call."""
         self._text = text
-        self._turn -= 1  # below the numbers of true turns
+        self._turn -= 1  # negative, so it never equals the number of a real turn
         self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
         if text:
             self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
@@ -123,10 +123,11 @@ class AnswerSteps:
         self._steps.append(entry)
 
     def add_late(self, *, is_heard: bool) -> None:
-        """Put what the user or a note has said meanwhile behind the step.
+        """Append what the user said, and any notes, since the last step.
 
         Args:
-            is_heard: False for an answer in the background, which the talk no longer is about.
+            is_heard: False for an answer in the background; it gets nothing of the later
+                conversation.
         """
         late = self._context.entries[self._seen :]
         self._seen += len(late)

@@ -1,7 +1,7 @@
-"""Background jobs: the tools and turns of a node that go on unheard, and how results come back.
+"""Background jobs: tools and turns that continue unheard, and how their results come back.
 
-A tool becomes a job when an interrupt detaches it, a turn when somebody moves it to the background.
-It is the same task as before, and ends with the call at the latest.
+A tool becomes a job when an interrupt detaches it; a turn becomes one when somebody moves it to the
+background. It stays the same task, and ends with the call at the latest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 Usage = dict[str, tuple[float, float]]
-"""Of each cap, how much is used and how much may be."""
+"""How much of each cap is used, and its limit."""
 
 JobStatus = Literal["running", "finished", "cancelled"]
 
@@ -32,9 +32,9 @@ class Job:
     """A tool or a turn in the background; the handle stays valid after it has ended.
 
     Attributes:
-        id: The id of the tool's call; for a turn, ``turn_`` and its number.
-        name: The name of the tool; for a turn, that of its agent.
-        caps: How much it may take, counted from the call of the tool or the start of the turn.
+        id: The id of the tool call; for a turn, ``turn_`` and its number.
+        name: The name of the tool; for a turn, the name of its agent.
+        caps: Its limits, counted from the start of the tool or the turn.
         capped: The cap that ended it; empty if none did.
     """
 
@@ -44,9 +44,9 @@ class Job:
         """Make a handle; a node's ``jobs`` lists them.
 
         Args:
-            work: The tool or the turn at work.
+            work: The tool or turn in the background.
             caps: Its limits.
-            usage: Returns, for each of its caps, how much is used and how much may be.
+            usage: Returns how much of each cap is used, and its limit.
         """
         self.id = work.id
         self.name = work.name
@@ -70,32 +70,32 @@ class Job:
 
     @property
     def usage(self) -> Usage:
-        """For each of its caps, how much is used and how much may be."""
+        """How much of each cap is used, and its limit."""
         return self._usage()
 
     def describe(self) -> str:
-        """Return in one line what ``cancel()`` would do now."""
+        """Return one line that says what ``cancel()`` would do now."""
         if self._work.final is not None:
             return "Cancel: nothing would happen; the job is over."
         verb: Verb = "emergency_stop" if self._work.policy == "detach" else "cancel"
         return f"Cancel: {self.name} {self._work.consequence(verb)}."
 
     def cancel(self) -> None:
-        """Stop it, except for what its policy protects; never waits.
+        """Stop the job, except for what its policy protects; return at once.
 
-        The history then has its result, and the agent does not report it.
+        The history records its result, and the agent does not report it.
         """
         self._cancelled = True
         self._work.stop()
 
     async def wait(self) -> ToolResult:
-        """Wait for its result.  Cancelling this is safe and does not stop the job."""
+        """Wait for the result and return it. Cancelling this is safe and does not stop the job."""
         await self._work.done.wait()
         assert self._work.final is not None
         return self._work.final
 
     async def keep_time(self, clock: ActiveClock, limit_s: float) -> None:
-        """Stop it once its time is used up; for its node."""
+        """Stop the job when its time is used up; the node runs this."""
         with clock.limit(limit_s) as scope:
             await self._work.done.wait()
         if scope.cancelled_caught:
@@ -110,13 +110,13 @@ class Jobs:
     """The background jobs of one node in one call."""
 
     def __init__(self, bridge: Bridge, runner: ToolRunner, caps: Caps, turn_caps: Caps) -> None:
-        """Begin to follow the tools and the turns of a node.
+        """Start following the tools and turns of a node.
 
         Args:
             bridge: The node's place in the call.
             runner: Runs the node's tools.
-            caps: How much each tool may take in the background.
-            turn_caps: How much each turn may take, in front and in the background together.
+            caps: The limits of each tool in the background.
+            turn_caps: The limits of each turn, in the foreground and the background together.
         """
         call: CallWithJobs = bridge.call
         self._call = call
@@ -131,17 +131,17 @@ class Jobs:
 
     @property
     def all(self) -> tuple[Job, ...]:
-        """The jobs so far, in the order in which they went to the background."""
+        """The jobs so far, in the order in which they moved to the background."""
         self._look_for_turns()
         return tuple(self._jobs.values())
 
     def watch(self, running: RunningTool, meter: Meter) -> None:
-        """Follow a tool that was started, as it may become a job."""
+        """Follow a started tool, which may become a job."""
         if running.outcome is None:
             self._watched[running.id] = (running, meter)
 
     def _result(self, message: Message) -> None:
-        """Make a job of a tool whose result is that it goes on."""
+        """Make a job of a tool whose result says that it continues in the background."""
         result: ToolResult = message.event
         running, meter = self._watched.pop(result.id, (None, None))
         if running is None or meter is None or result.outcome != "backgrounded":
@@ -158,7 +158,7 @@ class Jobs:
             self._look_for_turns()
 
     def _look_for_turns(self) -> None:
-        """Make jobs of the node's turns that went to the background."""
+        """Make jobs of the node's turns that were moved to the background."""
         for work in self._call.work.jobs:
             if not isinstance(work, BackgroundTurn) or work.name != self._source:
                 continue
@@ -175,16 +175,16 @@ class Jobs:
 def bring(
     call: CallWithJobs, running: RunningTool, result: ToolResult, *, is_told: bool = False
 ) -> None:
-    """Have the result of a job brought at the next boundary of the conversation.
+    """Deliver the result of a job at the next boundary of the conversation.
 
-    The agent that has the floor then tells it.  Of a job that somebody has stopped nobody speaks:
-    its result only stands in the history.
+    The agent that has the floor then reports it. The result of a job that somebody stopped is only
+    recorded in the history.
 
     Args:
         call: The call.
         running: The tool.
         result: Its final result.
-        is_told: Whether it is told even if it was stopped.
+        is_told: Whether to report it even if it was stopped.
     """
     stopped = running.is_cut and result.outcome != "timed_out"
     call.delivery.bring(result, is_told=is_told or not stopped)

@@ -1,4 +1,4 @@
-"""What a node that answers needs of its call: the faces of a ``Call`` that its parts get."""
+"""Protocols for the parts of a ``Call`` that an answering node uses."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ if TYPE_CHECKING:
 
 
 class RememberedCall(Protocol):
-    """The part of a ``Call`` that is remembered."""
+    """The part of a ``Call`` that holds its history."""
 
     @property
     def history(self) -> History:
-        """What was said so far, brought up to this moment."""
+        """The conversation up to this moment."""
         ...
 
     def turn_of(self, run: Run | None) -> Turn | None:
-        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        """Return the open turn that a run works on; ``None`` if there is none."""
         ...
 
 
 class SpokenAnswers(Protocol):
-    """What the agents of a call say."""
+    """Controls what the agents of a call say."""
 
     def complete_text(self, turn: Turn) -> None:
-        """Speak what a turn has said so far as it stands: nothing more of its clause comes."""
+        """Speak the text of a turn so far without waiting for the end of its clause."""
         ...
 
     def withdraw(self, turn: Turn, text: str) -> bool:
-        """Take back the last text of a turn, if the caller's line has got no sound of it."""
+        """Withdraw the last text of a turn if none of its audio has reached the caller's line."""
         ...
 
 
 class AnsweredCall(RememberedCall, Protocol):
-    """The part of a ``Call`` in which an answer is given."""
+    """The part of a ``Call`` that an answer needs."""
 
     @property
     def router(self) -> Router:
-        """Carries the warnings of caps."""
+        """The router, which publishes the warnings of caps."""
         ...
 
     @property
     def speaking(self) -> SpokenAnswers:
-        """What its agents say."""
+        """What the agents of the call say."""
         ...
 
     @property
     def work(self) -> WorkRoom:
-        """The tools that run."""
+        """The running tools."""
         ...
 
     def has_floor(self, source: str) -> bool:
@@ -61,37 +61,37 @@ class AnsweredCall(RememberedCall, Protocol):
         ...
 
     def touch_state(self) -> None:
-        """Have the state of the call worked out anew."""
+        """Have the state of the call recomputed."""
         ...
 
 
 class JobResults(Protocol):
-    """The results of background jobs that wait for their moment."""
+    """Delivers the results of background jobs."""
 
     def bring(self, result: ToolResult, *, is_told: bool) -> None:
-        """Have a result brought at the next boundary of the conversation."""
+        """Deliver a result at the next boundary of the conversation."""
         ...
 
 
 class CallWithJobs(Protocol):
-    """The part of a ``Call`` in which background jobs go on."""
+    """The part of a ``Call`` that background jobs need."""
 
     @property
     def router(self) -> Router:
-        """Says when tools and turns go to the background."""
+        """The router, which publishes when tools and turns move to the background."""
         ...
 
     @property
     def nursery(self) -> trio.Nursery:
-        """Owns the tasks of jobs."""
+        """The nursery that owns the tasks of jobs."""
         ...
 
     @property
     def work(self) -> WorkRoom:
-        """The tools and the turns that go on in the background."""
+        """The tools and turns that run in the background."""
         ...
 
     @property
     def delivery(self) -> JobResults:
-        """Brings the results of jobs."""
+        """Delivers the results of jobs."""
         ...

@@ -1,4 +1,4 @@
-"""The node that lets a language model answer, and call tools."""
+"""The node that answers with a language model and runs the tools it calls."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 NO_CAPS = Caps()
 
 DEFAULT_CAPS = Caps(steps=100)
-"""Far more than an answer takes; it ends a model that calls tools in circles."""
+"""Far more than an answer needs; the cap stops a model that calls tools in a loop."""
 
 
 class ChatNode(ReasoningNode):
-    """Answers each turn with a language model, which sees the conversation as it was heard.
+    """Answers each turn with a language model, which sees the conversation as the caller heard it.
 
     Text is passed on token by token.  Tools run when the model asks for them, each under its
     policy; the model is then asked again with their results, until it asks for no more.  When a
@@ -78,10 +78,10 @@ class ChatNode(ReasoningNode):
                 This shortens the wait, at the cost of the discarded answers.
 
         Raises:
-            ToolDefinitionError: `tools` holds something else, such as a tool's schema, or two tools
-                with the same name.
-            TypeError: `model` is no model, but its name or its class.
-            ValueError: There is a cap on cost but no `cost_of`.
+            ToolDefinitionError: `tools` holds something that is not a tool, such as a schema, or
+                two tools with the same name.
+            TypeError: `model` is not a model; it may be a model's name or class.
+            ValueError: `caps` or `job_caps` limits cost, and there is no `cost_of`.
         """
         if isinstance(model, type) or not callable(getattr(model, "stream", None)):
             raise TypeError(
@@ -105,7 +105,8 @@ class ChatNode(ReasoningNode):
     def attached(self, bridge: Bridge) -> None:
         """Join a call; ``call.bridge(node)`` calls this.
 
-        The node declares a route of its own there, which reports the results of background work.
+        The node declares a route of its own on the bridge, which reports the results of background
+        work.
 
         Args:
             bridge: The node's place in the call.
@@ -121,9 +122,9 @@ class ChatNode(ReasoningNode):
                 bridge.on(TurnWentOn).map(self._speculative.throw_away)
 
     def _speculate(self, message: Message) -> None:
-        """Ask the model as if the user had said no more than this."""
+        """Ask the model as if the user's turn ended here."""
         bridge = self._bridge
-        assert bridge is not None  # the route is declared in one
+        assert bridge is not None  # the route that runs this is declared in attached()
         assert self._speculative is not None
         if not bridge.call.has_floor(bridge.name):
             return
@@ -142,7 +143,7 @@ class ChatNode(ReasoningNode):
         """Return the messages for the model; the steps of the turn under way are appended to them.
 
         Args:
-            context: The conversation up to the turn, which does not change.
+            context: A snapshot of the conversation up to the turn.
         """
         chat = context.as_chat()
         first = 1 if context.system_prompt else 0
@@ -164,8 +165,8 @@ class ChatNode(ReasoningNode):
 
         Raises:
             ChatModelError: The model failed; text yielded before stays valid.
-            CapReachedError: A cap is reached by an answer outside a turn, such as in a tool.  A
-                turn just ends.
+            CapReachedError: An answer outside a turn, such as in a tool, reached a cap. Inside a
+                turn the turn ends instead.
         """
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch
@@ -174,7 +175,7 @@ class ChatNode(ReasoningNode):
         return loop.answer()
 
     def _runner_here(self) -> ToolRunner | None:
-        """Return what runs the tools; a node outside of any call uses that of the tool it is in."""
+        """Return the tool runner; outside a call, the runner of the tool that the node runs in."""
         if self._runner is not None or not self._tools:
             return self._runner
         try:

@@ -1,4 +1,4 @@
-"""What a node knows of the conversation, and how a model is told of it."""
+"""A node's memory of the conversation, and its rendering for a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class ConversationContext:
     """The memory of a conversation as a node sees it.
 
-    In a call it follows the call's history, which has the agent's words as they were heard.
+    In a call it follows the call's history, which holds the agent's words as far as they were
+    heard.
 
     Attributes:
         system_prompt: The system prompt; empty for none.
@@ -33,8 +34,8 @@ class ConversationContext:
 
         Args:
             system_prompt: The system prompt.
-            entries: What was said so far; a memory made from entries is a snapshot and follows no
-                call.
+            entries: The conversation so far. A memory made from entries is a snapshot and never
+                follows a call.
         """
         self.system_prompt = system_prompt
         self._snapshot = None if entries is None else tuple(entries)
@@ -44,14 +45,14 @@ class ConversationContext:
         self._answering = 0
 
     def follow(self, call: RememberedCall) -> None:
-        """Follow the history of a call from now on, after what was added before."""
+        """Follow the history of a call, after what was added before."""
         if self._call is not call:
             self._call = call
             self._skip = 0
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What was said, in order; a snapshot that does not change."""
+        """A snapshot of the conversation, in order."""
         if self._snapshot is not None:
             return self._snapshot
         if self._call is None:
@@ -71,7 +72,7 @@ class ConversationContext:
 
     @property
     def last_user_text(self) -> str:
-        """What the user has said since an agent was last heard; pieces are joined by spaces."""
+        """What the user has said since an agent was last heard, joined by spaces."""
         words: list[str] = []
         for entry in reversed(self.entries):
             if isinstance(entry, AgentEntry) and entry.heard.strip():
@@ -83,15 +84,14 @@ class ConversationContext:
     def add(self, item: object) -> None:
         """Add an event to the memory.
 
-        What the call remembers by itself (transcripts, the agent's words, tools) is not added
-        twice.
+        What the call records itself (transcripts, the agent's words, tools) is not added twice.
 
         Args:
             item: A message or a bare event.  Interim transcripts add nothing; an event that is not
                 speech is kept as a note.
 
         Raises:
-            TypeError: This is a snapshot, which does not change.
+            TypeError: This memory is a snapshot.
         """
         if self._snapshot is not None:
             raise TypeError("this context is a snapshot; add to the node's own context instead")
@@ -109,14 +109,14 @@ class ConversationContext:
             case JobFinished():
                 history.add_job(event, message)
             case AgentSpeechSent():
-                pass  # the call's history has it, under its turn
+                pass  # the call's history records it, under its turn
             case str():
                 history.add_note(event)
             case _:
                 history.add_note(repr(event))
 
     def clear(self) -> None:
-        """Forget what was said so far; the call's own history keeps it."""
+        """Forget the conversation so far; the call's own history keeps it."""
         self._own = History()
         if self._call is not None:
             self._skip = len(self._call.history)
@@ -130,7 +130,7 @@ class ConversationContext:
         return self.with_entries((*self.entries, *more))
 
     def with_entries(self, entries: Sequence[Entry]) -> ConversationContext:
-        """Return a snapshot with other entries, otherwise equal to this memory now.
+        """Return a snapshot with other entries, and the settings of this memory.
 
         Args:
             entries: The entries of the snapshot, in order.
@@ -140,24 +140,24 @@ class ConversationContext:
         return other
 
     def _render_as(self, note_tag: str, answering: int) -> None:
-        """Render the entries of another memory as that does."""
+        """Copy the rendering settings of another memory."""
         self._own.tag_notes_by(note_tag)
         self._answering = answering
 
     def as_chat(self) -> list[ChatMessage]:
         """Return the conversation as messages for a chat model, in the style of OpenAI's API.
 
-        The agent's turns have what was heard of them.  The turn that the calling task is answering
-        has all that was generated instead, so that the model does not repeat itself.  Turns of
-        which nothing was heard are left out.  Every tool call has a result, or a text that there is
-        none yet.
+        An agent's turn holds what the caller heard of it. The turn that the calling task is
+        answering holds all that was generated instead, so that the model does not repeat itself.
+        Turns of which nothing was heard are left out. Every tool call has a result, or a text that
+        says there is none yet.
         """
         return as_chat(self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn())
 
     def as_anthropic(self) -> tuple[str, list[ChatMessage]]:
-        """Return the system prompt and the conversation as Anthropic's messages API takes it.
+        """Return the system prompt and the conversation in the form of Anthropic's messages API.
 
-        The content is that of ``as_chat``; roles alternate, beginning with the user's.
+        The content is that of ``as_chat``; roles alternate and start with the user's.
         """
         return as_anthropic(
             self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn()
@@ -165,8 +165,7 @@ class ConversationContext:
 
     @property
     def note_tag(self) -> str:
-        """The tag that marks, for a model, words that are not the caller's; see
-        ``History.note_tag``."""
+        """The tag that tells a model which words are not the caller's; see ``History.note_tag``."""
         return (self._own if self._call is None else self._call.history).note_tag
 
     def _turn(self) -> int:

@@ -17,8 +17,8 @@ def command(argv: Sequence[str]) -> int:
     Returns:
         The exit code: 0 when every check holds.
     """
-    here = Path(__file__).resolve().parent  # behind the link of a checkout
-    # In an installed wheel the example lies inside the package, in a checkout beside it.
+    here = Path(__file__).resolve().parent  # resolves the symbolic link of a checkout
+    # An installed wheel has the example inside the package, a checkout beside it.
     places = (here / "examples" / "cafe.py", here.parent / "examples" / "cafe.py")
     cafe = next((place for place in places if place.is_file()), None)
     if cafe is None:
@@ -28,7 +28,7 @@ def command(argv: Sequence[str]) -> int:
     try:
         code: int = runpy.run_path(str(cafe), run_name="cafe")["command"](argv)
     except ImportError as error:
-        # An engine's error names the extra of that engine; the demo needs more than one.
+        # An engine's error names only its own extra; the demo needs several.
         missing = str(error).partition(" Run: ")[0].rstrip(".")
         sys.stderr.write(f'error: {missing}. Run: pip install "bargein[demo]"\n')
         return 1

@@ -1,10 +1,10 @@
-"""Keeps a node from asking its model with the model's own answer last, which providers refuse.
+"""Keeps an agent's words from coming last in a request to a model, which providers refuse.
 
-Words that come while another answer is being given have a turn of their own.  Either that answer
-has taken them in, because it was about to ask, or asked again after its tools: then they are not
-asked about twice.  Or it has not: then they stand behind it, though it was heard after them.
+What the user says during an answer is a turn of its own.  If that answer has taken it in, because
+its model was asked, or asked again after tools, no model is asked about it twice.  If it has not,
+the words are placed after the answer, although they were said before it was heard.
 
-Where nobody has said anything since an agent's last words, as at a hand-over, a note says so.
+If nobody has said anything since an agent's last words, as at a hand-over, a note says so.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ YOUR_TURN = (
     "From the system; the user did not say this.\n"
     "Nobody has said anything since. It is your turn to speak: go on from here."
 )
-"""What a model is told that is asked behind an agent's words."""
+"""The note for a model that is asked right after an agent's words."""
 
 
 class Turn(Protocol):
-    """A turn of the call, as ``call.turn_of()`` gives it."""
+    """A turn of the call, as ``call.turn_of()`` returns it."""
 
     number: int
     run: Run | None
@@ -56,9 +56,9 @@ class _Request:
 
 
 def with_announced_last(context: ConversationContext) -> ConversationContext:
-    """Return the conversation with the result that is to be told anew at its end.
+    """Move the job result that is to be reported to the end of the conversation.
 
-    What was said since may be the agent's own words, and no model is asked about those.
+    What was said after it may be the agent's own words, which must not come last in a request.
 
     Args:
         context: The conversation up to the turn.
@@ -81,17 +81,17 @@ class LastAsked:
         self._last: _Request | None = None
 
     def add(self, turn: Turn, news: Entry | None) -> None:
-        """Record that a turn asks now.
+        """Record that a turn asks its model now.
 
         Args:
             turn: The turn.
-            news: The newest that the model is told of the user's words and of results of jobs;
-                ``None`` if it is told of none, or not of all.
+            news: The newest user words or job result that the model sees; ``None`` if it sees none,
+                or not all.
         """
         self._last = None if news is None else _Request(turn, news, trio.current_time())
 
     def covers(self, turn: Turn, news: Entry | None) -> bool:
-        """Return whether another turn, asked since this one was triggered, answers all there is.
+        """Return whether a turn asked since this one was triggered already answers everything new.
 
         Args:
             turn: The turn that would ask.
@@ -104,12 +104,12 @@ class LastAsked:
             return False
         fell_short = last.turn.outcome not in (None, "completed")
         if (last.turn.interruption is not None or fell_short) and not last.turn.heard.strip():
-            return False  # nobody has heard a word of that answer
+            return False  # the caller has heard nothing of that answer
         log.info("turn_answered_already", turn=turn.number, by=last.turn.number)
         return True
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Return entries with what the last answer was not told of behind that answer.
+        """Return the entries with what the last answer did not know moved after that answer.
 
         Args:
             entries: The conversation, in the order in which it was heard.
@@ -118,7 +118,7 @@ class LastAsked:
         if last is None:
             return entries
         seen = until = 0
-        for at in reversed(range(len(entries))):  # so that a turn of a long talk costs no more
+        for at in reversed(range(len(entries))):  # from the end: costs the same in a long call
             if entries[at] is last.news:
                 seen = at
                 break
@@ -137,12 +137,12 @@ _of_calls: WeakKeyDictionary[AnsweredCall, LastAsked] = WeakKeyDictionary()
 
 
 def last_asked_of(call: AnsweredCall) -> LastAsked:
-    """Return what the agents that the caller of a call hears were last asked about."""
+    """Return what the agents that the caller hears were last asked about."""
     return _of_calls.setdefault(call, LastAsked())
 
 
 def with_last_word(context: ConversationContext) -> ConversationContext:
-    """Return a snapshot that ends with no agent's words: with a note behind them, if it does."""
+    """Return a snapshot that does not end with an agent's words; append a note if it would."""
     chat = context.as_chat()
     if not chat or chat[-1]["role"] != "assistant":
         return context
@@ -150,7 +150,7 @@ def with_last_word(context: ConversationContext) -> ConversationContext:
 
 
 def newest(entries: Sequence[Entry]) -> Entry | None:
-    """Return the newest of the user's words and the results of jobs; ``None`` if there is none."""
+    """Return the newest user words or job result; ``None`` if there is none."""
     return next((entry for entry in reversed(entries) if _is_news(entry)), None)
 
 

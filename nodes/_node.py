@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """A participant of a call: it thinks, hears, speaks or acts.
+    """A participant in a call that thinks, hears, speaks or acts.
 
-    A node also works outside of a call, with a memory of its own, so you can test it alone.
+    Outside a call a node has a memory of its own, so you can test it alone.
 
     Attributes:
         context: What the node knows of the conversation.
     """
 
     name: str = ""
-    """What its bridge is called; by default made of the class's name."""
+    """The name of its bridge; by default derived from the class's name."""
 
     def __init__(self) -> None:
         self.context = ConversationContext()
@@ -30,20 +30,20 @@ class Node:
 
     @property
     def bridge(self) -> Bridge | None:
-        """The node's place in its call, or ``None`` outside of any call."""
+        """The node's place in its call; ``None`` outside a call."""
         return self._bridge
 
     def attached(self, bridge: Bridge) -> None:
         """Join a call; ``call.bridge(node)`` calls this.
 
-        From here on the node's context is the memory of the call, after what was added before.
+        From then on the node's context follows the call's history, after what was added before.
 
         Args:
             bridge: The node's place in the call.
 
         Raises:
-            RuntimeError: The node is in another call already; make one node per call.
-            RouteDefinitionError: Its class has an ``__init__`` that leaves ours out.
+            RuntimeError: The node is already in another call; make one node per call.
+            RouteDefinitionError: The class's ``__init__`` does not call ``super().__init__()``.
         """
         if "_bridge" not in vars(self):
             raise RouteDefinitionError(
@@ -61,7 +61,7 @@ class Node:
     def add_event(self, message: Message) -> None:
         """Add an event to the node's memory.
 
-        Transcripts and tool events of the call are there already, and are not added twice.
+        The call records transcripts and tool events itself; they are not added twice.
 
         Args:
             message: A message, or a bare event.
@@ -69,12 +69,12 @@ class Node:
         self.context.add(message)
 
     def clear_context(self) -> None:
-        """Forget what was said so far; the call's own history keeps it."""
+        """Forget the conversation so far; the call's own history keeps it."""
         self.context.clear()
 
     @property
     def interruptions(self) -> tuple[InterruptionRecord, ...]:
-        """The record of each turn of this node that was cut, in order."""
+        """The record of each interrupted turn of this node, in order."""
         if self._bridge is None:
             return ()
         entries = self._bridge.call.history.entries

@@ -1,4 +1,4 @@
-"""The node that thinks: it answers each turn of the user from the memory of the call."""
+"""The base class of nodes that answer the user's turns from the memory of the call."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class ReasoningNode(Node, ABC):
     def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
         """Yield the answer to the conversation so far, piece by piece.
 
-        Write it as an async generator.  A cut cancels it: let ``trio.Cancelled`` pass.
+        Write it as an async generator. An interruption cancels it: let ``trio.Cancelled``
+        propagate.
 
         Args:
             context: What the node knows; it follows the call.
 
         Yields:
-            ``AgentResponse`` for what is to be said, and any other events.
+            ``AgentResponse`` for text to say, and any other events.
         """
 
     async def generate(self, message: Message | None = None) -> AsyncIterator[Any]:
@@ -68,7 +69,7 @@ class ReasoningNode(Node, ABC):
                 yield event
 
     def _no_pieces(self, answered: object) -> RouteDefinitionError:
-        """Return what tells that ``process_context`` is no async generator."""
+        """Return the error for a ``process_context`` that is not an async generator."""
         if isinstance(answered, Coroutine):
             answered.close()  # it is never awaited
         return RouteDefinitionError(
@@ -77,10 +78,10 @@ class ReasoningNode(Node, ABC):
         )
 
     def on_interrupt_generate(self, message: Message | None) -> Any:
-        """React to a cut of an answer; meant for ``interrupt_on(…, handler=…)``.
+        """React to the interruption of an answer; meant for ``interrupt_on(…, handler=…)``.
 
         Does nothing; override it, sync or async, to save state or free resources.
 
         Args:
-            message: The message that cut the answer.
+            message: The message that interrupted the answer.
         """

@@ -1,8 +1,8 @@
-"""Answers that are begun before it is certain that the user is done.
+"""Speculative answers: the model is asked before it is certain that the user's turn is over.
 
-At a pause the model is asked as if the turn were over, and what it writes is kept back: it is not
-said, not recorded, and calls no tool.  The answer that is asked for in the end takes over what was
-begun if its question is the very same; otherwise, and when the user goes on, it is thrown away.
+At a pause the model is asked as if the turn were over, and what it writes is held back: it is not
+said, not recorded, and calls no tool. The real answer takes it over if its request is identical.
+Otherwise, or when the user goes on, it is discarded.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from .llm import AnswerPiece, ChatModel
 log = structlog.get_logger()
 
 PIECES_AHEAD = 512
-"""How many pieces may wait to be asked for; the model waits from there on.  Far more than any
-model writes in a pause of a speaker."""
+"""How many pieces are held back before the model has to wait. Far more than any model writes during
+a pause in speech."""
 
 UNCLAIMED_S = 10.0
-"""How long what was begun may wait to be asked for; no pause within a turn is that long."""
+"""How long a speculative answer is kept, in seconds; no pause within a turn is that long."""
 
 Chat = Sequence[Mapping[str, Any]]
 
 
 @dataclass(eq=False)
 class _Begun:
-    """An answer that was begun, and the question that it answers."""
+    """A speculative answer and the request that it answers."""
 
     question: tuple[Chat, Chat]
     began_s: float
@@ -46,13 +46,13 @@ class _Begun:
 
 
 class SpeculativeModel:
-    """A `ChatModel` in front of another one, which can be asked before the question is certain.
+    """A `ChatModel` that wraps another one and can start answering before the request is certain.
 
-    One instance a call: it keeps one answer that was begun.
+    Each call has its own instance, which holds at most one speculative answer.
     """
 
     def __init__(self, model: ChatModel) -> None:
-        """Stand in front of a model.
+        """Wrap a model.
 
         Args:
             model: The model, shared by all calls.
@@ -61,12 +61,12 @@ class SpeculativeModel:
         self._begun: _Begun | None = None
 
     def start_answer(self, nursery: trio.Nursery, messages: Chat, tools: Chat = ()) -> None:
-        """Begin an answer that may be asked for, in the place of one that nobody asked for.
+        """Start a speculative answer, and discard the one before it.
 
         Args:
-            nursery: Owns the work; the call's own.
-            messages: The chat as it will probably be.
-            tools: What the model may call; nothing is called before the answer is asked for.
+            nursery: The call's nursery, which owns the task.
+            messages: The chat that the real request will probably have.
+            tools: What the model may call; no tool runs before the real request.
         """
         if self._begun is not None and self._begun.question == (messages, tools):
             return
@@ -76,7 +76,7 @@ class SpeculativeModel:
         nursery.start_soon(self._write, begun, name="speculative answer")
 
     def throw_away(self) -> None:
-        """End the answer that was begun, if nobody asked for it; the model is free at once."""
+        """Cancel the speculative answer if it was not taken over; the model is free at once."""
         if self._begun is not None:
             log.debug("speculation_thrown_away")
             self._begun.scope.cancel()
@@ -95,12 +95,12 @@ class SpeculativeModel:
                 if rest is not None:
                     raise rest from None  # noqa: ASYNC104  Cancelled is in it
         if self._begun is begun and begun.scope.cancelled_caught:
-            self._begun = None  # nobody has asked for it
+            self._begun = None  # it was not taken over in time
 
     async def stream(
         self, messages: Chat, *, tools: Chat = ()
     ) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield an answer: the one that was begun for the same question, else a new one.
+        """Yield an answer: the speculative one if its request is the same, else a new one.
 
         Cancelling frees the model at once, as it does without speculation.
 
@@ -112,7 +112,8 @@ class SpeculativeModel:
             The pieces of the answer.
 
         Raises:
-            ChatModelError: The model failed after the answer was asked for.
+            ChatModelError: The model failed; the failure of a speculative answer is raised here
+                too.
         """
         begun = self._claim(messages, tools)
         if begun is None:
@@ -151,5 +152,5 @@ async def _keep(begun: _Begun, piece: AnswerPiece) -> None:
     except trio.WouldBlock:
         await begun.send.send(piece)
     else:
-        # A deadline that the model holds may be over by now: that is for its next step.
+        # A deadline in the model's code may have passed; the model's next step must see it.
         await trio.lowlevel.cancel_shielded_checkpoint()

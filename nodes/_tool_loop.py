@@ -1,13 +1,13 @@
-"""The loop of one answer: the model, its tools, the model again, until it asks for no more.
+"""The loop of one answer: ask the model, run its tools, ask again, until it calls none.
 
 Rules:
-1. Whether the answer was cut is asked before every call of the model and every start of a tool, so
-   that nothing begins after a cut, whatever swallowed the cancellation.
-2. The loop waits for tools and never stops them: what an interrupt means to a tool is its policy's.
-   Only a cap ends those that run, as ``cancel`` does.
-3. What the answer itself has said and called is kept here, as the model wrote it; the rest of the
-   conversation stands as it was heard when the answer began.
-4. A model that breaks off is followed by the next one, by the rules of `_answer_fallback`.
+1. The loop checks for an interruption before it asks the model and before it starts a tool, so that
+   nothing starts after one, even if something swallowed the cancellation.
+2. The loop waits for tools and never stops them: a tool's policy decides what an interruption does
+   to it. Only a cap ends running tools, as ``cancel`` does.
+3. The loop keeps what the answer itself said and called, as the model wrote it; the rest of the
+   conversation stays as it was heard when the answer began.
+4. When a model fails halfway, the next one continues by the rules of `_answer_fallback`.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 UNWIND_S = 1.0
-"""How long an answer waits for tools that were cut before it, in seconds; as for a cut run."""
+"""How long an answer waits for tools interrupted before it, in seconds; the same as for a run."""
 
 OnStart = Callable[[RunningTool, Meter], None]
-"""Told of a tool that was started, and of the meter that counts what it does."""
+"""Called with each started tool and the meter that counts what it uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +72,22 @@ class LoopPlan:
 
     model: ChatModel
     messages: Messages
-    """Makes what the model is asked of the conversation up to the answer."""
+    """Makes the messages for the model from the conversation before the answer."""
     caps: Caps
     parallel: bool
-    """Whether the tools of one step run side by side; otherwise in the order of their calls."""
+    """Whether the tools of one step run at the same time; otherwise in the order of their calls."""
     cost_of: Callable[[Usage], float] | None
-    """What a call of the model has cost; ``None`` counts nothing."""
+    """Returns what a request to the model cost; ``None`` counts no cost."""
     audio_of: Callable[[SpeechDelta], AgentAudio] | None = None
-    """Makes what the caller hears of a model that speaks; ``None`` leaves its audio out."""
+    """Makes the audio event for a model that speaks; ``None`` drops its audio."""
 
 
 class ToolLoop:
     """Gives one answer.
 
     Attributes:
-        meter: Counts what the answer takes.
-        running: The tools that were started and are not over, by the id of their call.
+        meter: Counts what the answer uses.
+        running: The tools that have started and not ended, by the id of their call.
     """
 
     def __init__(
@@ -99,15 +99,15 @@ class ToolLoop:
         on_start: OnStart | None = None,
         last_asked: LastAsked | None = None,
     ) -> None:
-        """Prepare an answer; it begins with the first step of ``answer()``.
+        """Prepare an answer; it starts with the first step of ``answer()``.
 
         Args:
-            plan: How.
+            plan: What all answers of the node share.
             context: The conversation.
-            call: The call it is given in; ``None`` outside of any.
-            runner: Runs the tools; ``None`` outside of any call.
-            on_start: Told of each tool that is started.
-            last_asked: What the node has asked in this call; ``None`` outside of any.
+            call: The call; ``None`` outside a call.
+            runner: Runs the tools; ``None`` outside a call.
+            on_start: Called with each tool that starts.
+            last_asked: What models were last asked about in this call; ``None`` outside a call.
         """
         self._plan = plan
         self._last_asked = LastAsked() if last_asked is None else last_asked
@@ -122,11 +122,11 @@ class ToolLoop:
         self.running: dict[str, RunningTool] = {}
 
     def _join_turn(self) -> None:
-        """Find out whose answer it is, in the task that gives it."""
+        """Find the answer's turn, run and meter; call it in the task that gives the answer."""
         self._run = current_run()
         outer = current_meter()
-        # An event that a tool publishes may begin an answer too: that has a run, and caps, of its
-        # own, though its task inherits what the task of the tool knew.
+        # An event that a tool publishes may start an answer too. That answer has its own run and
+        # caps, although its task inherits the context variables of the tool's task.
         self._outer = outer if outer is not None and outer.run is self._run else None
         call, context = self._call, self._context
         self._turn = None if call is None or self._outer else call.turn_of(self._run)
@@ -142,14 +142,15 @@ class ToolLoop:
         self._story = AnswerSteps(context, history, self._last_asked)
 
     async def answer(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
-        """Yield the answer, piece by piece; to be called once.
+        """Yield the answer piece by piece; call it once.
 
-        Cancelling closes the model's connection at once and leaves the tools to their policies;
-        those of an answer that no run of a chain gives, as in a tool, end with it as by ``cancel``.
+        Cancelling closes the model's connection at once and leaves the tools to their policies. If
+        no run of a chain gives the answer, as inside a tool, its tools are cancelled with it.
 
         Raises:
             ChatModelError: The model failed; what was said before stays said.
-            CapReachedError: An answer that is no turn has reached a cap.  A turn just ends.
+            CapReachedError: An answer outside a turn reached a cap. Inside a turn the turn ends
+                instead.
         """
         self._join_turn()
         try:
@@ -158,7 +159,7 @@ class ToolLoop:
                 return
             while await self._may_go_on():
                 if self.meter.refused is not None:
-                    raise self.meter.refused  # to a tool, which kept it to itself
+                    raise self.meter.refused  # a tool got this error first and swallowed it
                 self.meter.check("tokens", "cost")
                 self.meter.use("steps")
                 async with aclosing(self._ask()) as pieces:
@@ -170,7 +171,7 @@ class ToolLoop:
             self._end_capped(capped)
         except trio.Cancelled:
             if self._outer is not None or self._run is None:
-                self._cancel_tools()  # no cut of a run reaches them
+                self._cancel_tools()  # no run would interrupt them
             raise
         except GeneratorExit:
             raise
@@ -182,7 +183,7 @@ class ToolLoop:
             self.meter.close()
 
     async def _let_cut_tools_end(self) -> None:
-        """Wait a moment for tools that unwind, so that the model is told what became of them."""
+        """Wait a moment for interrupted tools to end, so that the model gets their results."""
         works = () if self._call is None else self._call.work
         cut = [work for work in works if isinstance(work, RunningTool) and work.is_cut]
         if not cut or self._outer is not None:
@@ -193,16 +194,16 @@ class ToolLoop:
         self._story.begin_anew()
 
     async def _may_go_on(self) -> bool:
-        """Wait while the answer is paused; then tell whether what it does next still counts."""
+        """Wait while the answer is paused; return whether it may continue."""
         if self._outer is not None or self._run is None:
-            await trio.lowlevel.checkpoint()  # raises where a tool, or whoever asks, was cancelled
+            await trio.lowlevel.checkpoint()  # raises if the tool or the caller was cancelled
             return True
         return await self._run.may_go_on()
 
     # --- the model --------------------------------------------------------------------------------
 
     async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
-        """Ask the model once; yields its text and speech, and keeps its calls."""
+        """Ask the model once; yield its text and speech, and collect its tool calls."""
         self._requests, self._text = [], ""
         self._continuation = Continuation("")
         turn = self._turn
@@ -266,10 +267,10 @@ class ToolLoop:
     def _go_on_after(
         self, broken: AnswerBrokenOffError, asked: list[ChatMessage]
     ) -> list[ChatMessage]:
-        """Return what the model after one that broke off is asked.
+        """Return the messages for the model that takes over from one that failed.
 
         Raises:
-            Exception: What that one raised, if nobody can go on.
+            Exception: What the failed model raised, if no model can continue.
         """
         self._requests = []
         self._model_ended("failed")
@@ -286,13 +287,13 @@ class ToolLoop:
         return asked
 
     def _is_withdrawn(self) -> bool:
-        """Take back what the model has said, if nobody has heard any of it."""
+        """Withdraw the model's text if the caller heard none of it; return whether that worked."""
         if self._turn is None or self._call is None:
             return not self._text
         return self._call.speaking.withdraw(self._turn, self._text)
 
     def _count(self, usage: Usage, counted: int) -> None:
-        """Count what an answer took, less the pieces that were counted as they came."""
+        """Count the tokens and cost of a request, less the pieces counted as they came."""
         written = counted if usage.output_tokens is None else usage.output_tokens
         self.meter.spend("tokens", (usage.input_tokens or 0) + written - counted)
         if self._plan.cost_of is not None:
@@ -301,14 +302,14 @@ class ToolLoop:
     # --- the tools --------------------------------------------------------------------------------
 
     async def _call_tools(self) -> bool:
-        """Call the tools that the model asks for; False if the answer is over all the same."""
+        """Run the tools that the model called; return False if the answer is over."""
         runner = self._runner
         if runner is None:
             log.warning("tool_call_outside_of_a_call", tools=[r.name for r in self._requests])
             return False
         requests = self._story.add_step(self._text, self._requests)
         if self._turn is not None and self._call is not None:
-            # What was said before the tools is whole: no voice waits for the rest of a clause.
+            # The text before the tools is complete: no voice waits for the rest of a clause.
             self._call.speaking.complete_text(self._turn)
         refused: CapReachedError | None = None
         for request in requests:
@@ -317,7 +318,7 @@ class ToolLoop:
             try:
                 self._start(runner, request)
             except CapReachedError as capped:
-                refused = capped  # what fits below the cap still runs to its end
+                refused = capped  # the tools that started below the cap still run to their end
                 break
             if not self._plan.parallel:
                 await self._finish(request.id)
@@ -341,7 +342,7 @@ class ToolLoop:
             self._on_start(running, meter)
 
     def _run_of_tools(self) -> Run | None:
-        """Return the run whose cut interrupts the tools; ``None`` for those of a background job."""
+        """Return the run that interrupts the tools; ``None`` for those of a background job."""
         if self._outer is None:
             return self._run
         mine = current_tool()
@@ -352,8 +353,8 @@ class ToolLoop:
         running = self.running.pop(id)
         self._story.add_result(running, result)
         if running.capped is not None and self.meter.answers_to(running.capped.meter):
-            raise running.capped  # an agent inside the tool has reached a cap of this answer
-        if self._turn is None or self._turn.phase != "permission":  # another one may wait for it
+            raise running.capped  # an agent inside the tool reached a cap of this answer
+        if self._turn is None or self._turn.phase != "permission":  # another tool may wait for it
             self._show("tool" if self.running else "between_tools")
 
     def _cancel_tools(self) -> None:
