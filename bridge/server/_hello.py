@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Collection, Iterable
-from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
@@ -21,56 +18,6 @@ if TYPE_CHECKING:
 
 MAX_SAID_CHARS = 50_000
 """How much of a conversation is told when a line begins: an hour of talk."""
-
-TOKEN_BYTES = 32
-
-
-@final
-class Tokens:
-    """The tokens that go on with one call; each connection has its own.
-
-    The one before the newest holds, too, until the client has shown that it has the newest: a line
-    may drop before its first message has arrived.
-    """
-
-    __slots__ = ("_call_id", "_valid")
-
-    def __init__(self, call_id: str) -> None:
-        """Begin without a token.
-
-        Args:
-            call_id: Names the call; it is no secret, and the first part of each token.
-        """
-        self._call_id = call_id
-        self._valid: tuple[bytes, ...] = ()
-
-    def renew(self) -> str:
-        """Return a token for the next connection."""
-        secret = token_urlsafe(TOKEN_BYTES)
-        self._valid = (*self._valid[-1:], _digest(secret))
-        return f"{self._call_id}.{secret}"
-
-    def confirm(self) -> None:
-        """Forget all but the newest: the client has it."""
-        self._valid = self._valid[-1:]
-
-    def revoke(self) -> None:
-        """Let no token hold any more."""
-        self._valid = ()
-
-    def fits(self, token: str) -> bool:
-        """Whether a token holds; it takes the same time, whichever it is."""
-        given = _digest(token.partition(".")[2])
-        return sum(hmac.compare_digest(given, valid) for valid in self._valid) > 0
-
-
-def call_of(token: str) -> str:
-    """Return the name of the call that a token is said to belong to."""
-    return token.partition(".")[0]
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()
 
 
 def about(app: App, *, named: bool) -> bytes:

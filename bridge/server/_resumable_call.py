@@ -23,13 +23,14 @@ from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
 from ._client_rate_limits import Intake
 from ._connection_messages import Resume
-from ._hello import Tokens, hello, resumed
+from ._hello import hello, resumed
 from ._limits import Limits
 from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics
 from ._native_transport import NativeTransport
 from ._outbox import Outbox
 from ._remote_handle import verbs_of
+from ._resume_tokens import Tokens
 
 if TYPE_CHECKING:
     from .. import App, Call

@@ -25,7 +25,7 @@ from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
 from ._connection_messages import Resume
 from ._connections_per_address import Addresses
-from ._hello import about, call_of
+from ._hello import about
 from ._http import (
     ABOUT_PATH,
     CONTENT_TYPES,
@@ -44,6 +44,7 @@ from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies
 from ._resumable_call import Session
+from ._resume_tokens import call_of
 
 if TYPE_CHECKING:
     from .. import App
