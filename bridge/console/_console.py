@@ -15,7 +15,6 @@ from bargein.routes import Message
 from ..events import CallState, InputReturned
 from ..history._entries import UserEntry
 from ._captured_output import stray_output
-from ._conversation import Conversation
 from ._editor import LineEditor
 from ._key_parser import Key, KeyParser
 from ._lines import Line
@@ -25,6 +24,7 @@ from ._session import Session, earlier_lines
 from ._signals import Signals
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
 from ._terminal import Terminal
+from ._typed_input import TypedInput
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -65,7 +65,7 @@ class Console:
         self._transcript = Transcript()
         self._editor = LineEditor()
         self._keys = KeyParser()
-        self._conversation: Conversation | None = None
+        self._typed: TypedInput | None = None
         self._call: Call | None = None
         self._early: list[str] = []
         self._interrupted_s = -math.inf
@@ -81,8 +81,8 @@ class Console:
         self._narrator.narrate(message.event)
         if isinstance(message.event, InputReturned):
             self._editor.replace(" ".join(filter(None, (self._editor.text, message.event.content))))
-        if self._conversation is not None:
-            self._conversation.changed()
+        if self._typed is not None:
+            self._typed.changed()
 
     def show(self, line: Line) -> None:
         """Add a line that stands."""
@@ -106,13 +106,13 @@ class Console:
     def _live(self, width: int) -> Live:
         lines = self._transcript.growing_line(width)
         status = "loading…"
-        if self._conversation is None:
+        if self._typed is None:
             lines += queued_lines(self._early)
-        if self._call is not None and self._conversation is not None:
+        if self._call is not None and self._typed is not None:
             now = self._call.snapshot()
             lines += tool_lines(now, self._narrator.tools)
             lines += question_lines(now.permissions) or asked_lines(now.question)
-            lines += queued_lines(self._conversation.queued)
+            lines += queued_lines(self._typed.queued)
             status = status_line(now, self._hint(now.state))
         return Live(lines, self._editor.text, self._editor.cursor, status)
 
@@ -177,27 +177,27 @@ class Console:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._draw)
             nursery.start_soon(self._read_keys)
-            async with session.open(self.show_event, self) as (call, conversation):
-                self._begin_session(call, conversation, session)
-                await conversation.run()
+            async with session.open(self.show_event, self) as (call, typed):
+                self._begin_session(call, typed, session)
+                await typed.run()
                 nursery.cancel_scope.cancel()
-                self._settle(call, conversation)
+                self._settle(call, typed)
 
-    def _begin_session(self, call: Call, conversation: Conversation, session: Session) -> None:
+    def _begin_session(self, call: Call, typed: TypedInput, session: Session) -> None:
         for line in earlier_lines(session.earlier):
             self.show(line)
         said = [entry.content for entry in session.earlier if isinstance(entry, UserEntry)]
         self._editor.remember(said)
-        self._call, self._conversation = call, conversation
+        self._call, self._typed = call, typed
         for entry in self._early:
-            conversation.enter(entry)
+            typed.enter(entry)
         self.refresh()
 
-    def _settle(self, call: Call, conversation: Conversation) -> None:
+    def _settle(self, call: Call, typed: TypedInput) -> None:
         """Show what was not sent, and give the terminal back before the slow part of ending."""
         if call.end_reason == "agent_error":
             self.exit_code = self.exit_code or 1
-        for text in (*conversation.queued, self._editor.text):
+        for text in (*typed.queued, self._editor.text):
             if text.strip():
                 self.show(Line(f"not sent: {text}", "warn", "! "))
         self._finish()
@@ -257,16 +257,16 @@ class Console:
         self.refresh()
 
     def _queued(self) -> MutableSequence[str]:
-        return self._early if self._conversation is None else self._conversation.queued
+        return self._early if self._typed is None else self._typed.queued
 
     def _enter(self, entry: str) -> None:
-        if self._conversation is None:
+        if self._typed is None:
             self._early += [entry] if entry.strip() else []
         else:
-            self._conversation.enter(entry)
+            self._typed.enter(entry)
 
     def _interrupt(self) -> bool:
-        return self._conversation is not None and self._conversation.interrupt()
+        return self._typed is not None and self._typed.interrupt()
 
     # --- signals --------------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class Console:
             self.refresh()
 
     def _leave(self) -> None:
-        if self._conversation is None:
+        if self._typed is None:
             self._scope.cancel(reason="the person left")
         else:
-            self._conversation.leave()
+            self._typed.leave()

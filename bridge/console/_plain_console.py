@@ -18,12 +18,12 @@ from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message
 
-from ._conversation import Conversation
 from ._lines import Line, encodable
 from ._narrator import Narrator
 from ._session import Session, earlier_lines
 from ._signals import Signals
 from ._status import asked_lines, question_lines
+from ._typed_input import TypedInput
 
 if TYPE_CHECKING:
     from .._call import Call
@@ -59,7 +59,7 @@ class PlainConsole:
         self._as_json = as_json
         self._out, self._err = sys.stdout, sys.stderr
         self._narrator = Narrator(self, live=False)
-        self._conversation: Conversation | None = None
+        self._typed: TypedInput | None = None
         self._scope = trio.CancelScope()
         self._waiting: list[tuple[TextIO, str]] = []
         self._more = trio.Event()
@@ -76,15 +76,15 @@ class PlainConsole:
         if self._as_json:
             self._put_json(message)
         self._narrator.narrate(message.event)
-        if self._conversation is not None:
-            self._conversation.changed()
+        if self._typed is not None:
+            self._typed.changed()
         self._show_question()
 
     def _show_question(self) -> None:
         """Show the question that waits first, once."""
-        if self._conversation is None:
+        if self._typed is None:
             return
-        permissions, question = self._conversation.questions, self._conversation.asked
+        permissions, question = self._typed.questions, self._typed.asked
         first = permissions[0] if permissions else question
         asked = "" if first is None else first.id
         if asked and asked != self._asked:
@@ -158,27 +158,27 @@ class PlainConsole:
 
     async def _converse(self, session: Session, nursery: trio.Nursery) -> None:
         reading = trio.CancelScope()
-        async with session.open(self.show_event, self) as (call, conversation):
-            self._conversation = conversation
+        async with session.open(self.show_event, self) as (call, typed):
+            self._typed = typed
             self._show_question()
             for line in earlier_lines(session.earlier):
                 self.show(line)
-            nursery.start_soon(self._read, conversation, reading)
-            await conversation.run()
+            nursery.start_soon(self._read, typed, reading)
+            await typed.run()
             reading.cancel()
             self._signals.make_final()
-            self._settle(call, conversation)
+            self._settle(call, typed)
         self.end()
         if session.conversation:
             self.show(Line(f"--conversation {session.conversation} continues it", "dim", "  "))
 
-    def _settle(self, call: Call, conversation: Conversation) -> None:
-        if conversation.unanswerable or call.end_reason == "agent_error":
+    def _settle(self, call: Call, typed: TypedInput) -> None:
+        if typed.unanswerable or call.end_reason == "agent_error":
             self.exit_code = self.exit_code or 1
-        for text in conversation.queued:
+        for text in typed.queued:
             self.show(Line(f"not sent: {text}", "warn", "! "))
 
-    async def _read(self, conversation: Conversation, reading: trio.CancelScope) -> None:
+    async def _read(self, typed: TypedInput, reading: trio.CancelScope) -> None:
         buffer = b""
         with reading:
             while data := await trio.to_thread.run_sync(_read_some, abandon_on_cancel=True):
@@ -186,16 +186,16 @@ class PlainConsole:
                 if len(buffer) > MAX_LINE:
                     lines, buffer = [*lines, buffer], b""
                 for line in lines:
-                    conversation.enter(line.decode("utf-8", "replace").rstrip("\r"))
-            conversation.enter(buffer.decode("utf-8", "replace"))
-            conversation.no_more()
+                    typed.enter(line.decode("utf-8", "replace").rstrip("\r"))
+            typed.enter(buffer.decode("utf-8", "replace"))
+            typed.no_more()
 
     def _take_signal(self, number: int) -> None:
         if number == signal.SIGINT:
             before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
             if self._interrupted_s - before_s <= AGAIN_S:
                 self._leave()
-            elif self._conversation is None or not self._conversation.interrupt():
+            elif self._typed is None or not self._typed.interrupt():
                 self.show(Line("Ctrl+C again leaves", "dim", "  "))
         elif number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
             self.exit_code = 128 + number
@@ -204,10 +204,10 @@ class PlainConsole:
             self._signals.stop_process()
 
     def _leave(self) -> None:
-        if self._conversation is None:
+        if self._typed is None:
             self._scope.cancel(reason="the person left")
         else:
-            self._conversation.leave()
+            self._typed.leave()
 
 
 def _read_some() -> bytes:

@@ -17,9 +17,9 @@ from .._app import run_answer
 from .._event_loop_watchdog import watch_loop
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ._cells import clean, one_line
-from ._conversation import Conversation
 from ._lines import Display, Line
 from ._text_transport import TextTransport
+from ._typed_input import TypedInput
 
 if TYPE_CHECKING:
     from .._app import App
@@ -65,7 +65,7 @@ class Session:
     @asynccontextmanager
     async def open(
         self, take: Callable[[Message], None], display: Display
-    ) -> AsyncIterator[tuple[Call, Conversation]]:
+    ) -> AsyncIterator[tuple[Call, TypedInput]]:
         """Load what the app needs and open the call; leaving the block ends it.
 
         Args:
@@ -94,11 +94,11 @@ class Session:
             call = await stack.enter_async_context(app.open_call(line, conversation=name))
             self.conversation = call.conversation if self.conversations else None
             self.earlier = answered.earlier
-            conversation = Conversation(
+            typed = TypedInput(
                 call, display, is_ready=lambda: answered.is_ready(call), by_pipe=self.by_pipe
             )
             stack.enter_context(watch_loop())
-            yield call, conversation
+            yield call, typed
 
 
 class _Answered:

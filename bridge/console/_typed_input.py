@@ -49,8 +49,10 @@ LOOK_S = 0.05
 
 
 @final
-class Conversation:
-    """A person's side of a call.  Every method is synchronous and never waits, but for ``run``.
+class TypedInput:
+    """What a person types into a call, and what it does.
+
+    Every method is synchronous and never waits, but for ``run``.
 
     Attributes:
         queued: What waits to be sent.
