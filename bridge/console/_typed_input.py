@@ -26,21 +26,12 @@ from ..events import (
 )
 from ._cells import clean, one_line
 from ._lines import Display, Line
+from ._permission_answers import permission_answer
 from ._receipts import not_stopped_line, receipt_line
 from ._slash_commands import Typed, as_message, help_lines, read_command
 
 if TYPE_CHECKING:
     from .._call import Call
-
-ANSWERS = {
-    "y": (True, False),
-    "yes": (True, False),
-    "n": (False, False),
-    "no": (False, False),
-    "a": (True, True),
-    "always": (True, True),
-}
-"""What answers a question: whether the tool may run, and whether that holds from now on."""
 
 _AT_REST = ("idle", "listening")
 
@@ -186,7 +177,7 @@ class TypedInput:
         question = self.question
         if question is None:
             return self._answer_question(entry)
-        answer = ANSWERS.get(entry.strip().lower())
+        answer = permission_answer(entry)
         if answer is None:
             return False
         allow, remember = answer
