@@ -1,11 +1,11 @@
-"""What is done once a publication is over: states are worked out, lines are written.
+"""The work that follows a publication: states are computed and log lines are written.
 
 Rules:
-1. It is done in its order, and before anything else is published.
-2. If the publication has cut runs at work, their tasks go first: no node can clean up before the
-   publisher waits for something, so all that is done until then delays the clean-up.  What is left
-   is done in the scheduler step after theirs, or as soon as anybody publishes or asks; where nobody
-   is to be told of it, no step is made for it.
+1. This work is done in order, and before anything else is published.
+2. If the publication cut running runs, their tasks go first: no node can clean up until the
+   publisher waits for something, so whatever is done before that delays the clean-up.  The rest is
+   done one scheduler step after theirs, or as soon as somebody publishes or asks.  If nobody
+   listens, no extra step is scheduled.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ DEPTH_LIMIT = 32
 
 
 class CutChain(Protocol):
-    """What a chain does about a run of it that was cut."""
+    """What a chain does when one of its runs is cut."""
 
     def note_cut(self, run: Run) -> None:
         """Count the cut, and record why it was made."""
         ...
 
     def watch_unwinding(self, run: Run) -> None:
-        """Wait no longer for the run, which is at work, than it may take to unwind."""
+        """Limit how long the chain waits for this running run to unwind."""
         ...
 
     def drop_delivered(self, run: Run) -> None:
-        """Forget the run, whose stages had ended before, once its handler was called."""
+        """Forget a run whose stages ended before the cut, once its handler was called."""
         ...
 
 
 class Aftermath:
-    """Knows what is left to do of the publication under way, or of the last one; part of a router.
+    """Keeps what is left to do after the current or the last publication; a base of ``Router``.
 
     Attributes:
         nursery: Owns the tasks of all runs.
         listeners: The functions called when something happens.
-        waits: Whether a publication is over, and what is left of it is not done yet.
-        untold: The cuts that are not noted yet, and that the listener is not told of.
+        waits: Whether a publication is over but its aftermath is not done yet.
+        untold: The cuts that are not recorded yet, and that the listener does not know of.
     """
 
     __slots__ = (
@@ -56,12 +56,12 @@ class Aftermath:
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, listeners: Listeners) -> None:
-        """Begin with nothing to do.
+        """Start with nothing to do.
 
         Args:
-            nursery: Gets what ends more than the function that raised it; functions are called in
-                the context of its owner.
-            listeners: Are told of cuts.
+            nursery: Raises the errors that must end more than the function that raised them;
+                functions are called in the context of the nursery's task.
+            listeners: Called for each cut.
         """
         self.nursery = nursery
         self.listeners = listeners
@@ -76,17 +76,17 @@ class Aftermath:
         self._rest: Callable[[], None] | None = None
 
     def tell_later(self, event_class: type | None) -> None:
-        """Tell of cuts by events of this class, and no other, when the runs have had their step."""
+        """Report cuts by events of this class, and of no other, only after the runs' next step."""
         self._told_later = event_class
 
     def call_after(self, fn: Callable[[], None]) -> None:
         """Call a plain function once the publication under way is over; at once if there is none.
 
-        One that has cut runs at work is over when these have had their step, at ``catch_up()``, or
-        when something else is published.
+        A publication that cut running runs is over once these have had a scheduler step, at
+        ``catch_up()``, or when something else is published.
 
         Args:
-            fn: The function; one that is to be called already is called once.
+            fn: The function; if it is scheduled already, it is still called only once.
         """
         if not self._depth:
             if self.waits:
@@ -97,17 +97,17 @@ class Aftermath:
             self._is_due = True
 
     def run_cut(self, chain: CutChain, run: Run, cause: Message | None) -> None:
-        """Note and tell that a run was cut, now or later, and have it watched.
+        """Record and report that a run was cut, now or later, and have its unwinding watched.
 
         Args:
             chain: Its chain.
             run: The run.
-            cause: The message that has cut it, if one has.
+            cause: The message that cut it; ``None`` if no message did.
         """
         if run.outcome is None and self._depth:
             self._is_due = True
             entry = (chain, run)
-            if self.listeners.run_cut is None:  # so that nobody waits for it
+            if self.listeners.run_cut is None:  # nobody waits for the report
                 chain.watch_unwinding(run)
                 self.untold.append(entry)
                 return
@@ -119,21 +119,21 @@ class Aftermath:
             chain.watch_unwinding(run)
         if self.untold:
             self.tell_cuts()
-        self.listeners.notify(self.listeners.run_cut, run)  # first: it ends what is to be heard
+        self.listeners.notify(self.listeners.run_cut, run)  # first: it silences the voice
         chain.note_cut(run)
         if run.outcome is not None:
             chain.drop_delivered(run)
 
     def tell_cuts(self) -> None:
-        """Tell of the cuts that were not told of yet: somebody asks what they have changed."""
+        """Report the cuts that are not reported yet, because somebody asks what they changed."""
         while self.untold:
-            untold, self.untold = self.untold, []  # each is told of in its order, whoever looks
+            untold, self.untold = self.untold, []  # a listener may call this again: keep the order
             for chain, run in untold:
                 self._as_published(self.listeners.notify, self.listeners.run_cut, run)
                 chain.note_cut(run)
 
     def _as_published(self, fn: Callable[..., None], *args: Any) -> None:
-        """Call a function as within the publication: what it has called behind that still waits."""
+        """Call a function as if within the publication: what it gives ``call_after()`` waits."""
         waits, self.waits = self.waits, False
         if not self._depth:
             self._depth_limit = DEPTH_LIMIT
@@ -145,7 +145,7 @@ class Aftermath:
             self.waits = waits
 
     def _publication_over(self) -> None:
-        """Do what is left to do; if runs were cut, once they have had their step."""
+        """Finish now, or, if runs were cut, after their next scheduler step."""
         if self._is_closed or not (self._cut or self.untold):
             self._finish()
             return
@@ -154,14 +154,14 @@ class Aftermath:
             self._clock.call_in_next_step(self._catch_up_at_last)
 
     def catch_up(self) -> None:
-        """Do what is left of a publication that is over, now: somebody looks."""
+        """Finish the last publication's aftermath now, because somebody asks for its effects."""
         if self.waits:
             self.waits = False
-            # Lines in the log bear the name of the call, whoever is the first to ask.
+            # In this context log lines carry the name of the call, whoever asks first.
             self.nursery.parent_task.context.copy().run(self._finish)
 
     def _close_aftermath(self) -> None:
-        """Do what is left, and let nothing wait from now on."""
+        """Finish what is left; from now on nothing waits."""
         self._is_closed = True
         self.catch_up()
 
@@ -170,7 +170,7 @@ class Aftermath:
         rest, self._rest = self._rest, None
         if rest is not None:
             self._as_published(rest)
-            self.tell_cuts()  # of what the rest has cut
+            self.tell_cuts()  # those that the rest made
         self._is_due = False
         self._depth_limit = DEPTH_LIMIT
         cut, self._cut = self._cut, []
@@ -184,7 +184,7 @@ class Aftermath:
     def _catch_up_at_last(self) -> None:
         try:
             self.catch_up()
-        except BaseException as error:  # noqa: BLE001, ASYNC103 - given to its owner
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - raised in the router's nursery
             if not self._is_closed:
                 self.nursery.start_soon(_raise, error)
 

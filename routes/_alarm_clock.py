@@ -1,4 +1,4 @@
-"""One task for all alarms of a trio run, whichever router they are of, and for the next step."""
+"""One task that wakes all routers of a trio run, at their times or in the next scheduler step."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import trio
 from trio.lowlevel import Abort, RunVar, Task, reschedule, spawn_system_task
 
 SPARE_ENTRIES = 1000
-"""How many entries the heap may have at least before it is cleared of outdated ones."""
+"""The heap is never cleared of outdated entries while it has no more than this many."""
 
 
 class Sleeper(Protocol):
-    """Who wants to be woken at a time."""
+    """Something that is woken at a set time."""
 
     wakes_at_s: float
-    """When; the clock alone sets it."""
+    """When, in seconds of trio's clock; only the clock sets it."""
 
     def wake(self, now_s: float) -> None:
-        """Wake up: it is time. Raises nothing."""
+        """Do what is due; must not raise."""
 
 
 class AlarmClock:
     """Wakes sleepers at their times.
 
-    A task with its scope takes more memory than all else that a router needs to be woken; so there
-    is one for all routers, a system task of trio, which ends with the run.
+    A task and its scope take more memory than everything else a router needs for this, so all
+    routers share one: a system task of trio that ends with the run.
     """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Sleeper]] = []
-        self._entries = count()  # of two sleepers for the same time the first comes first
+        self._entries = count()  # breaks ties: first set, first woken
         self._entries_allowed = SPARE_ENTRIES
         self._scope = trio.CancelScope()
         self._looks_at_s = math.inf
@@ -43,7 +43,7 @@ class AlarmClock:
 
     @classmethod
     def of_run(cls) -> AlarmClock:
-        """Return the clock of the trio run that this is called in."""
+        """Return the alarm clock of the current trio run."""
         try:
             return _clock.get()
         except LookupError:
@@ -53,11 +53,11 @@ class AlarmClock:
             return clock
 
     def set(self, sleeper: Sleeper, at_s: float) -> None:
-        """Wake a sleeper at a time, and at none that it was to be woken at before.
+        """Wake a sleeper at a time, which replaces its earlier time.
 
         Args:
-            sleeper: Whom.
-            at_s: When, in seconds of trio's clock; infinite: never.
+            sleeper: Whom to wake.
+            at_s: When, in seconds of trio's clock; infinity means never.
         """
         sleeper.wakes_at_s = at_s
         if at_s < math.inf:
@@ -67,20 +67,20 @@ class AlarmClock:
         self._look_in_time()
 
     def forget(self, sleeper: Sleeper) -> None:
-        """Wake a sleeper no more, and keep nothing of it."""
+        """Never wake a sleeper again, and drop every reference to it."""
         self.set(sleeper, math.inf)
         self._clear_up()
 
     def call_in_next_step(self, fn: Callable[[], None]) -> None:
-        """Call a plain function once every task that is ready now has had its step.
+        """Call a plain function once every task that is ready now has run.
 
         Args:
-            fn: What to call; it raises nothing.
+            fn: What to call; must not raise.
         """
         self._next_step.append(fn)
         task, self._sleeping = self._sleeping, None
         if task is not None:
-            reschedule(task)  # costs a tenth of what moving a deadline does
+            reschedule(task)  # a tenth of the cost of moving a deadline
 
     def _clear_up(self) -> None:
         self._heap = [entry for entry in self._heap if entry[0] == entry[2].wakes_at_s]
@@ -90,8 +90,8 @@ class AlarmClock:
     def _look_in_time(self) -> None:
         next_s = self._next_s()
         if next_s != self._looks_at_s:
-            # Moving a deadline costs no scheduler step, unlike waking a task; so who puts off what
-            # is next wakes nobody.
+            # Unlike waking the task, moving the deadline takes no scheduler step, so putting off
+            # the next alarm wakes nobody.
             self._looks_at_s = self._scope.deadline = next_s
 
     def _next_s(self) -> float:
@@ -122,7 +122,7 @@ class AlarmClock:
         if not self._next_step:
             self._sleeping = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(stop_sleeping)
-        # trio runs what is ready in no order; behind this, all of it has run.
+        # trio runs ready tasks in random order; after a checkpoint all of them have run.
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def _call_next_step(self) -> None:
@@ -143,8 +143,8 @@ _clock: RunVar[AlarmClock] = RunVar("bargein_alarm_clock")
 
 
 def start_alarm_clock() -> None:
-    """Start the task that wakes the routers of this trio run, where none has started it yet.
+    """Start the task that wakes the routers of this trio run, unless it runs already.
 
-    The first router of a run does so by itself; for whoever counts tasks, or decides their order.
+    The first router does this by itself; call it earlier if you count tasks or fix their order.
     """
     AlarmClock.of_run()

@@ -1,4 +1,4 @@
-"""Calls the plain functions of a router at their time."""
+"""Calls a router's plain functions at set times."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NEVER = (math.inf, lambda: None)
 
 
 class Alarms:
-    """What is to be called at a time, by whose it is."""
+    """The alarms of one router: at most one function and time for each key."""
 
     __slots__ = ("_clock", "_is_closed", "_notify", "_nursery", "_waiting", "wakes_at_s")
 
     def __init__(self, nursery: trio.Nursery, notify: Notify) -> None:
-        """Begin with none.
+        """Start without alarms.
 
         Args:
-            nursery: Gets what ends more than the function that raised it; functions are called in
-                the context of its owner, whoever put them.
-            notify: Calls a function; no ``Exception`` must get out of it.
+            nursery: Raises the errors that must end more than the function that raised them;
+                functions are called in the context of the nursery's task, whoever set them.
+            notify: Calls a function, and lets no ``Exception`` out.
         """
         self.wakes_at_s = math.inf
         self._clock = AlarmClock.of_run()
@@ -35,7 +35,7 @@ class Alarms:
         self._is_closed = False
 
     def put(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a function at a time, in the place of what was put for the same key."""
+        """Call a function at a time; this replaces the alarm that the key had."""
         if self._is_closed:
             return
         before = self._waiting.get(key)
@@ -47,31 +47,31 @@ class Alarms:
 
     def take_away(self, key: object) -> None:
         """Forget an alarm, if there is one."""
-        self._waiting.pop(key, None)  # the clock may wake it for nothing: mostly there is more
+        self._waiting.pop(key, None)  # the clock stays set: usually there are others
 
     def close(self) -> None:
-        """Forget all alarms, and take no more."""
+        """Cancel all alarms, and accept no more."""
         self._is_closed = True
         self._waiting.clear()
         self._clock.forget(self)
 
     def wake(self, now_s: float) -> None:
-        """Call what is due."""
-        # A copy: what a function sets there is not for others to see.
+        """Call the functions that are due."""
+        # A copy, so that context variables that a function sets stay its own.
         context = self._nursery.parent_task.context.copy()
         try:
             for key in list(self._waiting):
-                at_s, fn = self._waiting.get(key, _NEVER)  # the one before may have put it off
+                at_s, fn = self._waiting.get(key, _NEVER)  # an earlier one may have moved it
                 if at_s <= now_s:
                     del self._waiting[key]
                     context.run(self._notify, fn)
-        except BaseException as error:  # noqa: BLE001, ASYNC103 - given to its owner
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - raised in the router's nursery
             self._nursery.start_soon(_raise, error)
         self._clock.set(self, self._next_s())
 
     def _next_s(self) -> float:
         next_s = math.inf
-        for at_s, _ in self._waiting.values():  # quicker than min(): there are one or two
+        for at_s, _ in self._waiting.values():  # faster than min() for one or two
             if at_s < next_s:
                 next_s = at_s
         return next_s

@@ -1,9 +1,9 @@
-"""A cancellation token for code that polls, or lives in a thread.
+"""A cancellation token, for code that polls or runs in a thread.
 
 Rules:
-1. A token only ever goes from quiet to requested; there is no reset: each turn has a fresh one.
+1. A token goes from quiet to requested, and never back: each turn has a fresh one.
 2. Cancel wins over background, in both orders.
-3. A parent's request reaches its children, a child's never its parent.
+3. A parent's request reaches its children; a child's never reaches its parent.
 4. Every method is safe from any thread.
 """
 
@@ -36,13 +36,13 @@ class InterruptToken:
         on_request: Callable[[], None] | None = None,
         on_background: Callable[[], None] | None = None,
     ) -> None:
-        """Make a token that nobody has requested yet.
+        """Make a quiet token.
 
         Args:
             on_request: Called once, in the requesting thread, at the first request to stop;
                 ``None`` calls nothing.
-            on_background: Likewise, at the first request to continue in the background, unless a
-                request to stop came before.
+            on_background: Likewise at the first request to continue in the background, unless a
+                request to stop came first.
         """
         self._lock = threading.Lock()
         self._on_request = on_request
@@ -55,7 +55,7 @@ class InterruptToken:
 
     @property
     def is_requested(self) -> bool:
-        """Whether the work should stop; a plain read, cheap enough for a hot loop."""
+        """Whether the work should stop; one attribute read, cheap enough for a hot loop."""
         return self._requested
 
     @property
@@ -102,7 +102,7 @@ class InterruptToken:
             on_background()
 
     def tell_background(self) -> None:
-        """Tell the work that it was moved to the background; for the code that moved it."""
+        """Mark the work as moved to the background; called by the code that moved it."""
         with self._lock:
             self._background = True
             children = list(self._children)
@@ -113,7 +113,7 @@ class InterruptToken:
         """Raise if the work was asked to stop.
 
         Raises:
-            Interrupted: It was.
+            Interrupted: The work should stop.
         """
         if self._requested:
             raise Interrupted("the work was asked to stop")
@@ -155,11 +155,11 @@ def _set_from_anywhere(trio_token: trio.lowlevel.TrioToken, event: trio.Event) -
     try:
         trio_token.run_sync_soon(event.set)
     except trio.RunFinishedError:
-        return  # whoever waited is gone with its event loop
+        return  # the event loop is gone, and with it whoever waited
 
 
 def call_on(trio_token: trio.lowlevel.TrioToken, fn: Callable[[], object]) -> None:
-    """Call a function in an event loop: at once in its own thread, else soon."""
+    """Call a function in an event loop: now if this is its thread, else soon."""
     if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
         fn()
     else:

@@ -1,4 +1,4 @@
-"""Which failures of one chain are reported, and which only go on and are counted."""
+"""Decides which failures of a chain are reported, and which repeat and are only counted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ._run import Run
 
 
 class ChainFailures:
-    """The failures of one chain that go on.
+    """The persisting failures of one chain.
 
     Attributes:
-        known: They; ``None`` without any, as in most chains.
+        known: The failures; ``None`` if there are none, as in most chains.
     """
 
     __slots__ = ("_route", "known")
@@ -30,7 +30,7 @@ class ChainFailures:
         Args:
             run: The run that failed; ``None`` if the failure belongs to none.
             stage: What failed.
-            error: How.
+            error: What it raised.
         """
         if run is not None and self._route.answers:
             return True
@@ -39,7 +39,7 @@ class ChainFailures:
         return self.known.is_news(stage, error, run.id if run is not None else 0)
 
     def works(self, stage: str) -> bool:
-        """Record that a stage has worked, and return whether its next failure is news."""
+        """Record that a stage worked, and return whether its next failure is news."""
         if self.known is not None:
             if not self.known.works(stage):
                 return False
@@ -48,18 +48,18 @@ class ChainFailures:
         return True
 
     def all_work(self, is_watched: Callable[[str], bool]) -> None:
-        """Record that a run came to its end, so that all stages that wait have worked.
+        """Record that a run reached its end, which proves that all its async stages work.
 
         Args:
-            is_watched: Whether a sync stage has failed and not worked since; a run proves nothing
-                about such a stage.
+            is_watched: Whether a sync stage has failed and not worked since; the end of a run
+                proves nothing about such a stage.
         """
         for stage in self.known.stages if self.known is not None else ():
             if not is_watched(stage):
                 self.works(stage)
 
     def close(self) -> None:
-        """Log how often each failure was repeated, and forget them."""
+        """Log how often each failure repeated, and forget them all."""
         known, self.known = self.known, None
         if known is not None:
             known.close()

@@ -1,4 +1,4 @@
-"""The chains of a router: those at work, and those taken away whose last runs are not over."""
+"""The chains of a router: those at work, and removed ones whose last runs are not over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ._runtime import RouteRuntime
 
 
 class ChainKeeper:
-    """Keeps the chains of one router in the order in which they were begun."""
+    """Keeps the chains of one router, in the order in which they were started."""
 
     __slots__ = ("_at_work", "_retired")
 
@@ -17,28 +17,28 @@ class ChainKeeper:
 
     @property
     def at_work(self) -> tuple[RouteRuntime, ...]:
-        """The chains that begin runs."""
+        """The chains that start runs."""
         return tuple(self._at_work.values())
 
     @property
     def all(self) -> tuple[RouteRuntime, ...]:
-        """The chains that have runs, or may have some."""
+        """The chains at work, and removed chains that still have runs."""
         return (*self._at_work.values(), *self._retired)
 
     def of(self, source: str) -> list[RouteRuntime]:
-        """Return the chains of a bridge, with those that were taken away."""
+        """Return the chains of a bridge, including removed ones that still have runs."""
         return [chain for chain in self.all if chain.source == source]
 
     def runtime(self, route: Route) -> RouteRuntime:
         """Return a chain at work.
 
         Raises:
-            KeyError: It was written further since, and is no longer at work.
+            KeyError: The chain was extended since, and is no longer at work.
         """
         return self._at_work[route]
 
     def install(self, chain: RouteRuntime, instead_of: Route | None) -> None:
-        """Add a chain, in the place of the one that it was written from."""
+        """Add a chain, in place of the one that it extends."""
         if instead_of not in self._at_work:
             self._at_work[chain.route] = chain
             return
@@ -50,17 +50,17 @@ class ChainKeeper:
         self._take_away(replaced)
 
     def remove(self, source: str) -> None:
-        """Take away the chains of a bridge: they begin no more runs."""
+        """Remove the chains of a bridge: they start no more runs."""
         for route in [route for route in self._at_work if route.source == source]:
             self._take_away(self._at_work.pop(route))
 
     def _take_away(self, chain: RouteRuntime) -> None:
         chain.forget()
         if chain.runs:
-            self._retired[chain] = None  # its rules hold until its last run has ended
+            self._retired[chain] = None  # its rules apply until its last run has ended
 
     def forget(self, chain: object) -> bool:
-        """Forget a chain that has no more runs, and return whether it had been taken away."""
+        """Forget a removed chain that has no more runs, and return whether it was one."""
         if not isinstance(chain, RouteRuntime) or chain not in self._retired:
             return False
         del self._retired[chain]

@@ -1,4 +1,4 @@
-"""What a chain at work needs of the router that it belongs to."""
+"""What a running chain needs from its router."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class ChainRouter(Protocol):
 
     Attributes:
         nursery: Owns the tasks of all runs.
-        unwind_s: How long a cut run may take to unwind before it holds up nobody.
-        handler_s: How long the handler of an interruption may take.
-        listeners: Who is told of what happens.
-        withholds: Tells of a source and a message that its chains neither hear of it nor are cut,
-            held or released by it; ``None`` withholds nothing.
+        unwind_s: How many seconds a cut run may take to unwind before its chain stops waiting.
+        handler_s: How many seconds the handler of an interruption may take.
+        listeners: The functions called when something happens.
+        withholds: Whether a message is withheld from the chains of a source, so that it neither
+            triggers, cuts, pauses nor resumes them; ``None`` withholds nothing.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
-        closed: Whether nothing is triggered any more, as all its tasks have ended.
-        waits: Whether a publication is over, and what is left of it is not done yet.
+        closed: Whether all its tasks have ended, so that nothing is triggered any more.
+        waits: Whether a publication is over but its aftermath is not done yet.
     """
 
     nursery: trio.Nursery
@@ -39,7 +39,7 @@ class ChainRouter(Protocol):
     waits: bool
 
     def broadcast(self, source: str, value: Any, run: Run | None) -> None:
-        """Publish what a chain gave."""
+        """Publish a value that a chain produced."""
         ...
 
     def next_run_id(self) -> int:
@@ -47,29 +47,29 @@ class ChainRouter(Protocol):
         ...
 
     def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
-        """Log a failure of a chain, and tell whoever listens."""
+        """Log a failure of a chain, and call the listener for failures."""
         ...
 
     def catch_up(self) -> None:
-        """Do what is left of a publication that is over."""
+        """Finish the aftermath of a publication that is over."""
         ...
 
     def run_cut(self, chain: Any, run: Run, cause: Message | None) -> None:
-        """Note and tell that a run was cut, now or later, and have it watched."""
+        """Record and report that a run was cut, now or later, and have its unwinding watched."""
         ...
 
     def tell_cuts(self) -> None:
-        """Note and tell the cuts that wait to be."""
+        """Record and report the cuts that are waiting for it."""
         ...
 
     def retire(self, chain: object) -> None:
-        """Forget a chain that was taken away and has no more runs."""
+        """Forget a removed chain that has no more runs."""
         ...
 
     def call_at(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a plain function at a time, unless ``forget(key)`` comes before."""
+        """Call a plain function at a time, unless ``forget(key)`` is called first."""
         ...
 
     def forget(self, key: object) -> None:
-        """Take an alarm away, if there is one."""
+        """Cancel the alarm with a key, if there is one."""
         ...

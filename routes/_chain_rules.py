@@ -1,4 +1,4 @@
-"""The steps of a chain that declare what cuts, holds or releases its runs."""
+"""The steps of a chain that declare what cuts, pauses or resumes its runs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ChainRules:
         source: str | Iterable[str] | None = None,
         **filters: Any,
     ) -> Self:
-        """Cut the runs of this chain in the very step in which an event is published.
+        """Cut the runs of this chain in the scheduler step in which an event is published.
 
         Args:
             event: An event class, a list or tuple of them, an alias pattern (``"user.*"``), or a
@@ -100,11 +100,11 @@ class ChainRules:
             handler: Sync or async; takes nothing, the message, or the message and the
                 ``Interruption``.  It runs once for each run that was cut, after that run has
                 unwound and before the next one begins, and may take at most
-                ``Router.handler_s`` seconds.  It is not called when nothing was running.  Where
-                something else cuts the run, the message is of that, or ``None``.
+                ``Router.handler_s`` seconds.  It is not called when nothing was running.  If
+                something else cut the run, it gets the message that did, or ``None``.
             condition: A plain function of the message that decides, in the same step, whether this
                 event interrupts; ``None`` always does.
-            source: The names of publishers that are meant; ``None`` means all.
+            source: The names of the publishers whose events count; ``None`` means all.
             **filters: Field name to the value it must equal, or to a function of the value.
 
         Raises:
@@ -193,7 +193,7 @@ class ChainRules:
         return self._add_rule(rule, where)
 
     def pause_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
-        """Hold the runs of this chain in place, at their next value, until a resuming event.
+        """Pause the runs of this chain at their next value, until a resuming event.
 
         Args:
             event: As in ``interrupt_on()``.
@@ -202,7 +202,7 @@ class ChainRules:
         return self._add_gate("pause_on", event, filters, opens=False)
 
     def resume_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
-        """Let held runs go on where they stopped, and a suspended chain trigger again.
+        """Let paused runs continue where they stopped, and a suspended chain trigger again.
 
         Args:
             event: As in ``interrupt_on()``.

@@ -1,4 +1,4 @@
-"""The runs of one chain, and whether there is a place for one more."""
+"""The runs of one chain, and whether it has a free place."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from ._run import Run
 
 
 class ChainRuns:
-    """Keeps the runs of a chain apart by what can still become of them.
+    """Sorts the runs of a chain by what can still happen to them.
 
     Attributes:
-        active: Those that take a place: at work, or cut and not unwound yet.
-        delivered: Those that have ended and can still be cut, as something of them is outstanding.
+        active: Those that take a place: running, or cut and not unwound yet.
+        delivered: Those that have ended but can still be cut, because output is outstanding.
         aside: Those in the background, which no rule reaches.
-        on_hold: Those that ``hold_all()`` holds, each with whether it was paused before; ``None``
-            while nothing is held.
-        suspended: Whether a rule keeps the chain from beginning any.
+        on_hold: Those that ``hold_all()`` paused, each with whether it was paused before; ``None``
+            outside of a ``hold_all()``.
+        suspended: Whether a rule keeps the chain from starting runs.
     """
 
     __slots__ = ("_places", "active", "aside", "delivered", "on_hold", "suspended")
 
     def __init__(self, places: float) -> None:
-        """Begin without any.
+        """Start without runs.
 
         Args:
-            places: How many may be active at once; infinity means that there is no limit.
+            places: How many may be active at once; infinity means no limit.
         """
         self._places = places
         self.active: dict[Run, None] = {}
@@ -34,27 +34,27 @@ class ChainRuns:
 
     @property
     def all(self) -> tuple[Run, ...]:
-        """Those that are at work, or of which something is outstanding."""
+        """All runs that are running, or whose output has not all arrived."""
         return (*self.active, *self.delivered, *self.aside)
 
     @property
     def has_place(self) -> bool:
-        """Whether one more may begin."""
+        """Whether one more run may start."""
         return len(self.active) < self._places and not self.suspended and self.on_hold is None
 
     def live(self) -> list[Run]:
-        """Return those that can still be cut, the background's left out."""
-        live = []  # no comprehensions: one is a call in Python 3.11, and this is asked at a cut
+        """Return the runs that can still be cut, without those in the background."""
+        live = []  # no comprehension: in Python 3.11 it is a call, and this runs at each cut
         for run in (*self.active, *self.delivered) if self.delivered else self.active:
             if not run.is_cut:
                 live.append(run)
         return live
 
     def vacate(self, run: Run) -> bool:
-        """Take a run from the place that it has had.
+        """Free the place of a run.
 
         Returns:
-            Whether a place became free by it.
+            Whether that left room for another run.
         """
         if run in self.aside:
             del self.aside[run]
@@ -67,16 +67,16 @@ class ChainRuns:
         return True
 
     def keep_delivered(self, run: Run) -> None:
-        """Keep a run that has ended interruptible, unless it still has its place, or was cut."""
+        """Keep an ended run interruptible, unless it still has its place or was cut."""
         if run.outcome is not None and run not in self.active and not run.is_cut:
             self.delivered[run] = None
 
     def forget_delivered(self, run: Run) -> None:
-        """Forget a run of which nothing is outstanding; one that is not here is left alone."""
+        """Forget a run whose output has all arrived; ignored if it is not kept here."""
         self.delivered.pop(run, None)
 
     def move_aside(self, run: Run) -> bool:
-        """Move an active run to the background, and return whether it was one."""
+        """Move a run to the background, and return whether it was active."""
         if run not in self.active:
             return False
         del self.active[run]
@@ -84,23 +84,23 @@ class ChainRuns:
         return True
 
     def suspend(self) -> None:
-        """Begin no more runs until ``awake()``."""
+        """Start no more runs until ``awake()``."""
         self.suspended = True
 
     def awake(self) -> bool:
-        """Take back ``suspend()``, and return whether it was in force."""
+        """Undo ``suspend()``, and return whether the chain was suspended."""
         was_suspended, self.suspended = self.suspended, False
         return was_suspended
 
     def hold_all(self) -> None:
-        """Pause every run in place, past all rules, until ``go_on()``."""
+        """Pause every run in place, regardless of rules, until ``go_on()``."""
         if self.on_hold is None:
             self.on_hold = [(run, run.is_paused) for run in self.live()]
             for run, _ in self.on_hold:
                 run.pause()
 
     def go_on(self) -> None:
-        """Resume the runs that ``hold_all()`` has paused; one that was paused before stays so."""
+        """Resume the runs that ``hold_all()`` paused; those that were paused before stay paused."""
         held, self.on_hold = self.on_hold or [], None
         for run, was_paused in held:
             if not was_paused:

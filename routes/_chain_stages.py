@@ -1,4 +1,4 @@
-"""The steps of a chain that do its work, each typed by what goes in and what comes out."""
+"""The steps of a chain that do its work, each typed by its input and its output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChainStages(Generic[T_co]):
-    """Adds stages to a chain whose last stage gives ``T_co``."""
+    """Adds stages to a chain whose last stage produces ``T_co``."""
 
     __slots__ = ()
 
@@ -40,11 +40,11 @@ class ChainStages(Generic[T_co]):
     @overload
     def map(self, fn: Callable[[], U | None]) -> Route[U]: ...
     def map(self, fn: Callable[..., Any]) -> Route[Any]:
-        """Call a function, sync or async, and pass on what it gives.
+        """Call a sync or async function, and pass on what it returns.
 
         Args:
-            fn: Takes the message in the first stage, else what the stage before gave.  ``None``
-                goes no further; what a generator yields goes on one by one.
+            fn: Takes the message in the first stage, and the previous stage's value in later
+                ones.  ``None`` goes no further; values that a generator yields go on one by one.
         """
         return self._add_stage(a_map(fn))
 
@@ -53,10 +53,10 @@ class ChainStages(Generic[T_co]):
     @overload
     def filter(self, fn: Callable[[], object]) -> Route[T_co]: ...
     def filter(self, fn: Callable[..., Any]) -> Route[Any]:
-        """Let a value pass only when a function of it, sync or async, is true.
+        """Pass on only the values for which a sync or async function is true.
 
         Args:
-            fn: Takes the message in the first stage, else what the stage before gave.
+            fn: Takes the message in the first stage, and the previous stage's value in later ones.
         """
         return self._add_stage(a_filter(fn))
 
@@ -73,42 +73,42 @@ class ChainStages(Generic[T_co]):
     @overload
     def stream(self, source: Listed[U]) -> Route[U]: ...
     def stream(self, source: object) -> Route[Any]:
-        """Pass on, one by one, what a generator yields.
+        """Pass on the values that a generator yields, one by one.
 
         Args:
-            source: A generator function, sync or async, or a function that returns an iterator, a
+            source: A sync or async generator function, or a function that returns an iterator, a
                 list or a single value; it is called for each trigger.  Or something that can be
-                iterated again and again, such as a list: each trigger gets all of it.
+                iterated repeatedly, such as a list: each trigger gets all of it.
 
         Raises:
-            RouteDefinitionError: It can be iterated only once, as ``node.generate()``, with
-                parentheses, can; or it takes more than one argument.
+            RouteDefinitionError: It can be iterated only once, like ``node.generate()`` with
+                parentheses; or it takes more than one argument.
         """
         return self._add_stage(a_stream(source))
 
     def through(self, fn: Callable[[AsyncIterator[T_co]], Streamed[U]]) -> Route[U]:
-        """Hand the stream of values to a function that gives another stream.
+        """Give the stream of values to a function that returns another stream.
 
         Args:
-            fn: Takes an async iterator and returns one, such as an async generator that joins
-                pieces of text to sentences.
+            fn: Takes an async iterator and returns one; for example, an async generator that
+                joins pieces of text into sentences.
         """
         return self._add_stage(a_through(fn))
 
     def buffer(self, size: int) -> Route[T_co]:
-        """Run the stages before this one and those after it at once.
+        """Run the stages before this one and those after it concurrently.
 
         Args:
-            size: How many values the stages before may be ahead, from 1.
+            size: How many values the earlier stages may be ahead, at least 1.
         """
         return self._add_stage(a_buffer(size))
 
     def timeout(self, limit_s: float) -> Route[T_co]:
-        """Fail the run when the stages before this one do not give their next value in time.
+        """Fail the run if the stages before this one do not produce their next value in time.
 
         Args:
-            limit_s: Seconds for each value, the first included.  Time in which a run is paused,
-                or waits for a person, does not count.
+            limit_s: Seconds for each value, including the first.  Time in which the run is
+                paused, or waits for a person, does not count.
         """
         return self._add_stage(a_timeout(limit_s))
 

@@ -1,4 +1,4 @@
-"""Where chains begin: ``on()``, which a bridge and a chain have in common."""
+"""Starts chains: ``on()``, which bridges and chains share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ChainStart:
-    """Starts chains; the type of a chain follows from the events that trigger it."""
+    """Starts chains; the events that trigger a chain give it its type."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class ChainStart:
         **filters: Any,
     ) -> Route[Message[Any]]: ...
     def on(self, event: object, **options: Any) -> Route[Any]:
-        """Begin a chain.
+        """Start a chain.
 
         Args:
             event: An event class (and with it its subclasses), a list or tuple of them, an alias
@@ -104,15 +104,14 @@ class ChainStart:
                 is ``"caller"``, a node has the name of its bridge.
             overlap: What a trigger does while a run is active: with ``queue`` it waits, bounded and
                 in order; with ``restart`` it cuts that run and takes its place; with ``drop`` it is
-                ignored; with ``concurrent`` it runs beside it.
+                ignored; with ``concurrent`` it starts another run.
             limit: With ``concurrent``, how many runs may be active at once; with ``queue``, how
                 many triggers may wait, 64 by default.
             linked: Whether a run of this chain ends when the run that caused it is cut.
-            **filters: For fields of the event, the value each must equal, or a function of the
-                value.
+            **filters: Field name to the value it must equal, or to a function of the value.
 
         Returns:
-            The chain, to add rules and stages to.
+            The chain; add rules and stages to it.
 
         Raises:
             RouteDefinitionError: A wrong type, a duplicate, an unknown alias, field or option.

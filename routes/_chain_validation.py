@@ -1,6 +1,6 @@
-"""Finds mistakes in what a chain says of its events when it is built: typos and wrong values.
+"""Finds typos and wrong values in the events and filters of a chain when it is built.
 
-What stages are given is checked in ``_stages.py``.
+``_stages.py`` checks the functions given to stages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Spec = type | str | Predicate
 
 
 def listed(spec: object, where_from: str) -> list[object]:
-    """Return what a declaration names, one by one.
+    """Return the items that a declaration names, as a list.
 
     Raises:
         RouteDefinitionError: It names nothing.
@@ -36,10 +36,10 @@ def listed(spec: object, where_from: str) -> list[object]:
 
 
 def checked(spec: object, where_from: str) -> Spec:
-    """Return what a declaration names: a class, an alias that an event has, or a function.
+    """Check one item of a declaration: an event class, an alias of one, or a function.
 
     Raises:
-        RouteDefinitionError: It is none of them; of a misspelt alias, with what is like it.
+        RouteDefinitionError: It is none of them; for a misspelt alias, with similar ones.
     """
     if isinstance(spec, type):
         if spec in (object, str, int, float, bool, bytes, dict, list, tuple):
@@ -70,10 +70,10 @@ def _checked_alias(pattern: str, where_from: str) -> str:
 
 
 def source_check(source: object, where_from: str) -> Predicate:
-    """Return the condition that one of some publishers has published a message.
+    """Return the condition that a message comes from one of the given publishers.
 
     Raises:
-        RouteDefinitionError: Something is no name.
+        RouteDefinitionError: A publisher is not a name.
     """
     many = isinstance(source, Iterable) and not isinstance(source, str)
     names = tuple(source) if many else (source,)  # type: ignore[arg-type]  # many
@@ -89,11 +89,11 @@ def source_check(source: object, where_from: str) -> Predicate:
 
 
 def field_check(specs: tuple[Spec, ...], name: str, expected: object, where_from: str) -> Predicate:
-    """Return the condition that a field of the event has a value, or meets a function.
+    """Return the condition that a field of the event equals a value, or satisfies a function.
 
     Raises:
-        RouteDefinitionError: An event has no such field, with the one that is like it; or a value
-            that the field can never have.
+        RouteDefinitionError: An event has no such field (the message names a similar one), or the
+            field can never have this value.
     """
     for cls in _classes(specs, name, where_from):
         known = _field_types(cls)
@@ -121,8 +121,8 @@ def _classes(specs: tuple[Spec, ...], name: str, where_from: str) -> list[type]:
             classes.extend(classes_matching(spec))
         else:
             raise RouteDefinitionError(
-                f"{where_from}: the filter {name}= needs an event class beside it; with a function "
-                "test the field inside the function"
+                f"{where_from}: the filter {name}= needs an event class; if you give a function "
+                "instead, test the field inside the function"
             )
     return classes
 
@@ -134,7 +134,7 @@ def _field_types(cls: type) -> dict[str, Any]:
         hints = get_type_hints(cls)
     except (
         NameError
-    ):  # a name that only type checkers import: the fields are known, not their types
+    ):  # a name imported only for type checkers: the fields are known, their types not
         hints = {name: Any for base in reversed(cls.__mro__) for name in get_annotations(base)}
     if is_dataclass(cls):
         return {field.name: hints[field.name] for field in fields(cls)}
@@ -149,5 +149,5 @@ def _check_value(cls: type, name: str, annotation: Any, value: object, where_fro
         raise RouteDefinitionError(
             f"{where_from}: {name}={value!r} can never equal {cls.__name__}.{name}: {reason}"
         ) from None
-    except Exception:  # noqa: BLE001 - a type pydantic knows no schema for cannot be checked here
+    except Exception:  # noqa: BLE001 - pydantic has no schema for this type, so the value cannot be checked
         return

@@ -16,11 +16,11 @@ class Clock:
         """Stop counting."""
 
     def go_on(self) -> None:
-        """Count what is left."""
+        """Resume counting the time that is left."""
 
 
 class Deadline(Clock):
-    """A deadline of a scope that stays open: armed for each step, disarmed between steps."""
+    """The deadline of a scope that stays open: armed for each step, disarmed between steps."""
 
     __slots__ = ("_left_s", "_stands", "scope")
 
@@ -30,7 +30,7 @@ class Deadline(Clock):
         self.arm(limit_s)
 
     def arm(self, limit_s: float) -> None:
-        """Set the deadline, in seconds from now; infinity disarms it."""
+        """Set the deadline to seconds from now; infinity disarms it."""
         self._left_s = limit_s
         if not self._stands:
             self.go_on()
@@ -42,6 +42,6 @@ class Deadline(Clock):
         self.scope.deadline = math.inf
 
     def go_on(self) -> None:
-        """Count what is left."""
+        """Resume counting the time that is left."""
         self._stands = False
         self.scope.deadline = trio.current_time() + self._left_s

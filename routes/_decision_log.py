@@ -1,4 +1,4 @@
-"""Why a chain did or did not act: the last decisions of one chain, kept for whoever asks."""
+"""The last decisions of a chain: why it did or did not act."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ._outcome import Decision, Verdict
 from ._route import Route
 
 DECISIONS_KEPT = 128
-"""How many decisions a chain keeps; one more forgets the oldest."""
+"""How many decisions a chain keeps; each further one replaces the oldest."""
 
 Line = tuple[float, type, int, Verdict, str, int]
 
 
 class DecisionLog:
-    """Keeps the last decisions of a chain, and tells the listener for decisions of each."""
+    """Keeps the last decisions of a chain, and calls the listener for each."""
 
     __slots__ = ("_lines", "_listeners", "_route")
 
@@ -28,10 +28,10 @@ class DecisionLog:
         """Record what the chain did with a message.
 
         Args:
-            message: What it acted on, or did not.
+            message: The message it acted on, or ignored.
             verdict: What it did.
-            why: The rule that decided, for people.
-            run: The number of the run that this is about; 0 for none.
+            why: The rule that decided, as text for people.
+            run: The number of the run concerned; 0 for none.
         """
         if self._lines is None:
             self._lines = []

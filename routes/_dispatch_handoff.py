@@ -1,4 +1,4 @@
-"""Gives what waits in line in the chains of one bridge to those of another."""
+"""Moves queued triggers from the chains of one bridge to those of another."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def hand_on(
     reason: str,
     unfinished: Iterable[Message],
 ) -> None:
-    """Let the chains of one bridge act on what waits in line in another's streaming chains.
+    """Move the queued triggers of one bridge's streaming chains to another bridge's chains.
 
     Args:
         chains: All chains.
-        source: The bridge whose triggers are taken away.
-        target: The bridge whose chains are triggered, where they are meant for the message.
-        meant: Which triggers.
-        reason: Why, for people.
-        unfinished: Further messages to act on, whose runs there were cut.
+        source: The bridge that loses its triggers.
+        target: The bridge whose matching chains they trigger.
+        meant: Which triggers to move.
+        reason: Why, as text for people.
+        unfinished: Further messages to move, whose runs at the source were cut.
     """
     chains = tuple(chains)
     given = {message.id: message for message in unfinished}

@@ -1,4 +1,4 @@
-"""What is to be done with a message: decided once per event class, then plain calls."""
+"""What to do with a message: decided once per event class, then plain function calls."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 Observer = Callable[[Message], Any]
 Meant = list[tuple[Matcher, Observer, bool]]
-"""Which messages, who gets them, and whether that may wait for the runs that they cut."""
+"""Which messages, who gets them, and whether that may wait until cut runs have had their step."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done with messages of one event class; made once per class."""
+    """What to do with messages of one event class."""
 
     rules: tuple[Observer, ...]
-    """The rules, and what is called before them."""
+    """The rules, and the observers called before them."""
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
     rest: Plan | None = None
-    """What follows the rules, if all of that may wait; ``None`` if not."""
+    """Everything that follows the rules, if all of it may wait; ``None`` if not."""
 
 
 NOTHING = Plan((), (), (), ())
 """The plan of a router that is closed."""
 
 publishable: set[type] = set()
-"""The classes of which ``is_event()`` has said yes."""
+"""The classes that ``is_event()`` has accepted."""
 
 
 def is_event(value: object) -> bool:
@@ -53,10 +53,10 @@ def is_event(value: object) -> bool:
 
 
 def hint_at_event(value: object) -> str:
-    """Return what to do so that a value can be published."""
+    """Return how to make a value publishable, as text for an error."""
     if shape_of(value) is Shape.CHANNEL:
-        return "give the function that it comes from to .stream(), which reads it"
-    return "make an event of it, such as AgentResponse(content=...)"
+        return "pass the function that returns it to .stream(), which iterates it"
+    return "wrap it in an event, such as AgentResponse(content=...)"
 
 
 def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
@@ -68,10 +68,10 @@ def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
 
 
 def matching(entries: Meant, cls: type) -> list[Observer]:
-    """Return the observers or sinks that are meant to see events of a class."""
+    """Return the observers or sinks that get events of a class."""
     found: list[Observer] = []
     for meant, fn, _ in entries:
-        # In place: most are not meant, and there is a plan for each class of each call.
+        # No call for each entry: most do not match, and each call plans each class.
         if meant.types is None or meant.unless:
             checks = meant.for_class(cls)
         else:
@@ -93,12 +93,12 @@ def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
 def plan_of(
     cls: type, chains: Iterable[RouteRuntime], before: Meant, first: Meant, sinks: Meant
 ) -> Plan:
-    """Decide what is to be done with messages of an event class.
+    """Decide what to do with messages of an event class.
 
     Args:
         cls: The class of the event.
-        chains: All chains at work, and those of which only runs are left.
-        before: The observers that come before the rules.
+        chains: All chains at work, and removed ones that still have runs.
+        before: The observers called before the rules.
         first: The other observers.
         sinks: The sinks.
     """
@@ -144,7 +144,7 @@ def guarded(
     checks: tuple[Predicate, ...],
     act: Observer,
 ) -> Observer:
-    """Return what acts on a message if all conditions hold; one that raises is told."""
+    """Return a function that acts on a message if all conditions hold; errors are reported."""
     if not checks:
         return act
     check = checks[0] if len(checks) == 1 else partial(holds, checks)
@@ -152,7 +152,7 @@ def guarded(
     def act_if_meant(message: Message) -> None:
         try:
             meant = check(message)
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, told
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, reported
             runtime.failed(None, what, as_error(error))
             return  # noqa: ASYNC104 - see as_error()
         if runtime.failures.known is not None:

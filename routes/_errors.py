@@ -4,9 +4,9 @@ RouteDefinitionError      a mistake in a chain, raised when the chain is built
 RouteError                something went wrong while routes ran
  +-- StageTimeoutError         a stage did not give its next value in time
  +-- PublishLoopError          a route feeds itself
- +-- ScopeLeakError            a generator's cancel scope or nursery reached code outside of it
- +-- NotAnEventError           something that is no event was to be published
- +-- CodeExitError             code raised SystemExit, or another BaseException that is no Exception
+ +-- ScopeLeakError            a generator's cancel scope or nursery affected code outside of it
+ +-- NotAnEventError           a value that is not an event was published
+ +-- CodeExitError             code raised a BaseException that is not an Exception: SystemExit
 Interrupted               raised by InterruptToken.throw_if_requested
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class SafeText:
-    """Of an exception whose text is the framework's own, and never quotes what people said."""
+    """Marks an exception whose text is the framework's own, and never quotes what people said."""
 
     @property
     def safe_text(self) -> str:
@@ -31,7 +31,7 @@ class RouteDefinitionError(SafeText, BargeinError, TypeError):
 
 
 class RouteError(BargeinError):
-    """An error while routes ran."""
+    """An error that occurred while routes ran."""
 
 
 class StageTimeoutError(SafeText, RouteError, TimeoutError):
@@ -47,7 +47,7 @@ class StageTimeoutError(SafeText, RouteError, TimeoutError):
 
 
 class PublishLoopError(SafeText, RouteError):
-    """Sync routes published to one another without end."""
+    """Sync routes triggered one another without end."""
 
     def __init__(self, event: str, depth: int) -> None:
         super().__init__(event, depth)
@@ -62,19 +62,19 @@ class PublishLoopError(SafeText, RouteError):
 
 
 class ScopeLeakError(SafeText, RouteError):
-    """A cancel scope or nursery that a generator held across a ``yield`` reached others' code."""
+    """A cancel scope or nursery that a generator held across a ``yield`` affected other code."""
 
     def __str__(self) -> str:
         return (
-            "a generator holds a cancel scope or a nursery across a yield, and it ended code "
+            "a generator holds a cancel scope or a nursery across a yield, which cancelled code "
             "outside of that generator, or was never closed; decorate the generator with "
-            "@trio.as_safe_channel, and give it to .stream(), or read it by "
+            "@trio.as_safe_channel, and pass it to .stream(), or iterate it with "
             "'async with fn(...) as values: async for value in values: ...'"
         )
 
 
 class NotAnEventError(SafeText, RouteError, TypeError):
-    """Something that is no event was to be published."""
+    """A value that is not an event was published."""
 
     def __init__(self, value: object, fix: str) -> None:
         super().__init__(value, fix)
@@ -83,7 +83,7 @@ class NotAnEventError(SafeText, RouteError, TypeError):
 
     @property
     def safe_text(self) -> str:
-        """What may be shown where the value, which may be what somebody says, is hidden."""
+        """The text without the value, which may be something that somebody said."""
         return f"broadcast() publishes events, not {type(self.value).__name__}; {self.fix}"
 
     def __str__(self) -> str:
@@ -93,8 +93,8 @@ class NotAnEventError(SafeText, RouteError, TypeError):
 class CodeExitError(RouteError):
     """Application code raised a ``BaseException`` that is not an ``Exception``.
 
-    Typically ``SystemExit``, which argparse and click raise on bad arguments.  It ends the work
-    that raised it, never the server.
+    Typically ``SystemExit``, which argparse and click raise for bad arguments.  It ends the work
+    that raised it, and never the server.
 
     Attributes:
         error: What was raised.
@@ -111,8 +111,8 @@ class CodeExitError(RouteError):
     def safe_text(self) -> str:
         """What may be shown where the texts of exceptions are hidden."""
         kind = type(self.error).__name__
-        return f"the code raised {kind}, which ended its own work alone; raise an Exception instead"
+        return f"the code raised {kind}, which ended only its own work; raise an Exception instead"
 
 
 class Interrupted(Exception):
-    """The work that polls this token was asked to stop."""
+    """The work that polled this token was asked to stop."""

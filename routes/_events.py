@@ -1,8 +1,8 @@
-"""What an event is: any class can be routed, and each has one alias.
+"""Events: any class can be one, and each class has one alias.
 
-Events of ours are frozen pydantic models with a ``Literal`` tag in a field named ``type``.
-The tag is the alias of the class.  Any other class (a pydantic model of yours, a slotted
-dataclass for audio) can be routed too; its alias is ``type`` if it has such a string, else its
+bargein's events are frozen pydantic models with a ``Literal`` tag in a field named ``type``.
+The tag is the alias of the class.  Any other class (your own pydantic model, a slotted
+dataclass for audio) can be routed too; its alias is its ``type`` if that is a string, else its
 class name in snake case.
 """
 
@@ -41,11 +41,11 @@ class Event(BaseModel):
             type: Literal["order.placed"] = "order.placed"
             drink: str
 
-    Unknown fields raise when the event is made.  Events carry neither time nor id; the ``Message``
-    around an event has both.
+    Unknown fields raise when the event is created.  An event has neither time nor id; the
+    ``Message`` around it has both.
     """
 
-    # A schema is built when an event of the class is first made, not while everything is imported.
+    # Build each schema when the first event of its class is created, to keep imports fast.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
@@ -82,13 +82,13 @@ def register(cls: type[E]) -> type[E]:
 
 
 def needs_no_validation(cls: type[M]) -> type[M]:
-    """Have an event class of which all fields have a default made without validation; a decorator.
+    """Skip validation for an event class whose fields all have defaults; a decorator.
 
-    There is nothing to check where no field is given, and what interrupts a node is made in front
-    of its clean-up: pydantic takes 20 us for it with cold caches, this takes 6 us.
+    If no field is given, there is nothing to validate.  Events that interrupt a node are created
+    before it can clean up: pydantic takes 20 us for it with cold caches, this takes 6 us.
 
     Args:
-        cls: A class of events.
+        cls: The event class.
     """
     defaults = {name: field.default for name, field in cls.model_fields.items()}
     validated = cls.__init__
@@ -121,7 +121,7 @@ def alias_of(cls: type) -> str:
 def _find_alias(cls: type) -> str:
     fields = getattr(cls, "model_fields", None)
     if fields and "type" in fields and isinstance(fields["type"].default, str):
-        # A subclass that does not set a tag of its own is named after itself, not after its parent.
+        # A subclass without its own tag is named after itself, not after its parent.
         if "type" in get_annotations(cls):
             return str(fields["type"].default)
     else:

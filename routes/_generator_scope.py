@@ -1,8 +1,7 @@
-"""How generators of others are iterated: one cancel scope each, from the first step to the last.
+"""Iterates foreign generators under one cancel scope each, from the first step to the last.
 
-Trio's scopes must close in the order in which they were opened, and a generator may hold a scope or
-a nursery of its own while it is suspended.  So no scope is opened around a single step of it, nor
-around its closing.
+Trio's scopes must close in reverse order of opening, and a suspended generator may hold a scope or
+a nursery of its own.  So no scope is opened around a single step, nor around closing it.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ import trio
 from ._errors import ScopeLeakError
 
 CLOSE_S = 1.0
-"""How long the clean-up of an iterator that was left early may take, in seconds."""
+"""How many seconds the clean-up of an iterator may take if it was left early."""
 
 
 class closing:
-    """Iterates an async iterator under a scope, which shields its clean-up when it is left early.
+    """Iterates an async iterator under a scope that shields its clean-up if it is left early.
 
     Enter it before the first step.  Leaving it closes the iterator, in bounded time, whatever
     happens around it.
@@ -44,13 +43,13 @@ class closing:
     ) -> None:
         scope = self._scope
         if self.iterator is self.items and getattr(self.items, "ag_frame", self) is None:
-            scope.__exit__(None, None, None)  # the usual case: a generator that is at its end
+            scope.__exit__(None, None, None)  # the usual case: an exhausted generator
             return
-        # Shielded, as the iterator's own `finally` may have to say goodbye to a server.
+        # Shielded, because the iterator's own `finally` may have to send a goodbye to a server.
         scope.shield = True
         scope.deadline = trio.current_time() + CLOSE_S
         try:
-            await _close(self.iterator)  # noqa: ASYNC102 - the scope around it was opened before
+            await _close(self.iterator)  # noqa: ASYNC102 - its scope was opened earlier
             if self.iterator is not self.items:
                 await _close(self.items)  # noqa: ASYNC102 - ditto
         except BaseException as failure:  # noqa: ASYNC103 - the scope's own, else raised
@@ -67,14 +66,14 @@ async def _close(one: Any) -> None:
     try:
         await aclose()
     except BaseExceptionGroup as group:
-        # A nursery wraps the GeneratorExit that passes it, and Python does not know it again.
+        # A nursery wraps a GeneratorExit in a group, which Python does not accept as one.
         others = group.split(GeneratorExit)[1]
         if others is not None:
             raise others from None
 
 
 def explained(error: Exception) -> Exception:
-    """Return an error, or the `ScopeLeakError` that trio's own error about scopes comes of."""
+    """Return an error, or a ``ScopeLeakError`` in place of trio's own error about scopes."""
     if isinstance(error, RuntimeError) and str(error).startswith("Cancel scope stack corrupted"):
         leak = ScopeLeakError()
         leak.__cause__ = error

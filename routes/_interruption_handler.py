@@ -1,4 +1,4 @@
-"""Calls the handler that a rule names, once a run that the rule has cut has unwound."""
+"""Calls the handler of a rule once a run that the rule cut has unwound."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ._user_errors import contain
 log = structlog.get_logger()
 
 OVERRUN_S = 1.0
-"""How long a handler may take to end after its time is up, before nobody waits for it."""
+"""How many seconds a cancelled handler may still take before nobody waits for it."""
 
 
 def has_handler(run: Run) -> bool:
-    """Return whether somebody is to be told of the cut of a run."""
+    """Return whether the cut of a run has a handler to call."""
     return run.is_cut and run._rule is not None and run._rule.handler is not None
 
 
@@ -32,17 +32,17 @@ async def call_handler(
     failed: Callable[[Run, str, Exception], None],
     abandon: Callable[[Run, str], None],
 ) -> None:
-    """Call the handler of a run that was cut, in bounded time.
+    """Call the handler of a cut run, in bounded time.
 
-    What the handler raises is told as a failure of the chain and goes no further.
+    An error of the handler is reported as a failure of the chain and goes no further.
 
     Args:
-        run: One of which ``has_handler()`` is true.
-        router: Whose run it is.
+        run: A run for which ``has_handler()`` is true.
+        router: The router of the run.
         failed: Called with the run, the rule and the error when the handler fails.
         abandon: Called when the handler does not end in time.
     """
-    _current.set(None)  # what a handler publishes is no output of the run that was cut
+    _current.set(None)  # what a handler publishes is no output of the cut run
     rule, interruption = run._rule, run.interruption
     assert rule is not None
     assert rule.handler is not None
@@ -57,7 +57,7 @@ async def call_handler(
             result = rule.handler(interruption.cause, interruption)
             if shape_of(result) is Shape.AWAITABLE:
                 await result
-        except BaseException as error:  # noqa: ASYNC103 - told, and the next turn works
+        except BaseException as error:  # noqa: ASYNC103 - reported; the next turn works
             told, rest = contain(error)
             if told is not None:
                 failed(run, rule.written, told)

@@ -1,4 +1,4 @@
-"""Who is told of what happens in a router, and what becomes of a listener that raises."""
+"""The functions that a router calls when something happens; their errors are logged."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ InterruptionSource = Callable[[Run, Interruption], Awaitable[Interruption]]
 
 
 class Listeners:
-    """The listeners of one router, at most one for each thing; ``None`` stands for nobody.
+    """The listeners of one router, at most one for each occurrence; ``None`` for no listener.
 
-    ``Router.listen()`` says what each is called with.
+    ``Router.listen()`` documents their arguments.
 
     Attributes:
-        is_telling: Whether the listener for failures is at work.
+        is_telling: Whether the listener for failures is being called.
     """
 
     __slots__ = (
@@ -50,17 +50,17 @@ class Listeners:
         self.is_telling = False
 
     def set(self, **listeners: Any) -> None:
-        """Replace the listeners that are given; ``None`` leaves the one there is."""
+        """Replace the given listeners; ``None`` leaves one as it is."""
         for name, listener in listeners.items():
             if listener is not None:
                 setattr(self, name, listener)
 
     def explain_to(self, listener: DecisionListener | None) -> None:
-        """Replace who is told of decisions; ``None`` tells nobody."""
+        """Replace the listener for decisions; ``None`` removes it."""
         self.decided = listener
 
     def notify(self, listener: Callable[..., Any] | None, *args: Any) -> None:
-        """Call a listener, if there is one; what it raises is logged and goes no further."""
+        """Call a listener, if there is one; its errors are logged and go no further."""
         if listener is None:
             return
         try:
@@ -72,7 +72,7 @@ class Listeners:
             log.exception("listener_failed", listener=name_of(listener), exc_info=error)
 
     def log_failure(self, route: Route, stage: str, error: Exception) -> None:
-        """Log that a stage, a rule or a handler of a chain has failed."""
+        """Log that a stage, a rule or a handler of a chain failed."""
         log.error(
             "stage_failed",
             route=str(route),
@@ -83,7 +83,7 @@ class Listeners:
         )
 
     def tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
-        """Tell the listener for failures of one."""
+        """Call the listener for failures."""
         self.is_telling = True
         try:
             self.notify(self.failed, run, route, stage, error)
@@ -91,5 +91,5 @@ class Listeners:
             self.is_telling = False
 
     def show(self, error: Exception) -> None:
-        """Tell whoever listens of an exception that goes no further."""
+        """Call the listener for caught exceptions with one that goes no further."""
         self.notify(self.caught, error)

@@ -1,7 +1,7 @@
-"""Which messages a chain is meant for.
+"""Decides which messages a chain reacts to.
 
-Matching is pure.  Everything that can be known from the class of an event is decided once per
-class; what is left is one function per matcher, or none.
+Matching is pure.  Whatever depends only on the class of an event is decided once per class; the
+remaining conditions are checked for each message.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from ._signatures import fit, name_of, needs_plain_function
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A checked declaration of the messages that are meant.
+    """A checked declaration of the messages to match.
 
     Build one with ``matcher()``.
     """
 
     specs: tuple[Spec, ...]
-    """Event classes, alias patterns and predicates; one of them has to match."""
+    """Event classes, alias patterns and predicates; one of them must match."""
     checks: tuple[Predicate, ...] = ()
-    """Further conditions; all of them have to hold."""
+    """Further conditions; all of them must hold."""
     unless: tuple[type, ...] = ()
-    """Event classes that are never meant."""
+    """Event classes that never match."""
     types: tuple[type, ...] | None = field(init=False)
-    """The event classes, where nothing else is named; else ``None``."""
+    """The event classes if only classes are named; else ``None``."""
 
     def __post_init__(self) -> None:
         types = tuple(spec for spec in self.specs if isinstance(spec, type))
         object.__setattr__(self, "types", types if len(types) == len(self.specs) else None)
 
     def for_class(self, cls: type) -> tuple[Predicate, ...] | None:
-        """Return what is left to ask of a message whose event is of this class.
+        """Return the conditions left to check for a message with an event of this class.
 
         Args:
             cls: The class of an event.
 
         Returns:
-            ``None`` if no such message is meant, else the conditions that all have to hold.
+            ``None`` if no such message matches, else the conditions, all of which must hold.
         """
         if issubclass(cls, self.unless):
             return None
@@ -78,14 +78,14 @@ def matcher(
     source: str | Iterable[str] | None = None,
     filters: Mapping[str, Any] | None = None,
 ) -> Matcher:
-    """Check a declaration and make a ``Matcher`` of it.
+    """Check a declaration and return its ``Matcher``.
 
     Args:
         spec: An event class, an alias or alias pattern (``"user.*"``), a predicate over messages,
             or a list or tuple of these.
-        where_from: The step of the chain, for messages, such as ``"bridge.on()"``.
+        where_from: The step of the chain, for error messages, such as ``"bridge.on()"``.
         where: A further plain function over the message.
-        source: The names of publishers that are meant; ``None`` means all.
+        source: The names of the publishers whose events match; ``None`` means all.
         filters: Field name to the value it must equal, or to a function of the field's value.
 
     Raises:
@@ -110,7 +110,7 @@ def matcher(
 
 @lru_cache(maxsize=256)
 def _of_classes(classes: tuple[type, ...], where_from: str) -> Matcher:
-    """Return the matcher of event classes: the same one for the many routes of many calls."""
+    """Return the matcher of event classes; all routes of all calls share it."""
     return Matcher(_checked_all(classes, where_from))
 
 
@@ -123,7 +123,7 @@ def _checked_all(named: Iterable[object], where_from: str) -> tuple[Spec, ...]:
 def written_options(
     filters: Mapping[str, Any], source: str | Iterable[str] | None, where: Predicate | None = None
 ) -> list[str]:
-    """Return the options of a declaration as they were written, for ``repr()``."""
+    """Return the options of a declaration as written, for ``repr()``."""
     options = [f"{k}={name_of(v) if callable(v) else repr(v)}" for k, v in filters.items()]
     if source is not None:
         options.append(f"source={source!r}")

@@ -17,10 +17,10 @@ else:
 
 
 class Message(Generic[E_co]):
-    """An event, with who published it and when.
+    """An event, together with who published it and when.
 
-    To a type checker, ``Message[OrderPlaced]`` carries an ``OrderPlaced`` and plain ``Message`` any
-    event.
+    To a type checker, ``Message[OrderPlaced]`` carries an ``OrderPlaced``, and a plain ``Message``
+    carries any event.
 
     Attributes:
         event: The event itself.
@@ -44,11 +44,11 @@ class Message(Generic[E_co]):
         self.tag: Any = None
 
     def carry(self, tag: Any) -> None:
-        """Attach a value of the layer above; routes never read it."""
+        """Attach a value for the layer above; routes never read it."""
         self.tag = tag
 
     def leave_run(self) -> None:
-        """Detach it from its run, which this very message has cut."""
+        """Detach it from its run, which this very message cut."""
         self.run = None
 
     @property
@@ -61,7 +61,7 @@ class Message(Generic[E_co]):
         """The alias of the event's class."""
         return alias_of(type(self.event))
 
-    if not TYPE_CHECKING:  # where it would allow every name
+    if not TYPE_CHECKING:  # type checkers would accept any name
 
         def __getattr__(self, name: str) -> Any:
             hint = ""

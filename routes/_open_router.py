@@ -1,4 +1,4 @@
-"""Opens a router, and ends all of its runs when its block is left."""
+"""Opens a router, and ends all its runs when its block is left."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import trio
 from ._router import Router
 
 UNWIND_S = 1.0
-"""How long a cut run may take to unwind before it no longer holds up its chain."""
+"""How many seconds a cut run may take to unwind before its chain stops waiting."""
 
 HANDLER_S = 1.0
-"""How long the handler of an interruption may take."""
+"""How many seconds the handler of an interruption may take."""
 
 
 @asynccontextmanager
@@ -23,8 +23,8 @@ async def open_router(
     """Open a router; leaving the block ends all its runs.
 
     Args:
-        unwind_s: How long a cut run may take to unwind before it holds up nobody.
-        handler_s: How long the handler of an interruption may take.
+        unwind_s: How many seconds a cut run may take to unwind before its chain stops waiting.
+        handler_s: How many seconds the handler of an interruption may take.
     """
     router: Router | None = None
     try:

@@ -1,4 +1,4 @@
-"""How a run ends, and what is told about one that was cut."""
+"""How a run ends, and the facts about one that was cut."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ Outcome = Literal[
     "disconnected",
     "shutdown",
 ]
-"""How a run ended: one word."""
+"""How a run ended, in one word."""
 
 Phase = Literal["waiting", "running", "delivered"]
-"""Where a run was when it was cut: not begun; running; or finished, with output outstanding."""
+"""How far a cut run was: not started, running, or finished with output outstanding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """What is known about a run that was cut; immutable."""
+    """The facts about a run that was cut; immutable."""
 
     run: int
     """The number of the run within its router."""
     route: str
-    """The chain as it was written."""
+    """The chain as written."""
     source: str
-    """The bridge whose route it is."""
+    """The bridge that declared the chain."""
     cause: Message | None
     """The message that cut it, or ``None`` if no message did."""
     reason: str
-    """The rule that cut it, for people: ``interrupt_on(UserStartedSpeaking)``."""
+    """The rule that cut it, as text for people: ``interrupt_on(UserStartedSpeaking)``."""
     phase: Phase
     at_s: float
     """When it was cut, in seconds of trio's clock."""
     elapsed_s: float
     """Seconds from the run's start to the cut."""
     generated: str = ""
-    """All that the answer had generated; filled in for handlers of a call's routes."""
+    """All the text that the answer had generated; set for handlers of a call's routes."""
     heard: str = ""
-    """What was heard of it; always a prefix."""
+    """How much of it the caller heard; always a prefix."""
     tools: tuple[Any, ...] = ()
-    """The tools of the answer, each with its ``name`` and its ``outcome``, ``None`` while it goes
-    on."""
+    """The tools of the answer, each with a ``name`` and an ``outcome``, which is ``None`` while the
+    tool runs."""
 
 
 Verdict = Literal[
     "matched", "gated", "idle", "cut", "paused", "resumed", "suspended", "queued", "dropped"
 ]
 """What a route did with an event: ``idle`` means that nothing was running, ``gated`` that a rule
-kept it from acting."""
+kept the route from acting."""
 
 
 class Decision(NamedTuple):
-    """One line of a route's answer to "why?"."""
+    """One decision of a route, with its reason."""
 
     at_s: float
     event: str
@@ -68,16 +68,16 @@ class Decision(NamedTuple):
     """The number of the message."""
     verdict: Verdict
     why: str
-    """The rule that decided, and its values."""
+    """The rule that decided, with its values."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouterStatistics:
-    """What a router had done when it was asked."""
+    """What a router had done when you asked."""
 
     published: int = 0
     stale: int = 0
-    """Messages of cut runs that were dropped when they were published."""
+    """Messages dropped when they were published, because their runs were cut."""
 
 
 @dataclass(slots=True)
@@ -87,8 +87,8 @@ class RouteStatistics:
     started: int = 0
     cut: int = 0
     failed: int = 0
-    """Runs that failed, and triggers whose sync stages did."""
+    """Runs that failed, and triggers whose sync stages failed."""
     dropped: int = 0
-    """Triggers that began no run: by overlap, by a full queue, or because they were stale."""
+    """Triggers that started no run: because of ``overlap=``, a full queue, or staleness."""
     abandoned: int = 0
-    """Runs that did not unwind in time and no longer hold up the chain."""
+    """Runs that did not unwind in time, so that the chain stopped waiting for them."""

@@ -1,12 +1,13 @@
-"""How the stages of a chain become code that runs.
+"""Turns the stages of a chain into code that runs.
 
-A chain is cut in three, once:
+A chain is split once, into three parts:
 
-- ``lead``: the sync stages up to the first stage that waits.  They run at once, when triggered.
+- ``lead``: the sync stages before the first stage that waits.  They run at once when triggered.
 - ``head``: from the first to the last stage that waits.  Each is a layer over the async iterator
-  of the layer before it, in the task of the run; but a function that waits, behind another that
-  may hold a scope from value to value, has that one in a task of its own, by a pump.
-- ``tail``: the sync stages after that.  They are plain calls for each value.
+  of the layer before it, in the task of the run.  If the earlier layers may hold a scope between
+  values, an async function after them gets its values from a pump, which runs them in their own
+  task.
+- ``tail``: the sync stages after those.  They are plain calls for each value.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ Publish = Callable[[Any, Run | None], None]
 Works = Callable[[str], bool]
 
 UNMOVED = object()
-"""A mark on a task, which trio wipes off whenever it reschedules the task."""
+"""A mark on a task, which trio erases whenever it reschedules the task."""
 
 
 class StageError(BargeinError):
-    """Carries an error of a stage to the edge of its run."""
+    """Carries the error of a stage to the edge of its run."""
 
     def __init__(self, stage: str, error: Exception) -> None:
         super().__init__(stage, error)
@@ -44,15 +45,15 @@ class StageError(BargeinError):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A value that a sync stage gave and that has to be awaited or iterated first."""
+    """A value from a sync stage that must be awaited or iterated first."""
 
     value: Any
     next_step: int
-    """The sync stage that goes on with what comes of it."""
+    """The index of the sync stage that gets the result."""
     stage: str
 
     def discard(self) -> None:
-        """Let go of a value that nobody will take."""
+        """Close a value that nobody will use."""
         close = getattr(self.value, "close", None)
         if close is not None:
             close()
@@ -61,7 +62,7 @@ class Pending:
 class Steps:
     """A row of sync stages.
 
-    One that has raised is watched until it gives something again: then ``works`` is told its name.
+    A stage that raised is watched until it returns again; then ``works`` is called with its name.
     """
 
     __slots__ = ("_steps", "_watched", "_works", "only_publishes", "publish")
@@ -80,16 +81,16 @@ class Steps:
         return len(self._steps)
 
     def push(self, value: Any, run: Run | None, first: int = 0) -> Pending | Passed | None:
-        """Take a value through the row.
+        """Pass a value through the row.
 
         Args:
             value: What the first stage gets.
-            run: The run that what is broadcast belongs to.
-            first: Where in the row to begin.
+            run: The run to which broadcast events belong.
+            first: The index of the stage to start with.
 
         Returns:
-            ``None`` if the value went no further, ``Passed`` with what came out at the end, or
-            what has to be awaited first.
+            ``None`` if the value went no further, ``Passed`` with the row's result, or ``Pending``
+            with what must be awaited or iterated first.
 
         Raises:
             StageError: A stage raised.
@@ -119,7 +120,7 @@ class Steps:
         return Passed(value)
 
     def watches(self, stage: str) -> bool:
-        """Whether a stage of this name has raised in this row, and given nothing since."""
+        """Whether a stage of this name raised in this row, and has not returned since."""
         return self._watched is not None and stage in self._watched.values()
 
     def _watch(self, index: int) -> None:
@@ -131,9 +132,9 @@ class Steps:
         watched[index] = str(stage)
 
         def tried(value: Any) -> Any:
-            given = fn(value)  # a Map and a Filter have one
-            name = watched.get(index)  # it may have published, and come back here
-            waits = shape_of(given) not in _PLAIN  # may fail yet, and its run tells whether it did
+            given = fn(value)  # a Map or a Filter; both have a function
+            name = watched.get(index)  # fn may have published, and so been called again
+            waits = shape_of(given) not in _PLAIN  # not over: its run reports whether it fails
             if name is not None and (waits or self._works(name)):
                 self._replace(index, before)
                 del watched[index]
@@ -159,7 +160,7 @@ _PLAIN = (Shape.PLAIN, Shape.LISTED, Shape.CHANNEL)
 
 
 class Passed:
-    """A value that came out at the end of a row."""
+    """The result of a row."""
 
     __slots__ = ("value",)
 
@@ -168,7 +169,7 @@ class Passed:
 
 
 class _When:
-    """Awaits what a filter says, and gives the value if that is yes."""
+    """Awaits the verdict of a filter, and returns the value if the verdict is true."""
 
     __slots__ = ("value", "verdict")
 
@@ -181,7 +182,7 @@ class _When:
         return self.value if verdict else None
 
     def close(self) -> None:
-        """Let go of the question."""
+        """Close the verdict without awaiting it."""
         Pending(self.verdict, 0, "").discard()
 
 
@@ -204,11 +205,11 @@ class Pipeline:
         self.needs_nursery = any(self._apart)
 
     def open(self, run: Run, value: Any) -> Any:
-        """Return an async iterator over what the head gives for a value."""
+        """Return an async iterator over the head's results for a value."""
         first, *others = self.head
         if isinstance(first, (Map, Stream)) and not others:
-            # The usual chain, .stream(generate).broadcast(): the run iterates the node's own
-            # generator, with no layer between.
+            # The usual chain, .stream(generate).broadcast(): the run iterates the node's
+            # generator directly, without a layer.
             given = first.fn(value)
             if shape_of(given) is Shape.ASYNC_ITERATOR:
                 return given
@@ -222,18 +223,18 @@ class Pipeline:
         return items
 
     def watches(self, stage: str) -> bool:
-        """Whether a sync stage of this name has raised, and given nothing since."""
+        """Whether a sync stage of this name raised, and has not returned since."""
         return self.lead.watches(stage) or self.tail.watches(stage)
 
     @property
     def head_name(self) -> str:
-        """The stage to blame for an error of the head that no layer claimed."""
+        """The stage to blame for an error of the head that belongs to no layer."""
         return str(self.head[0]) if self.head else ""
 
 
 def _apart(head: tuple[Stage, ...]) -> Iterator[bool]:
-    """Tell of each stage whether those before it have a task of their own."""
-    held = False  # whether the stages before, in the same task, may hold scopes between two values
+    """Yield for each stage whether the stages before it run in their own task."""
+    held = False  # whether earlier stages in the same task may hold scopes between values
     for index, stage in enumerate(head):
         if isinstance(stage, Through):
             apart = index > 0 and not isinstance(head[index - 1], Buffer)
@@ -313,9 +314,9 @@ async def _led_through(stage: Through, upstream: Any) -> AsyncGenerator[Any, Non
 
 
 async def _breathe(run: Run) -> None:
-    """Give others a turn if nothing was waited for since the last call.
+    """Yield to other tasks if this one has not waited since the last call.
 
-    The run does this for each value that reaches it; a stage does it that keeps values from it.
+    The run does this for each value that reaches it; stages that swallow values do it themselves.
     """
     task = trio.lowlevel.current_task()
     if task.custom_sleep_data is UNMOVED:
@@ -325,7 +326,7 @@ async def _breathe(run: Run) -> None:
 
 
 async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
-    with run._deadline() as deadline:  # before the first step, so that all scopes of a stage nest
+    with run._deadline() as deadline:  # before the first step: scopes must nest
         async with aclosing(upstream):
             while True:
                 deadline.arm(stage.limit_s)

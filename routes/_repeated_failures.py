@@ -1,10 +1,10 @@
-"""Which failures were told, so that one that goes on is told once and then counted.
+"""Reports a failure that persists once, and then counts it.
 
 Rules:
-1. A failure is told when it is new: by its stage and the class of its error.
-2. The same failure is withheld and counted until that stage works again.
+1. A failure is reported if it is new; its stage and the class of its error identify it.
+2. The same failure is only counted until that stage works again.
 3. Then the count is logged, and the next failure is new.
-4. A stage that fails now and then does not work: it must not have failed for ``STEADY_S``.
+4. A stage that fails now and then does not work: it must go without failure for ``STEADY_S``.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import trio
 log = structlog.get_logger()
 
 KINDS_KEPT = 32
-"""How many kinds of failure are told apart at most.  One more forgets the oldest, which would be
-told anew: a chain has few stages, and few ways to fail."""
+"""How many kinds of failure are remembered; a further one forgets the oldest, which would then be
+reported again.  A chain has few stages, and few ways to fail."""
 
 
 STEADY_S = 1.0
-"""How long ago the last failure must be for a stage to count as working.  People fail each other
-less often than that; stages that get frames of audio do so fifty times a second."""
+"""How many seconds ago the last failure must be for a stage to count as working.  Turns of a caller
+come less often than that; frames of audio come fifty times a second."""
 
 
 class Failures:
-    """Remembers the failures that go on: of one chain, of one transport."""
+    """Remembers the persisting failures of one chain or one transport."""
 
     __slots__ = ("_last_s", "_of", "_withheld")
 
     def __init__(self, **of: str) -> None:
-        """Begin with none.
+        """Start without failures.
 
         Args:
-            **of: Keys that tell in a log line whose failures these are, such as ``route=``.
+            **of: Keys for log lines that say whose failures these are, such as ``route=``.
         """
         self._of = of
         self._withheld: dict[tuple[str, type], tuple[int, int]] = {}
@@ -41,16 +41,16 @@ class Failures:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """What fails at present, each once."""
+        """The stages that fail at present, each once."""
         return tuple(dict.fromkeys(stage for stage, _ in self._withheld))
 
     def is_news(self, stage: str, error: Exception, run: int = 0) -> bool:
-        """Return whether a failure should be told; one that should not is counted.
+        """Return whether to report a failure; a repeated one is only counted.
 
         Args:
             stage: What failed.
-            error: How; its class counts, its text does not.
-            run: The number of the run that failed, of which every error is told; 0 for none.
+            error: What it raised; its class identifies the failure, its text does not.
+            run: The number of the failed run; every error of a run is reported.  0 for none.
         """
         self._last_s = trio.current_time()
         key = (stage, type(error))
@@ -66,10 +66,10 @@ class Failures:
         return True
 
     def works(self, stage: str) -> bool:
-        """Record that a stage has worked, and return whether its next failure is news.
+        """Record that a stage worked, and return whether its next failure is news.
 
         Args:
-            stage: What worked.
+            stage: Which stage worked.
         """
         if trio.current_time() < self._last_s + STEADY_S:
             return False
@@ -77,7 +77,7 @@ class Failures:
         return True
 
     def close(self) -> None:
-        """Tell how often something failed that will not be tried any more."""
+        """Log how often each stage failed, because none will be tried again."""
         for stage in self.stages:
             self._forget(stage, "never_worked_again")
 

@@ -1,4 +1,4 @@
-"""A chain as it is written: an immutable value that knows the router it belongs to."""
+"""A chain as written: an immutable value that knows its router."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from ._stages import Broadcast, Map, Stage, Stream
 from ._types import T_co
 
 QUEUE_LIMIT = 64
-"""How many triggers wait behind a running one, by default; one more is dropped and counted."""
+"""How many triggers may wait by default; further ones are dropped and counted."""
 
 
 class Installer(Protocol):
-    """Has the chains that are written run: a router."""
+    """Runs the chains that are written: a router."""
 
     def install(self, route: Route, instead_of: Route | None) -> None:
-        """Make a chain run, in the place of the one it was written from."""
+        """Run a chain, in place of the one that it extends."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What starts a chain, and what happens when it is started again too early."""
+    """What triggers a chain, and what a trigger does while a run is active."""
 
     matcher: Matcher
     written: str
     overlap: Overlap = "queue"
     limit: float = 1
-    """With ``concurrent`` how many runs may be active at once, with ``queue`` how many wait."""
+    """How many runs may be active (``concurrent``), or how many triggers may wait (``queue``)."""
     linked: bool = False
     """Whether a run ends when the run that caused it is cut."""
 
@@ -46,12 +46,12 @@ class Trigger:
 class Route(ChainRules, ChainStages[T_co], ChainStart):
     """A chain: what triggers it, what interrupts it, and what it does.
 
-    To a type checker, ``Route[str]`` is a chain whose last stage gives strings; a chain without
-    stages gives messages.
+    To a type checker, ``Route[str]`` is a chain whose last stage produces strings; a chain without
+    stages produces messages.
 
     Start one with ``bridge.on()``.  Each step returns a new chain that replaces the one it extends,
-    so the chain as last written is the one that runs.  Extending the same chain twice makes two
-    chains.  ``repr()`` prints a chain as it was written.
+    so only the last one runs.  Extending the same chain twice makes two chains.  ``repr()`` prints
+    a chain as written.
     """
 
     router: Installer = field(repr=False)
@@ -61,7 +61,7 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
     stages: tuple[Stage, ...] = ()
 
     def _new_chain(self, event: object, **options: Any) -> Route[Any]:
-        """Begin the next chain of the same bridge."""
+        """Start another chain of the same bridge."""
         return new_route(self.router, self.source, event, **options)
 
     def _add_rule(self, rule: Rule, where: str) -> Self:
@@ -83,8 +83,8 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
                     if spec in rule.matcher.specs:
                         name = spec.__name__ if isinstance(spec, type) else repr(spec)
                         raise RouteDefinitionError(
-                            f"{where} names {name}, but {rule} of this chain does so already; "
-                            "join the two"
+                            f"{where} names {name}, but {rule} of this chain already does; "
+                            "merge the two"
                         )
 
     @property
@@ -95,7 +95,7 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
 
     @property
     def broadcasts(self) -> bool:
-        """Whether it publishes what its stages give."""
+        """Whether it publishes the values of its stages."""
         return any(isinstance(stage, Broadcast) for stage in self.stages)
 
     @property
@@ -109,7 +109,7 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether its declaration cuts its runs, by a rule or an option of ``on()``."""
+        """Whether a rule or an option of ``on()`` can cut its runs."""
         has_rule = any(isinstance(rule, Interrupt) for rule in self.rules)
         return has_rule or self.trigger.linked or self.trigger.overlap == "restart"
 
@@ -137,18 +137,18 @@ def new_route(
     linked: bool = False,
     **filters: Any,
 ) -> Route:
-    """Begin a chain.
+    """Start a chain.
 
     Args:
         router: The router it belongs to.
-        from_source: The name that what it broadcasts will carry.
+        from_source: The source of the messages it broadcasts.
         event: An event class (and with it its subclasses), a list or tuple of them, an alias or
             alias pattern (``"user.*"``), or a plain function over the message.
         where: A further plain function of the message.
-        source: The names of publishers that are meant; ``None`` means all.
-        overlap: What a trigger does while a run is active: ``queue`` waits, bounded and in order;
-            ``restart`` cuts the running one and takes its place; ``drop`` ignores the trigger;
-            ``concurrent`` runs beside it.
+        source: The names of the publishers whose events trigger it; ``None`` means all.
+        overlap: What a trigger does while a run is active: with ``queue`` it waits, bounded and in
+            order; with ``restart`` it cuts that run and takes its place; with ``drop`` it is
+            ignored; with ``concurrent`` it starts another run.
         limit: With ``concurrent`` how many runs may be active at once (one more waits); with
             ``queue`` how many triggers may wait, 64 by default (one more is dropped, counted and
             logged).
@@ -179,7 +179,7 @@ def new_route(
 
 
 def _kind(rule: Rule) -> tuple[type[Rule], bool]:
-    """Return what two rules of one chain have in common that must not name the same event."""
+    """Return the kind of a rule; two rules of one kind must not name the same event."""
     return type(rule), isinstance(rule, Gate) and rule.opens
 
 

@@ -1,10 +1,10 @@
-"""Hands every message to the chains that are meant, in one synchronous step.
+"""Delivers every message to the matching chains, in one synchronous step.
 
 Rules of a publication, in this order:
-1. Nothing of a cut run gets further: a stale message is dropped and counted.
-2. Interrupt rules cut their runs, before anything else hears of the event.  A run that is cut by
-   what it published itself is no longer the run of that message, which goes on all the same.
-3. Pause and resume rules hold and release.
+1. Messages of a cut run go no further: a stale message is dropped and counted.
+2. Interrupt rules cut their runs before anything else sees the event.  If a run is cut by a
+   message that it published itself, the message is detached from the run and still delivered.
+3. Pause and resume rules act.
 4. Chains are triggered; their sync stages run here and now.
 5. Sinks get the message.
 """
@@ -69,14 +69,14 @@ class Router(Aftermath):
         unwind_s: How long a cut run may take to unwind before its chain stops waiting for it.
         handler_s: How long the handler of an interruption may take.
         listeners: The functions called when something happens; set by ``listen()``.
-        withholds: Whether a message is kept from the chains of a source and their rules; a function
-            of both that must be consistent per message.  ``None`` withholds nothing; set by
-            ``withhold()``.
+        withholds: Whether a message is withheld from the chains of a source and their rules; a
+            function of both, which must always say the same of a message.  ``None`` withholds
+            nothing; set by ``withhold()``.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
-        call_at: Calls a plain function at a time of trio's clock, given a key, the time in seconds
-            and the function.  A second alarm with the same key replaces the first; what the
-            function raises is logged.
+        call_at: Calls a plain function at a time; takes a key, the time in seconds of trio's clock,
+            and the function.  A second alarm with the same key replaces the first; errors of the
+            function are logged.
         forget: Cancels the alarm with a key, if there is one.
     """
 
@@ -102,25 +102,25 @@ class Router(Aftermath):
         self._messages = 0
         self._unpublished = self._stale = 0
         self._runs = 0
-        self._now_s = trio.lowlevel.current_clock().current_time  # two calls less a message
+        self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
         self._alarms = Alarms(nursery, self._call_alarm)
-        self.call_at = self._alarms.put  # no calls in between: one is made for each cut
+        self.call_at = self._alarms.put  # bound directly: each cut sets an alarm
         self.forget = self._alarms.take_away
 
     # --- declaring ----------------------------------------------------------------------------
 
     def on(self, event: object, *, name: str = "", **options: Any) -> Route[Any]:
-        """Begin a chain; what it broadcasts carries `name` as its source.
+        """Start a chain.
 
         Args:
             event: As in ``bridge.on()``.
-            name: The source of what the chain broadcasts.
+            name: The source of the messages that the chain broadcasts.
             **options: As in ``bridge.on()``.
         """
         return new_route(self, name, event, **options)
 
     def install(self, route: Route, instead_of: Route | None) -> None:
-        """Start a chain, in the place of the one it was written from."""
+        """Start a chain, in place of the one that it extends."""
         if route.trigger.linked and any(isinstance(rule, Interrupt) for rule in route.rules):
             log.debug("linked_route_with_rules", route=str(route))
         self._chains.install(RouteRuntime(route, self), instead_of)
@@ -132,7 +132,7 @@ class Router(Aftermath):
         self._plans.clear()
 
     def retire(self, chain: object) -> None:
-        """Forget a removed chain that has no more runs."""
+        """Forget a removed chain whose last run has ended."""
         if self._chains.forget(chain):
             self._plans.clear()
 
@@ -144,7 +144,7 @@ class Router(Aftermath):
         Args:
             event: As in ``bridge.on()``.
             fn: A plain function of the message.
-            before_rules: Whether it is called before the rules instead.
+            before_rules: Call it before the rules instead.
             may_wait: As in ``add_sink()``.
         """
         needs_plain_function(fn, "observe()")
@@ -170,15 +170,15 @@ class Router(Aftermath):
                 If the queue is full, the run that filled it waits, and nothing else does.
             event: Which messages; ``None`` means all.
             unless: Event classes that it never gets, whatever `event` says.
-            limit: How many messages may wait for an async function before runs wait, from 1.
-            may_wait: Whether what cuts runs at work may come when they have had their step, where
-                ``tell_later()`` allows it; still before all that is published later.
+            limit: How many messages may wait for an async function before runs wait, at least 1.
+            may_wait: Whether messages that cut running runs may come after these have had their
+                step, if ``tell_later()`` allows it; they still come before any later message.
 
         Returns:
             The queue of an async function, else ``None``.
 
         Raises:
-            RouteDefinitionError: `fn` is not a function, or `limit` is impossible.
+            RouteDefinitionError: `fn` is not a function, or `limit` is below 1.
         """
         needs_function(fn, "add_sink()")
         if not isinstance(limit, int) or limit is True or limit < 1:
@@ -230,8 +230,8 @@ class Router(Aftermath):
             The message that carried it.
 
         Raises:
-            PublishLoopError: Sync stages publish to one another without end; raised only inside a
-                stage, which fails.
+            PublishLoopError: Sync stages trigger one another without end; raised only inside a
+                stage, which then fails.
         """
         self._messages += 1
         message = Message(event, source, self._messages, self._now_s(), run or _current.get())
@@ -246,18 +246,18 @@ class Router(Aftermath):
         return message
 
     def broadcast(self, source: str, value: Any, run: Run | None) -> None:
-        """Publish what a chain gave.
+        """Publish a value that a chain produced.
 
         Args:
             source: The bridge of the chain.
-            value: An event, or a message whose event is published anew.
-            run: The run that gave it.
+            value: An event, or a message whose event is published again.
+            run: The run that produced it.
 
         Raises:
             TypeError: The value is not an event.
         """
         event = value
-        if type(event) not in publishable:  # the usual case is known to be one
+        if type(event) not in publishable:  # usually known to be an event class
             event = value.event if type(value) is Message else value
             if type(event) not in publishable and not is_event(event):
                 raise NotAnEventError(event, hint_at_event(event))
@@ -283,7 +283,7 @@ class Router(Aftermath):
                 for apply in plan.rules:
                     apply(message)
                 if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
-                    message.leave_run()  # cut by this very message, which goes on all the same
+                    message.leave_run()  # this very message cut its run; deliver it anyway
                     run = None
                 if self._cut and self.untold and plan.rest is not None and not depth:
                     self._rest = partial(self._dispatch, message, plan.rest)
@@ -301,7 +301,7 @@ class Router(Aftermath):
             if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
                 self._stale += bool(plan.sinks)
                 return
-            for sink in plan.sinks:  # in place, as most of what calls say ends here
+            for sink in plan.sinks:  # inline: this is the last stop of most messages
                 try:
                     sink(message)
                 except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
@@ -321,8 +321,8 @@ class Router(Aftermath):
         return self._plans.get(cls, NOTHING)
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
-        # From here on all that is published within this publication is refused, else two chains
-        # that trigger each other twice would go on for 2 ** 32 publications.
+        # Refuse everything else that is published within this publication; otherwise two chains
+        # that trigger each other twice would publish 2 ** 32 times.
         self._depth_limit = 0
         self._is_due = True
         raise PublishLoopError(message.alias, DEPTH_LIMIT)
@@ -344,21 +344,21 @@ class Router(Aftermath):
         failed: FailureListener | None = None,
         caught: ErrorListener | None = None,
     ) -> None:
-        """Have plain functions called when something happens, in the same step.
+        """Set the plain functions that are called when something happens, in the same step.
 
-        There is one listener for each thing, the one given last; ``None`` leaves it as it is.  What
-        a listener raises is logged and goes no further.
+        There is one listener for each occurrence, the one given last; ``None`` leaves it as it is.
+        Errors of a listener are logged and go no further.
 
         Args:
-            run_started: Gets each run that begins, and its chain.
+            run_started: Gets each run that starts, and its chain.
             run_ended: Gets each run whose stages have ended.
             run_cut: Gets each run that is cut; see ``tell_later()``.
-            background_requested: Gets a run whose token was asked to move it to the background.
-            describe_interruption: An async function that returns what a handler is told of the cut
-                of a run, given the run and what the engine knows of it.
-            failed: Gets the run or ``None``, the chain, the stage and the error of what failed.
-            caught: Gets each exception that is caught here: of stages, handlers, conditions,
-                sinks, observers and listeners.
+            background_requested: Gets a run whose token got a request to move to the background.
+            describe_interruption: An async function that completes the ``Interruption`` for a
+                handler, given the run and what the engine knows about its cut.
+            failed: Gets the failed run or ``None``, the chain, the stage and the error.
+            caught: Gets each exception caught here: from stages, handlers, conditions, sinks,
+                observers and listeners.
         """
         self.listeners.set(
             run_started=run_started,
@@ -375,17 +375,17 @@ class Router(Aftermath):
 
         Args:
             listener: Gets the chain, the message, the verdict, the reason and the number of the
-                run (0 for none), in the same step; of a cut in the next one, or before anything
-                else is published.  ``None`` calls nobody any more.
+                run (0 for none).  It is called in the same step; for a cut, in the next step or
+                before anything else is published.  ``None`` removes it.
         """
         self.listeners.explain_to(listener)
 
     def notify(self, listener: Callable[..., Any] | None, *args: Any) -> None:
-        """Call a function, if there is one; what it raises is logged and goes no further."""
+        """Call a function, if there is one; its errors are logged and go no further."""
         self.listeners.notify(listener, *args)
 
     def caught(self, error: Exception) -> None:
-        """Tell whoever listens of an exception that goes no further."""
+        """Call the listener for caught exceptions with one that goes no further."""
         self.listeners.show(error)
 
     # --- runs ---------------------------------------------------------------------------------
@@ -396,11 +396,11 @@ class Router(Aftermath):
         return self._runs
 
     def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
-        """Log a failure of a chain, or of a run of it, and tell whoever listens; others go on."""
+        """Log a failure of a chain or of one of its runs, and call the listener for failures."""
         listeners = self.listeners
         listeners.log_failure(route, stage, error)
         if listeners.is_telling:
-            return  # a failure that comes of telling one is only logged
+            return  # the listener for failures caused this one: only log it
         tell = partial(listeners.tell_failure, run, route, stage, error)
         if self._depth_limit:
             tell()
@@ -408,15 +408,15 @@ class Router(Aftermath):
             self.call_after(tell)
 
     def hold_all(self, source: str) -> None:
-        """Hold every run of a source in place, past all rules, and begin no more.
+        """Pause every run of a source in place, regardless of rules, and start no more.
 
-        Triggers that arrive meanwhile are queued.  Chains of sync stages still work.
+        Triggers that arrive meanwhile are queued.  Chains with only sync stages still work.
         """
         for runtime in self._chains.of(source):
             runtime.hold_all()
 
     def go_on(self, source: str) -> None:
-        """Resume what ``hold_all()`` holds, and start what is queued."""
+        """Resume the runs that ``hold_all()`` paused, and start queued ones."""
         for runtime in self._chains.of(source):
             runtime.go_on()
 
@@ -442,10 +442,10 @@ class Router(Aftermath):
         """Cut every run, even protected ones, and drop all queued triggers.
 
         Args:
-            reason: Why, for people.
-            source: Only the runs of this bridge; ``None`` means all.
-            cause: The message that cuts them, if one does.
-            aside: Whether runs in the background are cut too.
+            reason: Why, as text for people.
+            source: Cut only the runs of this bridge; ``None`` means all.
+            cause: The message that cuts them; ``None`` if no message does.
+            aside: Whether to cut runs in the background too.
 
         Returns:
             How many runs were cut.
@@ -454,7 +454,7 @@ class Router(Aftermath):
         return sum(runtime.cut_all(cause, reason, aside=aside) for runtime in chains)
 
     def close(self, outcome: Outcome) -> None:
-        """End every run now, as ``disconnected`` or by a ``shutdown``, and start no more."""
+        """End every run now, as ``disconnected`` or by ``shutdown``, and start no more."""
         self._close_aftermath()
         self.closing = self.closing or outcome
         self._failing.close()

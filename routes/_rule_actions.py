@@ -1,4 +1,4 @@
-"""What the rules of one chain do with its runs: cut them, hold them, release them."""
+"""Applies the rules of one chain to its runs: cuts, pauses and resumes them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ON_HOLD = "everything is held until hold_all() is taken back"
 
 
 class RuledChain(Protocol):
-    """What rules need of the chain that has them."""
+    """What rules need from their chain."""
 
     failures: ChainFailures
 
     def is_withheld(self, message: Message) -> bool:
-        """Return whether a message is not for the chains of this source, and record it if so."""
+        """Return whether a message is withheld from this chain, and record the decision if so."""
         ...
 
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
@@ -34,12 +34,12 @@ class RuledChain(Protocol):
         ...
 
     def start_waiting(self) -> None:
-        """Begin the runs of the triggers that wait."""
+        """Start runs for queued triggers while there are places."""
         ...
 
 
 class RuleActions:
-    """Acts by a rule, in the very step in which a message that it matches is published."""
+    """Applies a rule in the scheduler step in which a matching message is published."""
 
     __slots__ = ("_chain", "_decisions", "_queue", "_router", "_runs")
 
@@ -58,7 +58,7 @@ class RuleActions:
         self._decisions = decisions
 
     def interrupt(self, rule: Interrupt, message: Message) -> None:
-        """Cut the runs that a rule may cut, for a message that it matches."""
+        """Cut the runs that a rule may cut, for a matching message."""
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         runs, waiting = self._runs, self._queue.waiting
@@ -88,14 +88,14 @@ class RuleActions:
             self._decisions.add(message, "gated", why)
 
     def _allows(self, rule: Interrupt, message: Message) -> bool:
-        """Return what the condition of a rule says; one that raises counts as yes."""
+        """Return the verdict of a rule's condition; a condition that raises counts as true."""
         assert rule.condition is not None
         try:
             allowed = rule.condition(message)
             if shape_of(allowed) is Shape.AWAITABLE:
                 Pending(allowed, 0, "").discard()
                 raise TypeError(f"a condition returns True or False, not {allowed!r}")
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - told; silence is the safer side to err on
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; silence is the safer side to err on
             self._chain.failed(None, rule.written, as_error(error))
             return True  # noqa: ASYNC104 - see as_error()
         if self._chain.failures.known is not None:
@@ -106,7 +106,7 @@ class RuleActions:
         return bool(allowed)
 
     def gate(self, rule: Gate, message: Message) -> None:
-        """Hold or release the runs, as a rule says for a message that it matches."""
+        """Pause or resume the runs as a rule says, for a matching message."""
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         if self._runs.on_hold is not None:

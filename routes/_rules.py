@@ -1,4 +1,4 @@
-"""The rules of a chain: what cuts, holds, releases or suspends its runs."""
+"""The rules of a chain: what cuts, pauses, resumes or suspends its runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Overlap = Literal["queue", "restart", "drop", "concurrent"]
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Cuts the runs of a chain; with `suspends`, also keeps it from triggering."""
+    """Cuts the runs of a chain; with ``suspends``, also keeps it from triggering."""
 
     matcher: Matcher
     handler: Callable[[Message | None, Any], Any] | None
@@ -27,11 +27,11 @@ class Interrupt:
     suspends: bool = False
 
     def matches(self, message: Message) -> bool:
-        """Return whether it is meant for a message; one whose conditions raise is not."""
+        """Return whether it matches a message; not if one of its filters raises."""
         checks = self.matcher.for_class(type(message.event))
         try:
             return checks is not None and all(check(message) for check in checks)
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - told when the rule comes to act
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - reported when the rule acts
             as_error(error)
             return False  # noqa: ASYNC104 - see as_error()
 
@@ -41,7 +41,7 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Holds the runs of a chain in place, or lets them go on."""
+    """Pauses the runs of a chain in place, or resumes them."""
 
     matcher: Matcher
     opens: bool

@@ -1,4 +1,4 @@
-"""One run of a chain: what a single trigger set in motion."""
+"""One run of a chain: the work that one trigger started."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._run_chain import CutRule, RunningChain
 
 
 class Run:
-    """The work that one trigger of a route set in motion; only the engine makes runs.
+    """The work that one trigger of a route started; only the engine creates runs.
 
-    A run has one cancel scope.  After its stages have finished it stays interruptible while
-    somebody holds it, because its output has not arrived yet.
+    A run has one cancel scope.  After its stages have finished, it stays interruptible while
+    somebody holds it because its output has not arrived yet.
 
     Attributes:
         id: The number of the run within its router, from 1.
-        trigger: The message that started it; ``None`` once nothing of it can be cut.
+        trigger: The message that started it; ``None`` once nothing of the run can be cut.
         parent: The run that published the trigger, if it can still be cut.
         outcome: How it ended; ``None`` while its stages run.
         started_at_s: When it began, in seconds of trio's clock.
@@ -41,7 +41,7 @@ class Run:
     def __init__(
         self, chain: RunningChain[Run], run_id: int, trigger: Message, now_s: float
     ) -> None:
-        # What can be cut no more is no ancestor that matters; so chains do not grow for ever.
+        # Only ancestors that can still be cut matter; without this, ancestries grow for ever.
         parent = _unsettled(trigger.run)
         if parent is not None:
             parent.parent = _unsettled(parent.parent)
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it, or a run it descends from, was cut."""
+        """Whether it or one of its ancestors was cut."""
         run: Run | None = self
         while run is not None:
             if run.is_cut:
@@ -96,10 +96,10 @@ class Run:
         return self._protected > 0
 
     def may_be_cut_by(self, event_class: type) -> bool:
-        """Return whether a rule of its chain would cut it if such an event were published now.
+        """Return whether a rule of its chain would cut it for an event published now.
 
         Args:
-            event_class: The class of the event.  Filters and conditions of a rule are assumed to
+            event_class: The class of the event.  Filters and conditions of rules are assumed to
                 hold.
         """
         if self.is_cut or self.is_aside or self._protected:
@@ -108,12 +108,12 @@ class Run:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is held at its next value."""
+        """Whether it waits at its next value until it is resumed."""
         return self._gate is not None
 
     @property
     def has_line(self) -> bool:
-        """Whether triggers of its chain wait for their turn."""
+        """Whether triggers of its chain are queued."""
         return self._chain.has_line
 
     @property
@@ -123,7 +123,7 @@ class Run:
 
     @property
     def written(self) -> str:
-        """The chain it runs, as it was written."""
+        """The chain it runs, as written."""
         return self._chain.written
 
     @property
@@ -133,7 +133,7 @@ class Run:
 
     @property
     def token(self) -> InterruptToken:
-        """The token linked to this run: a request on either stops both."""
+        """The token linked to this run: stopping either stops both."""
         if self._token is None:
             trio_token = trio.lowlevel.current_trio_token()
             self._token = InterruptToken(
@@ -147,24 +147,24 @@ class Run:
         return self._token
 
     def _move(self) -> None:
-        """Have whoever keeps the runs move this one to the background; its token was asked."""
+        """Ask the listener to move this run to the background, as its token requested."""
         if self.is_running and not self.is_cut and not self.is_aside:
             self._chain.ask_for_background(self)
 
     def cut(
         self, cause: Message | None = None, rule: CutRule | None = None, reason: str = ""
     ) -> bool:
-        """Cut this run now: cancel its scope, and count all it published as stale.
+        """Cut this run now: cancel its scope, and make everything it published stale.
 
         Args:
             cause: The message that cuts it; ``None`` if no message does.
-            rule: The rule that cuts it; its handler runs once the run has unwound.  With ``None``
-                it is the handler of the rule that `cause` matches, or else of the chain's first
-                rule with one.
-            reason: Why, for people; by default the rule.
+            rule: The rule that cuts it; its handler runs once the run has unwound.  ``None``
+                takes the handler of the rule that ``cause`` matches, else that of the chain's
+                first rule that has one.
+            reason: Why, as text for people; by default the rule.
 
         Returns:
-            Whether this call cut it; false if it was cut before, or is settled.
+            Whether this call cut it; false if it was cut before or is settled.
         """
         runs = self.outcome is None
         if self.is_cut or not (runs or self._holds):
@@ -176,7 +176,7 @@ class Run:
         now_s = trio.current_time() if cause is None else cause.at_s
         self._cut_by = (cause, reason, "running" if runs else "delivered", now_s, rule is not None)
         if runs:
-            self.scope.cancel(reason=reason)  # as end() does, without a call in between
+            self.scope.cancel(reason=reason)  # end() inlined, to save a call
             if self._waits:
                 self._wake(reason)
         if self._token is not None:
@@ -194,9 +194,9 @@ class Run:
 
     @property
     def interruption(self) -> Interruption | None:
-        """What is known of the cut, always the same object; ``None`` if it was not cut."""
+        """The facts about the cut, always the same object; ``None`` if it was not cut."""
         if self._interruption is None and self._cut_by is not None:
-            # Described when first asked for: nothing stands between an interrupt and its effect.
+            # Built on first access, so that it does not delay the effect of an interrupt.
             cause, reason, phase, at_s, _ = self._cut_by
             self._interruption = Interruption(
                 run=self.id,
@@ -217,10 +217,10 @@ class Run:
             self.end("stopped")
 
     def end(self, reason: str) -> None:
-        """Cancel its stages, wherever they wait.
+        """Cancel its stages.
 
         Args:
-            reason: Why, for people.
+            reason: Why, as text for people.
         """
         self.scope.cancel(reason=reason)
         self._wake(reason)
@@ -230,14 +230,14 @@ class Run:
             wait.cancel(reason=reason)
 
     def keep_tasks_in(self, nursery: trio.Nursery) -> None:
-        """Use a nursery, of the run's own task, for the tasks of its stages."""
+        """Run the tasks of its stages in this nursery, which the run's own task opened."""
         self._nursery = nursery
 
     def finish(self, outcome: Outcome) -> None:
-        """Record how this run has ended.
+        """Record how this run ended.
 
         Args:
-            outcome: The word; it replaces an earlier one.
+            outcome: How; replaces an earlier outcome.
         """
         self.outcome = outcome
 
@@ -247,14 +247,14 @@ class Run:
             self.trigger = None
 
     def set_aside(self) -> None:
-        """Let this run go on in the background: no rule reaches it, its chain is free again."""
+        """Move this run to the background: rules no longer affect it, and its place is free."""
         self.is_aside = True
         self._chain.set_aside(self)
         if self._token is not None:
             self._token.tell_background()
 
     async def may_go_on(self) -> bool:
-        """Wait while this run is paused; then tell whether what it does next still counts.
+        """Wait while this run is paused; then return whether it should continue.
 
         Nodes call it before costly work, such as a model's answer or a tool.  Cancelling this is
         safe.
@@ -264,13 +264,13 @@ class Run:
         return not (self.is_cut or self._stop)
 
     def pause(self) -> None:
-        """Hold this run at its next value, in place."""
+        """Pause this run at its next value."""
         if self._gate is None:
             self._gate = trio.Event()
             self._stand()
 
     def resume(self) -> None:
-        """Let a held run go on where it stopped."""
+        """Continue a paused run where it stopped."""
         if self._gate is not None:
             self._gate.set()
             self._gate = None
@@ -278,7 +278,7 @@ class Run:
 
     @contextlib.contextmanager
     def waiting_for_people(self) -> Iterator[None]:
-        """Suspend its time limits within the block, as a pause does, without holding the run."""
+        """Stop its time limits within the block, as a pause does, without pausing the run."""
         self._stand()
         try:
             yield
@@ -299,7 +299,7 @@ class Run:
 
     @property
     def stands_still(self) -> bool:
-        """Whether its time limits stand still, because it is paused or waits for a person."""
+        """Whether its time limits are stopped, because it is paused or waits for a person."""
         return self._stands > 0
 
     def add_clock(self, clock: Clock) -> None:
@@ -313,7 +313,7 @@ class Run:
 
     @contextlib.contextmanager
     def _deadline(self) -> Iterator[Deadline]:
-        """Open a scope with a deadline, not armed yet, that stands still in a pause."""
+        """Open a scope with an unarmed deadline that stands still while the run is paused."""
         deadline = Deadline(stands=self.stands_still)
         self._clocks.append(deadline)
         try:
@@ -323,20 +323,20 @@ class Run:
             self._clocks.remove(deadline)
 
     async def _wait(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
-        """Wait for something between two values, whatever becomes of the scopes of a stage.
+        """Wait between two values, unaffected by the cancel scopes of a stage.
 
-        A generator that is suspended may hold a scope whose deadline passes, or a nursery of which
-        a task fails.  That is for the generator, at its next step: it ends no pause, and no wait
-        for a sink.
+        A suspended generator may hold a scope whose deadline passes, or a nursery with a failing
+        task.  That cancellation is for the generator's next step: it must not end a pause, nor a
+        wait for a sink.
 
         Args:
-            wait: What is waited for; it is called again if it was cancelled.
+            wait: What to await; called again if a stage's scope cancelled it.
             *args: Its arguments.
         """
         while True:
             try:
                 await wait(*args)
-            except trio.Cancelled:  # noqa: ASYNC103 - it comes again at the next step of its owner
+            except trio.Cancelled:  # noqa: ASYNC103 - raised again at the next step of the scope's owner
                 if self._is_ending:
                     raise
             else:
@@ -367,16 +367,16 @@ class Run:
         return (clock for clock in self._clocks if isinstance(clock, Deadline))
 
     async def _at_gate(self) -> bool:
-        """Wait while this run is paused; then tell whether the value in hand still counts."""
+        """Wait while this run is paused; then return whether the current value still counts."""
         while self._gate is not None:
             await self._wait(self._gate.wait)
         return not (self.is_cut or self._stop)
 
     def wait_for(self, room: Callable[[], Awaitable[None]]) -> None:
-        """Make this run wait at its next value until the queue it fills has room.
+        """Make this run wait, at its next value, until the queue that it fills has room.
 
         Args:
-            room: Waits for room; must be safe to cancel, as it is called again afterwards.
+            room: Waits for room; must be safe to cancel, because it may be called again.
         """
         if self._blocked is None:
             self._blocked = [room]
@@ -384,17 +384,17 @@ class Run:
             self._blocked.append(room)
 
     async def _room(self) -> None:
-        """Wait until all that this run has filled has room."""
+        """Wait until all the queues that this run filled have room."""
         while self._blocked:
             await self._wait(self._blocked[0])
             del self._blocked[0]
         self._blocked = None
 
     async def _breathe(self) -> None:
-        """Give others a turn."""
+        """Yield to other tasks."""
         try:
             await trio.lowlevel.checkpoint()
-        except trio.Cancelled:  # noqa: ASYNC103 - as above; others had their turn all the same
+        except trio.Cancelled:  # noqa: ASYNC103 - as above; other tasks ran anyway
             if self._is_ending:
                 raise
 
@@ -404,13 +404,13 @@ class Run:
         self._chain.was_held(self)
 
     def release(self) -> None:
-        """Take back one ``hold()``.
+        """Undo one ``hold()``.
 
         Raises:
             RuntimeError: Nobody holds it.
         """
         if not self._holds:
-            raise RuntimeError(f"{self!r} is not held; release() goes with a hold()")
+            raise RuntimeError(f"{self!r} is not held; call hold() before release()")
         self._holds -= 1
         if not self._holds:
             self._chain.was_released(self)
@@ -420,17 +420,17 @@ class Run:
         self._protected += 1
 
     def unprotect(self) -> None:
-        """Take back one ``protect()``.
+        """Undo one ``protect()``.
 
         Raises:
             RuntimeError: Nobody protects it.
         """
         if not self._protected:
-            raise RuntimeError(f"{self!r} is not protected; unprotect() goes with a protect()")
+            raise RuntimeError(f"{self!r} is not protected; call protect() before unprotect()")
         self._protected -= 1
 
     async def finished(self) -> None:
-        """Wait until the stages have ended, in whatever way.  Cancelling this is safe."""
+        """Wait until the stages have ended, for whatever reason.  Cancelling this is safe."""
         if self.outcome is None:
             if self._finished is None:
                 self._finished = trio.Event()

@@ -1,4 +1,4 @@
-"""What a run needs of the chain that it runs, and of the rule that cuts it."""
+"""What a run needs from its chain, and from the rule that cuts it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ C = TypeVar("C", contravariant=True)
 
 
 class CutRule(Protocol):
-    """The rule of a chain that cuts a run."""
+    """A rule that cuts a run."""
 
     @property
     def written(self) -> str:
-        """The rule, as it was written."""
+        """The rule as written."""
         ...
 
     @property
@@ -26,19 +26,19 @@ class CutRule(Protocol):
 
 
 class CutLedger(Protocol[C, R]):
-    """What is told of each cut."""
+    """Is notified of each cut."""
 
     def run_cut(self, chain: C, run: R, cause: Any) -> None:
-        """Note and tell that a run of a chain was cut, by a message or by none."""
+        """Record and report that a run of a chain was cut, by a message or by ``None``."""
         ...
 
 
 class RunningChain(Protocol[R]):
-    """What a run needs of the chain that it runs."""
+    """What a run needs from its chain."""
 
     @property
     def written(self) -> str:
-        """The chain, as it was written."""
+        """The chain as written."""
         ...
 
     @property
@@ -53,25 +53,25 @@ class RunningChain(Protocol[R]):
 
     @property
     def scope(self) -> trio.CancelScope:
-        """What ends all runs of all chains when it is cancelled."""
+        """The scope whose cancellation ends all runs of all chains."""
         ...
 
     @property
     def cuts(self) -> CutLedger[Any, R]:
-        """What is told of each cut."""
+        """The object that is notified of each cut."""
         ...
 
     @property
     def has_line(self) -> bool:
-        """Whether triggers wait for their turn."""
+        """Whether triggers are queued."""
         ...
 
     def rule_told_of(self, cause: Any) -> CutRule | None:
-        """Return the rule whose handler is told of a cut that no rule made."""
+        """Return the rule whose handler runs after a cut that no rule made."""
         ...
 
     def is_cut_by(self, event_class: type) -> bool:
-        """Return whether a rule would cut runs for an event of a class."""
+        """Return whether a rule would cut runs for an event of this class."""
         ...
 
     def was_held(self, run: R) -> None:
@@ -79,13 +79,13 @@ class RunningChain(Protocol[R]):
         ...
 
     def was_released(self, run: R) -> None:
-        """Forget a run of which nothing is outstanding."""
+        """Forget a run whose output has all arrived."""
         ...
 
     def ask_for_background(self, run: R) -> None:
-        """Have whoever keeps the runs move this one to the background."""
+        """Ask the listener to move a run to the background."""
         ...
 
     def set_aside(self, run: R) -> None:
-        """Let a run go on in the background."""
+        """Move a run to the background."""
         ...

@@ -10,10 +10,10 @@ _current: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
 
 
 def current_run() -> Run | None:
-    """Return the run that this code works for, or ``None`` outside of any run."""
+    """Return the run that this code works for; ``None`` outside of runs."""
     return _current.get()
 
 
 def run_in(context: Context) -> Run | None:
-    """Return the run that a task works for, by its context; safe from any thread."""
+    """Return the run that a task works for, given its context; safe from any thread."""
     return context.get(_current)

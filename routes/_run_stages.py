@@ -1,4 +1,4 @@
-"""How a run is carried through the stages that wait, in the run's own task."""
+"""Executes the stages of a run that wait, in the run's own task."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from ._stage_results import spread
 from ._user_errors import as_error
 
 NOT_YET = object()
-"""Stands for a value that the sync stages before have not made."""
+"""Stands for a value that the sync stages have not produced yet."""
 
 
 def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
-    """Return what carries out the stages of a run that wait, to their end.
+    """Return the awaitable that executes the async stages of a run to their end.
 
-    Each value passes every coroutine in between, so there is none but the one that does the work.
+    Each value passes through every coroutine on the way, so this is not a coroutine itself.
 
     Args:
         pipeline: The stages of its chain.
-        run: The run, in whose task and scope this is called.
-        value: What the sync stages before them gave; ``NOT_YET`` means that there are none.
-        pending: What one of these gave that has to be awaited or iterated first.
+        run: The run; this is called in its task and scope.
+        value: The result of the sync stages before them; ``NOT_YET`` if these have not finished.
+        pending: What a sync stage returned that must be awaited or iterated first; ``None`` for
+            nothing.
 
     Raises:
-        StageError: The first of them raised at once.
+        StageError: The first stage raised when it was called.
     """
     if pipeline.needs_nursery:
         return _flow_in_nursery(pipeline, run, value, pending)
@@ -60,14 +61,14 @@ def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> 
 
 
 async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
-    """Take each value of the head through the tail, at the pace of the sinks."""
+    """Pass each value of the head through the tail, at the pace of the sinks."""
     task = trio.lowlevel.current_task()
     tail = pipeline.tail
     publish = tail.publish if tail.only_publishes else None
     async with closing(items) as iterator:
         while True:
-            # Trio empties custom_sleep_data whenever it reschedules a task, so that the mark
-            # tells whether the stages waited for anything: if not, others get a turn here.
+            # Trio clears custom_sleep_data whenever it reschedules a task, so if the mark
+            # survives, the stages did not wait, and other tasks get their turn here.
             task.custom_sleep_data = UNMOVED
             try:
                 value = await anext(iterator)
@@ -101,7 +102,7 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
 
 
 async def _go_on(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
-    """Await or iterate what a sync stage gave, and take it through the stages that follow."""
+    """Await or iterate the result of a sync stage, and pass it to the stages that follow."""
     try:
         async with aclosing(spread(pending.value, lists=False)) as items:
             async for item in items:
@@ -128,11 +129,11 @@ async def _after_lead(
 
 
 def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:
-    """Yield what went wrong, and in which stage, out of what nurseries wrapped around it.
+    """Yield each failed stage with its error, unwrapped from nurseries' exception groups.
 
     Args:
-        error: What came to the edge of a run.
-        stage: The stage to blame for what no stage claimed.
+        error: What reached the edge of a run.
+        stage: The stage to blame for errors that belong to no stage.
     """
     if isinstance(error, StageError):
         yield from causes(error.error, error.stage)

@@ -1,4 +1,4 @@
-"""A chain at work in one router: when its runs begin, how they end, and who waits for whom."""
+"""A chain at work in one router: when its runs start, how they end, and what waits."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from ._user_errors import contain
 log = structlog.get_logger()
 
 REENTRY_LIMIT = 32
-"""How often a chain of sync stages may trigger itself again before it is stopped."""
+"""How often a chain of sync stages may trigger itself before it is stopped."""
 
 WITHHELD = "it answers a question of this agent"
 
 
 class RouteRuntime:
-    """A chain at work in a router: it decides when runs start, and carries them out.
+    """A chain at work in a router: it decides when runs start, and executes them.
 
     Attributes:
-        route: The chain as it was written.
+        route: The chain as written.
         source: The bridge that declared it.
         written: The chain as text.
         pipeline: Its stages, ready to run.
-        rules: What cuts, holds and releases its runs.
-        cuts: What is told of each cut: the router.
-        failures: Its failures that go on.
+        rules: Applies its rules to its runs.
+        cuts: Is notified of each cut: the router.
+        failures: Its persisting failures.
         removed: Whether it was removed, and starts no more runs.
-        notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule has
-            one.
+        notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule
+            has a handler.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class RouteRuntime:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs at work, and those whose output has not all arrived."""
+        """The runs that are running, or whose output has not all arrived."""
         return self._runs.all
 
     @property
@@ -100,7 +100,7 @@ class RouteRuntime:
 
     @property
     def queued(self) -> list[Message]:
-        """The triggers that wait for their turn, oldest first."""
+        """The queued triggers, oldest first."""
         return [message for message, _, _ in self._queue.waiting]
 
     @property
@@ -116,7 +116,7 @@ class RouteRuntime:
     # --- triggers -----------------------------------------------------------------------------
 
     def trigger(self, message: Message) -> None:
-        """Start a run for a message, or do what ``overlap=`` says if none may start now."""
+        """Start a run for a message, or follow ``overlap=`` if none may start now."""
         if self.removed or (self._router.withholds is not None and self.is_withheld(message)):
             return
         if self._makes_runs:
@@ -128,12 +128,12 @@ class RouteRuntime:
             self._failed_early(failure)
             return
         if type(result) is Pending:
-            # A plain function gave something to await: this chain has runs, and so an order.
+            # A plain function returned an awaitable: from now on this chain has runs to order.
             self._makes_runs = True
             self._start(message, NOT_YET, result)
 
     def is_withheld(self, message: Message) -> bool:
-        """Return whether a message is not for the chains of this source, and record it if so."""
+        """Return whether a message is withheld from this chain, and record the decision if so."""
         assert self._router.withholds is not None
         if not self._router.withholds(self.source, message):
             return False
@@ -165,7 +165,7 @@ class RouteRuntime:
             self._run_inline(message)
 
     def _enqueue(self, message: Message) -> None:
-        """Let a trigger wait, with what the sync stages before the first that waits make of it."""
+        """Queue a trigger, together with what the sync lead stages make of it."""
         if not self._queue.has_room(message, self.written):
             return
         self._decisions.add(message, "queued", f"{len(self._runs.active)} active")
@@ -178,18 +178,18 @@ class RouteRuntime:
         """Drop some of the queued triggers, and return them in order.
 
         Args:
-            meant: Which.
-            why: The reason, for people.
+            meant: Which triggers to drop.
+            why: The reason, as text for people.
         """
         return self._queue.drop_where(meant, why)
 
     def takes_care_of(self, message: Message) -> bool:
-        """Return whether a message is queued here, or a run that it started is not over."""
+        """Return whether a message is queued here, or started a run that is not over."""
         begun = (run.trigger for run in self.runs if not run.is_cut)
         return message in begun or self._queue.has(message)
 
     def _lead_in(self, message: Message, *, now: bool = True) -> None:
-        """Run the sync stages before the first one that waits, in this very step."""
+        """Run the sync lead stages, in this scheduler step."""
         try:
             result = self.pipeline.lead.push(message, message.run)
         except StageError as failure:
@@ -232,7 +232,7 @@ class RouteRuntime:
         return run
 
     def _run_inline(self, message: Message) -> None:
-        """Carry out a run that never waits: no task, no scheduler step."""
+        """Execute a run that never waits: without a task or a scheduler step."""
         run = self._new_run(message)
         token = _current.set(run)
         error: Exception | None = None
@@ -267,8 +267,8 @@ class RouteRuntime:
         except BaseException as exc:  # noqa: ASYNC103, BLE001 - the edge of the run: see _ended()
             error, rest = contain(exc)
             if isinstance(error, ScopeLeakError) and run.scope.cancel_called:
-                error = None  # it comes of ending the run, and that is all
-            if rest is not None:  # everything ends, not this run alone
+                error = None  # only a consequence of ending the run
+            if rest is not None:  # everything ends, not only this run
                 self._cast_off(run, error)
                 raise rest from None  # noqa: ASYNC104 - Cancelled is in it
         if self._ended(run, error, reached_end=reached_end):
@@ -281,7 +281,7 @@ class RouteRuntime:
     # --- how runs end -------------------------------------------------------------------------
 
     def _ended(self, run: Run, error: Exception | None, *, reached_end: bool) -> bool:
-        """Give a run its outcome; False if it was abandoned before, and has one."""
+        """Give a run its outcome; False if it has one already, because it was abandoned."""
         if self._router.waits:
             self._router.catch_up()
         first = run.outcome is None
@@ -298,7 +298,7 @@ class RouteRuntime:
             else:
                 run.finish(self._router.closing or "shutdown")
         for stage, cause in causes(error, self.pipeline.head_name):
-            # Whoever polls the token of a cut run ends it by that error, as it should.
+            # Interrupted is how code that polls the token of a cut run should end.
             if not (run.is_cut and isinstance(cause, Interrupted)):
                 self.failed(run, stage, cause)
         if first:
@@ -309,14 +309,14 @@ class RouteRuntime:
         return first
 
     def _handle_soon(self, run: Run) -> None:
-        """Have the handler called, if there is one to call, by a task of its own."""
+        """Call the handler, if there is one, in a task of its own; else free the run's place."""
         if has_handler(run) and not self._router.closed:
             self._router.nursery.start_soon(self._handle, run, name=f"handler of {run.source}")
         else:
             self._vacate(run)
 
     async def _handle(self, run: Run) -> None:
-        """Call the handler of a run that was cut, in bounded time; then free the run's place."""
+        """Call the handler of a cut run, in bounded time; then free the run's place."""
         if has_handler(run):
             await call_handler(run, self._router, failed=self.failed, abandon=self.abandon)
         self._vacate(run)
@@ -352,7 +352,7 @@ class RouteRuntime:
             self._advancing = False
 
     def abandon(self, run: Run, what: str) -> None:
-        """Stop waiting for a run that does not unwind; it may go on, but its output is dropped."""
+        """Stop waiting for a run that does not unwind; its further output is dropped."""
         self._statistics.abandoned += 1
         log.warning("run_did_not_unwind", route=self.written, run=run.id, doing=what)
         if self._ended(run, None, reached_end=False):
@@ -360,15 +360,15 @@ class RouteRuntime:
         else:
             self._vacate(run)
 
-    # --- what runs and the router have it do --------------------------------------------------
+    # --- called by runs and the router --------------------------------------------------------
 
     @property
     def has_line(self) -> bool:
-        """Whether triggers wait for their turn."""
+        """Whether triggers are queued."""
         return bool(self._queue.waiting)
 
     def is_cut_by(self, event_class: type) -> bool:
-        """Whether a rule would cut runs for some event of a class, if it were published now."""
+        """Whether a rule would cut runs for some event of this class, published now."""
         if self._runs.on_hold is None:
             for rule in self.route.rules:
                 if isinstance(rule, Interrupt) and rule.matcher.for_class(event_class) is not None:
@@ -376,10 +376,10 @@ class RouteRuntime:
         return False
 
     def rule_told_of(self, cause: Message | None) -> Interrupt | None:
-        """Return the rule whose handler is told of a cut that no rule made; ``None`` for none.
+        """Return the rule whose handler runs after a cut that no rule made; ``None`` for none.
 
         Args:
-            cause: What cuts; ``None`` if no message does.
+            cause: The message that cuts; ``None`` if no message does.
         """
         if self.notified is None or cause is None:
             return self.notified
@@ -396,7 +396,7 @@ class RouteRuntime:
         self.start_waiting()
 
     def ask_for_background(self, run: Run) -> None:
-        """Ask the listener to move a run to the background, as its token requested."""
+        """Ask the listener to move a run to the background."""
         self._listeners.notify(self._listeners.background_requested, run)
 
     def set_aside(self, run: Run) -> None:
@@ -405,10 +405,9 @@ class RouteRuntime:
             self.start_waiting()
 
     def cut_all(self, message: Message | None, reason: str, *, aside: bool = True) -> int:
-        """Cut every run that is at work or outstanding, even protected ones; see the router's.
+        """Cut every run, even protected ones, and drop queued triggers; see the router's.
 
-        Queued triggers are dropped.  The handler of the chain's first rule with one runs, as after
-        a cut by that rule.
+        Afterwards the handler of the chain's first rule that has one runs, as if that rule had cut.
         """
         self._queue.drop_all(reason)
         runs = (*self._runs.live(), *self._runs.aside) if aside else self._runs.live()
@@ -422,7 +421,7 @@ class RouteRuntime:
             run.end(outcome)
 
     def drop_delivered(self, run: Run) -> None:
-        """Forget a run that was cut when its stages had ended, once its handler was called."""
+        """Forget a run whose stages ended before the cut, once its handler was called."""
         run.finish("interrupted")
         self._runs.forget_delivered(run)
         if has_handler(run) and run not in self._runs.active:
@@ -431,7 +430,7 @@ class RouteRuntime:
         self._leave_if_done()
 
     def note_cut(self, run: Run) -> None:
-        """Count a cut, and record it if a rule has made it."""
+        """Count a cut, and record it if a rule made it."""
         self._statistics.cut += 1
         if run._cut_by is not None:
             cause, why, _, _, by_rule = run._cut_by
@@ -439,7 +438,7 @@ class RouteRuntime:
                 self._decisions.add(cause, "cut", why, run.id)
 
     def watch_unwinding(self, run: Run) -> None:
-        """Wait no longer for a run that was cut than it may take to unwind."""
+        """Limit how long the chain waits for a cut run to unwind."""
         if run._cut_by is not None:
             until_s = run._cut_by[3] + self._router.unwind_s
             self._router.call_at(run, until_s, partial(self.abandon, run, "unwinding"))
@@ -449,7 +448,7 @@ class RouteRuntime:
         self._runs.keep_delivered(run)
 
     def was_released(self, run: Run) -> None:
-        """Forget a run of which nothing is outstanding."""
+        """Forget a run whose output has all arrived."""
         self._runs.forget_delivered(run)
         run.let_go()
         self._leave_if_done()

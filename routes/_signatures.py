@@ -1,4 +1,4 @@
-"""Looks at functions when a chain is built: what they are, and what they can be called with."""
+"""Inspects functions when a chain is built: their kind and their arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._errors import RouteDefinitionError
 
 
 def name_of(fn: object) -> str:
-    """Return what a function is called in a chain: ``Barista.generate``, ``<lambda>``."""
+    """Return the name of a function for a chain's text: ``Barista.generate``, ``<lambda>``."""
     fn = _original(fn)
     own: str | None = getattr(fn, "__name__", None)
     owner = getattr(fn, "__self__", None)
@@ -25,17 +25,17 @@ def name_of(fn: object) -> str:
 
 
 def is_async_function(fn: object) -> bool:
-    """Whether calling this gives something to await or to iterate asynchronously."""
+    """Whether calling this returns an awaitable or an async iterator."""
     return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
 
 
 def is_generator_function(fn: object) -> bool:
-    """Whether calling this gives a generator, sync or async."""
+    """Whether calling this returns a generator, sync or async."""
     return any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
 
 
 def _original(fn: object) -> object:
-    """Return the function inside of partials, and of what ``fit`` has made of them."""
+    """Return the function inside of partials and of wrappers made by ``fit()``."""
     inner: object = fn
     while inner is not None:
         fn = inner
@@ -47,18 +47,18 @@ def _faces(fn: object) -> Iterator[object]:
     fn = _original(fn)
     yield fn
     if not isinstance(fn, type):
-        yield getattr(fn, "__call__", None)  # noqa: B004 - the method itself is looked at
+        yield getattr(fn, "__call__", None)  # noqa: B004 - the method itself is inspected
 
 
 def needs_function(fn: object, where: str) -> None:
-    """Refuse what cannot be called.
+    """Raise unless this is a function.
 
     Args:
-        fn: What was given.
+        fn: The value to check.
         where: The step of the chain, for the message, such as ``".map()"``.
 
     Raises:
-        RouteDefinitionError: It is no function.
+        RouteDefinitionError: It is not a function.
     """
     if inspect.iscoroutine(fn):
         fn.close()
@@ -70,10 +70,10 @@ def needs_function(fn: object, where: str) -> None:
 
 
 def needs_plain_function(fn: object, where: str) -> None:
-    """Refuse what is not a plain, sync function: its answer is needed in the same step.
+    """Raise unless this is a plain function, whose result is available in the same step.
 
     Raises:
-        RouteDefinitionError: It is no function, or an async one.
+        RouteDefinitionError: It is not a function, or an async one.
     """
     needs_function(fn, where)
     if is_async_function(fn):
@@ -84,7 +84,7 @@ def needs_plain_function(fn: object, where: str) -> None:
 
 
 def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[..., Any]:
-    """Make a function callable with exactly `most` arguments, dropping those it does not take.
+    """Make a function callable with exactly ``most`` arguments, dropping those it does not take.
 
     Args:
         fn: A function that takes from 0 to `most` positional arguments.
@@ -98,7 +98,7 @@ def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[.
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
-        return fn  # a builtin without a signature; it has to take them all
+        return fn  # a builtin without a signature must take them all
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = sum(1 for p in positional if p.default is p.empty)
     forced = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
@@ -115,5 +115,5 @@ def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[.
     def fitted(*args: Any) -> Any:
         return fn(*args[:taken])
 
-    fitted.fitted_from = fn  # type: ignore[attr-defined]  # what it is, is asked of the original
+    fitted.fitted_from = fn  # type: ignore[attr-defined]  # _original() unwraps it
     return fitted

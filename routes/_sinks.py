@@ -1,8 +1,8 @@
-"""Where messages leave the routes.
+"""Sinks: where messages leave the routes.
 
-A plain function is called at once.  An async one has a bounded queue and a task of its own: a run
-whose messages fill the queue waits, and nobody else does.  What has become stale while it waited
-is dropped and counted.
+A plain function is called at once.  An async one has a bounded queue and its own task: a run whose
+messages fill the queue waits, and nothing else does.  Messages that become stale in the queue are
+dropped and counted.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ._user_errors import as_error
 log = structlog.get_logger()
 
 SINK_LIMIT = 64
-"""How many messages wait for an async sink before the runs that send them wait too."""
+"""How many messages may wait for an async sink before the runs that send them wait too."""
 
 SINK_OVERFLOW = 4096
-"""How many messages wait at most, from publishers that cannot wait; one more is dropped."""
+"""How many messages may wait in all, with those of publishers that cannot wait; further ones are
+dropped."""
 
 
 class QueuedSink:
@@ -69,7 +70,7 @@ class QueuedSink:
                 log.warning("sink_overflow", sink=name_of(self.fn), waiting=len(queue))
             return
         held = tuple(_lineage(message.run))
-        for run in held:  # what it gave has not arrived: a run that has ended may still be cut
+        for run in held:  # its output has not arrived: it can be cut even after it has ended
             run.hold()
         queue.append((message, held))
         if len(queue) == 1:
@@ -83,7 +84,7 @@ class QueuedSink:
             await self._room.wait()
 
     async def run(self) -> None:
-        """Hand on what is queued, until cancelled."""
+        """Deliver the queued messages, until cancelled."""
         queue = self._queue
         while True:
             while queue:
@@ -116,7 +117,7 @@ class QueuedSink:
 
 
 def _lineage(run: Run | None) -> Iterator[Run]:
-    """Yield a run and those it descends from, as far as they can be cut."""
+    """Yield a run and its ancestors, as far as they can be cut."""
     while run is not None:
         yield run
         run = run.parent
@@ -128,7 +129,7 @@ def queued_sink(
     on_error: Callable[[Exception], None],
     nursery: trio.Nursery,
 ) -> QueuedSink | None:
-    """Return the queue of an async function, at work; ``None`` for a plain one."""
+    """Start the queue of an async function and return it; ``None`` for a plain function."""
     if not is_async_function(fn):
         return None
     queued = QueuedSink(fn, limit, on_error)
@@ -137,10 +138,10 @@ def queued_sink(
 
 
 class FailingTakers:
-    """The sinks and observers that fail at present; each is told once, until it works again.
+    """The sinks and observers that fail at present; each failure is logged once until it works.
 
     Attributes:
-        known: They, by their identity, which is theirs while they are kept here.
+        known: They, by ``id()``, which stays unique because they are kept here.
     """
 
     __slots__ = ("_on_error", "known")
@@ -152,7 +153,7 @@ class FailingTakers:
     def failed(
         self, event: str, taker: Callable[[Message], Any], message: Message, error: Exception
     ) -> None:
-        """Record that one has raised, and log it if that is news."""
+        """Record that one raised, and log it if that is news."""
         self._on_error(error)
         name = name_of(taker)
         if id(taker) not in self.known:
@@ -163,21 +164,21 @@ class FailingTakers:
             log.error(event, taker=name, event_alias=message.alias, exc_info=error)
 
     def call(self, event: str, taker: Callable[[Message], Any], message: Message) -> None:
-        """Call one, and record whether it works."""
+        """Call one, and record whether it worked."""
         try:
             taker(message)
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and others get the message
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; others get the message
             self.failed(event, taker, message, as_error(error))
         else:
             self.works(event, taker)
 
     def works(self, event: str, taker: Callable[[Message], Any]) -> None:
-        """Record that one has worked."""
+        """Record that one worked."""
         failing = self.known.get(id(taker))
         if failing is not None and failing[1].works(event):
             del self.known[id(taker)]
 
     def close(self) -> None:
-        """Log how often the same was withheld."""
+        """Log how often each failure repeated."""
         for _, failures in self.known.values():
             failures.close()

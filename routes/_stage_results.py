@@ -1,4 +1,4 @@
-"""What a stage can give: a plain value, something to await, or something to iterate."""
+"""What a stage can return: a plain value, an awaitable, or something to iterate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._generator_scope import closing
 
 
 class Shape(IntEnum):
-    """How a value is to be taken."""
+    """How to consume a value."""
 
     PLAIN = 0
     AWAITABLE = 1
@@ -21,19 +21,19 @@ class Shape(IntEnum):
     ITERATOR = 3
     LISTED = 4
     CHANNEL = 5
-    """An async context manager that gives what is to be iterated, as of `trio.as_safe_channel`."""
+    """An async context manager that yields an iterator, as ``trio.as_safe_channel`` makes."""
 
 
 _shapes: dict[type, Shape] = {}
 
 
 def shape_of(value: object) -> Shape:
-    """Return how a value is to be taken; decided once per class."""
+    """Return how to consume a value; decided once per class."""
     cls = type(value)
     shape = _shapes.get(cls)
     if shape is None:
         shape = _find_shape(value, cls)
-        if cls is not GeneratorType:  # some generators are there to be awaited, most are not
+        if cls is not GeneratorType:  # a few generators are coroutines, most are not
             _shapes[cls] = shape
     return shape
 
@@ -53,17 +53,17 @@ def _find_shape(value: object, cls: type) -> Shape:
 
 
 def is_iterator(value: object) -> bool:
-    """Whether a value already is something to iterate, and no function."""
+    """Whether a value is already an iterator, and not a function."""
     shape = _find_shape(value, type(value))
     return shape in (Shape.ASYNC_ITERATOR, Shape.ITERATOR, Shape.LISTED)
 
 
 async def spread(value: Any, *, lists: bool) -> AsyncGenerator[Any, None]:
-    """Yield one by one what a stage gave, awaiting it where it has to be.
+    """Yield the values of a stage's result one by one, awaiting it if necessary.
 
     Args:
-        value: What the stage gave.
-        lists: Whether a list or tuple is taken apart, and what `trio.as_safe_channel` makes.
+        value: The result of the stage.
+        lists: Whether to iterate lists, tuples and the results of ``trio.as_safe_channel`` too.
     """
     shape = shape_of(value)
     while shape is Shape.AWAITABLE:

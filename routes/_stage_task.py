@@ -1,9 +1,9 @@
-"""Stages in a task of their own.
+"""Runs stages in a task of their own.
 
-A generator may hold a cancel scope or a nursery while it is suspended, and trio gives these to the
-task that iterates it.  So what one stage holds would cancel what the stage after it waits for, and
-a `through` function that looks for its next value under a deadline would close scopes out of their
-order.  Where stages of users follow one another, each has a task, and a pump between them.
+A suspended generator may hold a cancel scope or a nursery, and trio applies these to the task that
+iterates it.  In one task, a scope of one stage would cancel what the next stage waits for, and a
+``through`` function that awaits its next value under a deadline would close scopes out of order.
+So where user stages follow one another, each has its own task, with a pump between them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ._user_errors import as_error
 
 
 class Pump:
-    """Iterates stages in a task of the run, and hands on their values one by one.
+    """Iterates stages in a task of the run, and passes on their values one by one.
 
-    Cancelling ``anext`` loses no value, and leaves the stages before as they are.
+    Cancelling ``anext()`` loses no value and does not affect the earlier stages.
     """
 
     __slots__ = (
@@ -32,15 +32,14 @@ class Pump:
     )  # fmt: skip
 
     def __init__(self, upstream: AsyncIterator[Any], run: Run, ahead: int = 0) -> None:
-        """Stand between stages.
+        """Create the pump; its task starts with the first value asked for.
 
         Args:
-            upstream: What the stages before give.
-            run: Whose stages they are.
-            ahead: How many values they may be ahead; 0 means that each value is made when it is
-                asked for.
+            upstream: The values of the earlier stages.
+            run: The run of the stages.
+            ahead: How many values they may be ahead; 0 produces each value on demand.
         """
-        # One value waits in the sender's hands beside those in the channel.
+        # The sender holds one value besides those in the channel.
         self._send, self._receive = trio.open_memory_channel[Any](max(0, ahead - 1))
         self._upstream = upstream
         self._run = run
@@ -68,10 +67,10 @@ class Pump:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Close the stages before, in bounded time.
+        """Close the earlier stages, in bounded time.
 
         Raises:
-            Exception: They failed, and nobody was told yet.
+            Exception: They failed, and the error was not raised yet.
         """
         self._is_left = True
         self._receive.close()
@@ -97,13 +96,13 @@ class Pump:
             raise error
 
     async def _pump(self, done: trio.Event) -> None:
-        # Closed by a plain `with`: a checkpoint there could lose an error of the stages before.
+        # A plain `with` closes it: a checkpoint here could lose an error of the earlier stages.
         try:
             with self._scope, self._send:
                 try:
                     async with aclosing(self._upstream) as items:  # type: ignore[type-var]  # ditto
                         await self._hand_on(items)
-                except BaseException as error:  # noqa: ASYNC103, BLE001 - raised where its values are taken
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - raised to whoever reads the values
                     self._error = as_error(error)
         finally:
             done.set()
@@ -126,4 +125,4 @@ class Pump:
             try:
                 await run._wait(self._send.send, value)
             except trio.BrokenResourceError:
-                return  # the stages after have finished, and want no more
+                return  # the later stages have finished

@@ -1,7 +1,7 @@
-"""The stages of a chain: what each does with a value, checked when it is written.
+"""The stages of a chain, checked when the chain is built.
 
-The first stage gets the ``Message``; each later stage gets what the stage before it gave.
-``None`` is nothing: it goes no further.
+The first stage gets the ``Message``; each later stage gets the result of the previous one.
+``None`` goes no further.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Calls a function; what a generator yields goes on one by one."""
+    """Calls a function; values that a generator yields go on one by one."""
 
     fn: Function
 
@@ -36,7 +36,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Lets a value pass when a function of it is true."""
+    """Passes on the values for which a function is true."""
 
     fn: Function
 
@@ -63,7 +63,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """Hands the whole stream of values to a function that gives another stream."""
+    """Gives the stream of values to a function that returns another stream."""
 
     fn: Function
     waits: bool = True
@@ -74,7 +74,7 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Runs the stages before and after it at once, at most `size` values apart."""
+    """Runs the stages before and after it concurrently, at most ``size`` values apart."""
 
     size: int
     waits: bool = True
@@ -85,7 +85,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """Bounds how long the stages before it may take for their next value."""
+    """Limits how long the stages before it may take to produce their next value."""
 
     limit_s: float
     waits: bool = True
@@ -108,12 +108,12 @@ Stage = Map | Filter | Stream | Through | Buffer | Timeout | Broadcast
 
 
 def a_map(fn: object) -> Map:
-    """Check what was given to ``.map()``."""
+    """Check the argument of ``.map()``."""
     return Map(_one_argument(fn, ".map()"))
 
 
 def a_filter(fn: object) -> Filter:
-    """Check what was given to ``.filter()``."""
+    """Check the argument of ``.filter()``."""
     checked = _one_argument(fn, ".filter()")
     if is_generator_function(checked):
         raise RouteDefinitionError(
@@ -124,7 +124,7 @@ def a_filter(fn: object) -> Filter:
 
 
 def a_stream(source: object) -> Stream:
-    """Check what was given to ``.stream()``: a function, or what gives its values anew."""
+    """Check the argument of ``.stream()``: a function, or something iterable repeatedly."""
     _refuse_iterator(source)
     if is_iterator(source):
         return Stream(lambda _: source, name_of(source))
@@ -132,7 +132,7 @@ def a_stream(source: object) -> Stream:
 
 
 def _refuse_iterator(source: object) -> None:
-    """Refuse what gives its values once: to the first trigger of the chain, and to no later one.
+    """Raise for an iterator: only the first trigger of the chain would get its values.
 
     Raises:
         RouteDefinitionError: It is an iterator, such as a generator object.
@@ -141,31 +141,31 @@ def _refuse_iterator(source: object) -> None:
         name = name_of(source)
         raise RouteDefinitionError(
             f".stream({name}()) got a generator object, which gives its values to the first "
-            f"trigger and nothing to any later one; pass the function itself, without calling it: "
+            f"trigger and none to later ones; pass the function itself, without calling it: "
             f".stream({name})"
         )
     if hasattr(type(source), "__anext__") or hasattr(type(source), "__next__"):
         raise RouteDefinitionError(
-            f".stream() got {source!r}, which can be iterated once: it would give its values to "
-            "the first trigger and nothing to any later one; pass a function that makes a new one "
+            f".stream() got {source!r}, which can be iterated only once: it would give its values "
+            "to the first trigger and none to later ones; pass a function that makes a new one "
             "for each trigger, or a list"
         )
 
 
 def a_through(fn: object) -> Through:
-    """Check what was given to ``.through()``."""
+    """Check the argument of ``.through()``."""
     return Through(_one_argument(fn, ".through()", "the stream of values, an async iterator"))
 
 
 def a_buffer(size: object) -> Buffer:
-    """Check what was given to ``.buffer()``."""
+    """Check the argument of ``.buffer()``."""
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         raise RouteDefinitionError(f".buffer() needs a whole number from 1 up, not {size!r}")
     return Buffer(size)
 
 
 def a_timeout(limit_s: object) -> Timeout:
-    """Check what was given to ``.timeout()``."""
+    """Check the argument of ``.timeout()``."""
     is_number = isinstance(limit_s, (int, float)) and not isinstance(limit_s, bool)
     if not is_number or not 0 < float(limit_s) < math.inf:  # type: ignore[arg-type]  # is_number
         raise RouteDefinitionError(f".timeout() needs seconds above 0, not {limit_s!r}")
@@ -173,7 +173,7 @@ def a_timeout(limit_s: object) -> Timeout:
 
 
 def _one_argument(
-    fn: object, where: str, takes: str = "one value: the message, or what the stage before it gave"
+    fn: object, where: str, takes: str = "one value: the message, or the previous stage's result"
 ) -> Function:
     needs_function(fn, where)
-    return fit(fn, 1, where, takes)  # type: ignore[arg-type]  # needs_function saw that it is one
+    return fit(fn, 1, where, takes)  # type: ignore[arg-type]  # needs_function has checked it

@@ -1,4 +1,4 @@
-"""The triggers of one chain that wait for a place among its runs."""
+"""The triggers of one chain that wait until a run may start."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from ._pipeline import Pending
 log = structlog.get_logger()
 
 WaitingTrigger = tuple[Message, Any, "Pending | None"]
-"""The trigger, what the sync stages made of it, and what one of them gave to be awaited."""
+"""The trigger, what the sync stages made of it, and a result of theirs still to be awaited."""
 
 
 class TriggerQueue:
-    """Triggers in the order in which they came; each that is dropped is counted and explained.
+    """Triggers in order of arrival; each one dropped is counted and explained.
 
     Attributes:
-        waiting: They, oldest first.
+        waiting: The triggers, oldest first.
     """
 
     __slots__ = ("_decisions", "_limit", "_statistics", "waiting")
 
     def __init__(self, limit: float, statistics: RouteStatistics, decisions: DecisionLog) -> None:
-        """Begin without any.
+        """Start empty.
 
         Args:
-            limit: How many may wait; infinity means that there is no limit.
-            statistics: Counts those that are dropped.
-            decisions: Records why each one is.
+            limit: How many may wait; infinity means no limit.
+            statistics: Counts dropped triggers.
+            decisions: Records why each was dropped.
         """
         self._limit = limit
         self._statistics = statistics
@@ -41,7 +41,7 @@ class TriggerQueue:
         self.waiting: list[WaitingTrigger] = []
 
     def has_room(self, message: Message, route: str) -> bool:
-        """Return whether one more may wait; if not, it is dropped with a warning in the log."""
+        """Return whether a trigger may wait; if not, drop it and log a warning."""
         if len(self.waiting) < self._limit:
             return True
         self.drop(message, None, f"{len(self.waiting)} triggers wait already")
@@ -49,36 +49,36 @@ class TriggerQueue:
         return False
 
     def add(self, message: Message, value: Any, pending: Pending | None) -> None:
-        """Let a trigger wait behind the others."""
+        """Queue a trigger behind the others."""
         self.waiting.append((message, value, pending))
 
     def next(self) -> WaitingTrigger:
-        """Remove the oldest, and return it.
+        """Remove the oldest trigger, and return it.
 
         Raises:
-            IndexError: None waits.
+            IndexError: The queue is empty.
         """
         return self.waiting.pop(0)
 
     def drop(self, message: Message, pending: Pending | None, why: str) -> None:
-        """Count a trigger that begins no run, and record why."""
+        """Count a trigger that starts no run, and record why."""
         self._statistics.dropped += 1
         self._decisions.add(message, "dropped", why)
         if pending is not None:
             pending.discard()
 
     def drop_all(self, why: str) -> None:
-        """Drop every trigger that waits."""
+        """Drop every queued trigger."""
         while self.waiting:
             message, _, pending = self.waiting.pop(0)
             self.drop(message, pending, why)
 
     def drop_where(self, meant: Callable[[Message], bool], why: str) -> list[Message]:
-        """Drop some of the triggers that wait, and return them in their order.
+        """Drop some of the queued triggers, and return them in order.
 
         Args:
-            meant: Which.
-            why: The reason, for people.
+            meant: Which triggers to drop.
+            why: The reason, as text for people.
         """
         waiting, self.waiting = self.waiting, []
         dropped: list[Message] = []
@@ -91,5 +91,5 @@ class TriggerQueue:
         return dropped
 
     def has(self, message: Message) -> bool:
-        """Return whether a message waits here."""
+        """Return whether a message is queued."""
         return any(message is waiting for waiting, _, _ in self.waiting)

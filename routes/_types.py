@@ -1,6 +1,6 @@
-"""The types of a chain: what begins it, what cuts it, and what its functions take and give.
+"""The types of a chain: its triggers, its rules, and its functions' arguments and results.
 
-The aliases are for type checkers alone; nothing of them is there at run time.
+The aliases exist only for type checkers, not at run time.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     T_co = DefaultTypeVar("T_co", covariant=True, default=Any)
 
     Condition: TypeAlias = Callable[[Message[E]], object]
-    """A plain function that says yes or no to a message."""
+    """A plain function that accepts or rejects a message."""
 
     AnyEvent: TypeAlias = str | Condition[Any] | Collection[type[Any] | str | Condition[Any]]
-    """A declaration that leaves open which events come: an alias, a function, a mixed list."""
+    """A declaration without a static event type: an alias, a function or a mixed list."""
 
     Handler: TypeAlias = (
         Callable[[], object]
         | Callable[[Message[E]], object]
         | Callable[[Message[E], Interruption], object]
     )
-    """What is called once a run was cut, sync or async."""
+    """A function called after a run was cut, sync or async."""
 
-    # Not `U | None` in the last two: of that, mypy makes their common base class of a union.
+    # Not `U | None` in the last two: mypy would then join a union to its common base class.
     Later: TypeAlias = Awaitable[U | None] | Iterator[U] | AsyncIterator[U]
-    """What ``.map()`` awaits or takes apart, so that the next stage gets what is inside."""
+    """What ``.map()`` awaits or iterates, so that the next stage gets the values inside."""
 
     Listed: TypeAlias = list[U] | tuple[U, ...] | set[U] | frozenset[U]
-    """What ``.stream()`` takes apart besides, again and again."""
+    """What ``.stream()`` also iterates, once for each trigger."""
 
     Streamed: TypeAlias = (
         Later[U]
@@ -53,6 +53,6 @@ if TYPE_CHECKING:
         | Awaitable[Listed[U]]
         | AbstractAsyncContextManager[trio.abc.ReceiveChannel[U]]
     )
-    """What ``.stream()`` and ``.through()`` pass on one by one."""
+    """What ``.stream()`` and ``.through()`` iterate, to pass on the values one by one."""
 else:
     T_co = TypeVar("T_co", covariant=True)

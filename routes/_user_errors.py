@@ -1,11 +1,11 @@
-"""What code of a user raises ends at most its own work, whatever class it is of.
+"""Contains what user code raises: it ends only its own work, whatever its class.
 
 Rules:
-1. trio's own cancellation passes, and so does Ctrl+C: they are nobody's error.
-2. An ``Exception`` is told as it is.
+1. trio's own cancellation passes, and so does Ctrl+C: neither is an error.
+2. An ``Exception`` is reported as it is.
 3. Any other ``BaseException`` becomes a ``CodeExitError``: argparse and click raise ``SystemExit``
-   on    arguments that a model chose, and one caller's bad argument must not end the server.
-4. No thread ever gets a Ctrl+C, so a ``KeyboardInterrupt`` that comes out of one is code's.
+   for arguments that a model chose, and one caller's bad argument must not end the server.
+4. Threads never get a Ctrl+C, so a ``KeyboardInterrupt`` out of a thread was raised by its code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TO_THREAD = inspect.unwrap(trio.to_thread.run_sync).__code__
 
 
 def as_error(error: BaseException) -> Exception:
-    """Return what code of a user raised as an ``Exception``; raise what must pass.
+    """Return what user code raised as an ``Exception``; raise it again if it must pass.
 
     Args:
         error: What ``except BaseException`` caught around that code.
@@ -61,7 +61,7 @@ class _Contained:
 
 
 CONTAINED: Any = _Contained()
-"""Stands around code of a user, so that an ``except Exception`` around it sees all that it raises:
+"""Wraps user code so that an ``except Exception`` around it catches everything it raises:
 ``with CONTAINED: await fn()``."""
 
 
@@ -69,23 +69,23 @@ def text_of(error: BaseException) -> str:
     """Return the text of an exception, whatever its ``__str__`` does.
 
     Args:
-        error: Any exception; that of an app may have a ``__str__`` that raises.
+        error: Any exception; the ``__str__`` of an app's own may raise.
     """
     try:
         with CONTAINED:
             return str(error)
-    except Exception as failure:  # noqa: BLE001  # the first error is the one to be told
-        return f"its text cannot be told, as __str__ raised {type(failure).__name__}"
+    except Exception as failure:  # noqa: BLE001  # report the first error, not this one
+        return f"its text is unknown, because __str__ raised {type(failure).__name__}"
 
 
 def contain(error: BaseException) -> tuple[Exception | None, BaseException | None]:
-    """Part what ends a run alone from what ends everything; called outside of the run's scope.
+    """Split what ends only a run from what ends everything; called outside of the run's scope.
 
-    Generators that are closed out of order, or that hold scopes which reach other code, leave
+    Generators that are closed out of order, or that hold scopes which affect other code, leave
     ``GeneratorExit`` and ``Cancelled`` where no code expects them.
 
     Returns:
-        What is told of the run, and what is raised on; ``None`` for nothing.
+        What to report for the run, and what to raise; ``None`` for nothing.
     """
     if isinstance(error, Exception):
         return error, None
@@ -110,9 +110,9 @@ def _passes(error: BaseException) -> bool:
 
 
 def _is_from_thread(error: BaseException) -> bool:
-    """Whether a worker thread of trio raised an error; its frames are in the traceback.
+    """Whether an error was raised in a worker thread of trio, as its traceback shows.
 
-    ``trio.as_safe_channel`` raises a ``KeyboardInterrupt`` of its tasks anew, from their group.
+    ``trio.as_safe_channel`` raises its tasks' ``KeyboardInterrupt`` again, from their group.
     """
     if isinstance(error.__cause__, BaseExceptionGroup):
         raised = error.__cause__.subgroup(KeyboardInterrupt)
@@ -138,7 +138,7 @@ def _told(error: BaseException) -> Exception:
 
 
 def _without_leaks(group: BaseExceptionGroup[BaseException]) -> Exception:
-    """Return what is told of a group; a nursery that a generator leaks wraps its GeneratorExit."""
+    """Return the error to report for a group, without a leaked nursery's GeneratorExit."""
     leaked, others = group.split(GeneratorExit)
     return _told_group(others) if others is not None else _leak(leaked)
 

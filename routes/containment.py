@@ -1,4 +1,4 @@
-"""How code of others is called: what it raises ends its own work alone, and is told once."""
+"""Calls foreign code so that its errors end only its own work, and are reported once."""
 
 from ._generator_scope import closing as closing
 from ._repeated_failures import Failures as Failures

@@ -108,7 +108,7 @@ async def test_text_instead_of_an_event_is_told_without_it(autojump_clock):
         caller.publish(DTMFInput(button="1"))
         await trio.testing.wait_all_tasks_blocked()
     (error,) = caller.events(AgentError)
-    assert "publishes events, not str; make an event of it" in error.message
+    assert "publishes events, not str; wrap it in an event" in error.message
     assert "secret" not in error.message
     assert error.detail.startswith("it was given 'my secret'")
 

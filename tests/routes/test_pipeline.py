@@ -278,7 +278,7 @@ async def test_broadcasting_no_event_is_told(autojump_clock):
         _, failures = await run_through(build)
         ((stage, error),) = failures
         assert stage == ".broadcast()"
-        assert "broadcast() publishes events, not int; make an event of it" in str(error)
+        assert "broadcast() publishes events, not int; wrap it in an event" in str(error)
 
 
 async def test_a_message_is_published_anew(autojump_clock):

@@ -373,7 +373,7 @@ async def test_a_map_takes_no_safe_channel(autojump_clock):
     scene = await play("plain", lambda route: route.map(give_channel).broadcast())
     ((_, stage, error),) = scene.failures
     assert stage == ".broadcast()"
-    assert "give the function that it comes from to .stream(), which reads it" in str(error)
+    assert "pass the function that returns it to .stream(), which iterates it" in str(error)
 
 
 def give_channel(_):

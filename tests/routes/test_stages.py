@@ -113,9 +113,9 @@ class Once:
     [
         (streams(0), r"\.stream\(streams\(\)\) got a generator.*without.*: \.stream\(streams\)$"),
         (yields(0), r"\.stream\(yields\(\)\) got a generator.*without.*: \.stream\(yields\)$"),
-        (iter([1, 2]), r"got <list_iterator .* iterated once.*a function that makes a new one"),
-        (map(plain, []), r"got <map .* iterated once"),
-        (Once(), r"got <Once>, which can be iterated once"),
+        (iter([1, 2]), r"got <list_iterator .* iterated only once.*function that makes a new one"),
+        (map(plain, []), r"got <map .* iterated only once"),
+        (Once(), r"got <Once>, which can be iterated only once"),
     ],
 )
 def test_what_gives_its_values_once_is_no_source(given, message):
