@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import signal
 from collections.abc import Mapping, MutableSequence
 from typing import TYPE_CHECKING, TextIO, final
@@ -16,7 +15,7 @@ from ..events import CallState, InputReturned
 from ..history._entries import UserEntry
 from ._captured_output import stray_output
 from ._editor import LineEditor
-from ._key_parser import Key, KeyParser
+from ._keyboard import Keyboard
 from ._lines import Line
 from ._narrator import Narrator
 from ._screen import Live, Painter, Transcript, frame_of
@@ -59,12 +58,12 @@ class Console:
         """
         self.exit_code = 0
         self._terminal = terminal
-        self._signals = Signals(self._take_signal, terminal.give_back)
+        self._signals = Signals(self.take_signal, terminal.give_back)
         self._narrator = Narrator(self, live=True)
         self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)
         self._transcript = Transcript()
         self._editor = LineEditor()
-        self._keys = KeyParser()
+        self._keyboard = Keyboard(terminal.input, self._editor, self)
         self._typed: TypedInput | None = None
         self._call: Call | None = None
         self._early: list[str] = []
@@ -143,7 +142,7 @@ class Console:
                 try:
                     await trio.to_thread.run_sync(self._terminal.write_out, abandon_on_cancel=True)
                 except OSError:  # it is gone
-                    self._take_signal(signal.SIGHUP)
+                    self.take_signal(signal.SIGHUP)
                     return
                 await trio.sleep(FRAME_S)
 
@@ -176,7 +175,7 @@ class Console:
     async def _run(self, session: Session) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._draw)
-            nursery.start_soon(self._read_keys)
+            nursery.start_soon(self._keyboard.read)
             async with session.open(self.show_event, self) as (call, typed):
                 self._begin_session(call, typed, session)
                 await typed.run()
@@ -218,64 +217,44 @@ class Console:
         rows = self._transcript.take_rows(self._terminal.size()[0] - 1)
         self._terminal.write_last("".join(f"{row.text}\r\n" for row in rows))
 
-    # --- keys -----------------------------------------------------------------------------------
+    # --- what the keys do -----------------------------------------------------------------------
 
-    async def _read_keys(self) -> None:
-        while True:
-            with trio.move_on_after(self._keys.patience_s) as pause:
-                await trio.lowlevel.wait_readable(self._terminal.input)
-            if pause.cancelled_caught:
-                self._press(self._keys.expire())
-                continue
-            try:
-                data = os.read(self._terminal.input, 65_536)
-            except OSError:  # the terminal is gone
-                data = b""
-            if not data:
-                self._take_signal(signal.SIGHUP)
-                return
-            self._press(self._keys.feed(data))
-
-    def _press(self, keys: list[Key]) -> None:
-        for key in keys:
-            match key.name:
-                case "esc":
-                    if not self._interrupt():
-                        self._editor.clear()
-                case "enter":
-                    self._enter(self._editor.submit())
-                case "ctrl+c":
-                    self._take_signal(signal.SIGINT)
-                case "ctrl+d" if not self._editor.text:
-                    self._leave()
-                case "ctrl+l":
-                    self._anew = True
-                case "up" if not self._editor.text and self._queued():
-                    self._editor.replace(self._queued().pop())
-                case _:
-                    self._editor.press(key)
-        self.refresh()
-
-    def _queued(self) -> MutableSequence[str]:
+    @property
+    def queued(self) -> MutableSequence[str]:
+        """What was entered and waits to be sent."""
         return self._early if self._typed is None else self._typed.queued
 
-    def _enter(self, entry: str) -> None:
+    def enter(self, entry: str) -> None:
+        """Take an entry, also before there is a call."""
         if self._typed is None:
             self._early += [entry] if entry.strip() else []
         else:
             self._typed.enter(entry)
 
-    def _interrupt(self) -> bool:
+    def interrupt(self) -> bool:
+        """Cancel what the agent does; False if there is nothing to cancel."""
         return self._typed is not None and self._typed.interrupt()
+
+    def draw_anew(self) -> None:
+        """Draw all that fits the window, not only what has changed."""
+        self._anew = True
+
+    def leave(self) -> None:
+        """End the conversation."""
+        if self._typed is None:
+            self._scope.cancel(reason="the person left")
+        else:
+            self._typed.leave()
 
     # --- signals --------------------------------------------------------------------------------
 
-    def _take_signal(self, number: int) -> None:
+    def take_signal(self, number: int) -> None:
+        """Do what a signal says, or the key or the lost terminal that stands for it."""
         if number == signal.SIGINT:
             self._take_ctrl_c()
         elif number in (signal.SIGTERM, signal.SIGHUP):
             self.exit_code = 128 + number
-            self._leave()
+            self.leave()
         elif number == signal.SIGTSTP:
             self._suspend()
         elif number == signal.SIGCONT:
@@ -285,11 +264,11 @@ class Console:
         self.refresh()
 
     def _take_ctrl_c(self) -> None:
-        self._keys.reset()  # also out of a paste that does not end
+        self._keyboard.reset()  # also out of a paste that does not end
         before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
         if self._interrupted_s - before_s <= AGAIN_S:
-            self._leave()
-        elif not self._interrupt():
+            self.leave()
+        elif not self.interrupt():
             self._editor.clear()
 
     def _suspend(self) -> None:
@@ -304,9 +283,3 @@ class Console:
             self._painter.forget()
             self._terminal.set_up()
             self.refresh()
-
-    def _leave(self) -> None:
-        if self._typed is None:
-            self._scope.cancel(reason="the person left")
-        else:
-            self._typed.leave()
