@@ -49,6 +49,7 @@ from bargein.routes.containment import CONTAINED, as_error
 from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
 from ._distant_voices import CallerLevel
+from ._early_recognition import Recording
 from ._engine_checks import cleaned, no_probability
 from ._listening_settings import ListeningSettings
 from ._protocols import (
@@ -60,7 +61,6 @@ from ._protocols import (
     Transcript,
     VoiceActivity,
 )
-from ._recording import Recording
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
