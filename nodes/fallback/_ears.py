@@ -27,7 +27,7 @@ from bargein.nodes.speech import (
     StreamingSTT,
     TurnOver,
 )
-from bargein.nodes.speech._loudness import TRUSTED_S, Loudness
+from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
 
 from ._provider_recovery import Provider, Several, cause_of, in_order, running
 

@@ -38,7 +38,7 @@ from bargein.bridge.events import (
     WordTiming,
 )
 
-from ._loudness import QUIET_S, Loudness
+from ._silent_ear import QUIET_S, Loudness
 from ._streaming_protocols import (
     EarFact,
     EarRestarted,
