@@ -19,8 +19,8 @@ from bargein.bridge.history import last_messages
 
 from ._background_jobs import Job, Jobs, bring
 from ._conversation_context import ConversationContext
-from ._model_request import LastAsked, with_announced_last
 from ._reasoning_node import ReasoningNode
+from ._request_order import LastAsked, with_announced_last
 from ._speculation import SpeculativeModel
 from ._tool_loop import LoopPlan, ToolLoop
 from .llm import ChatModel, Usage

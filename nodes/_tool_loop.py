@@ -38,7 +38,7 @@ from bargein.routes.containment import closing
 
 from ._answer_fallback import Continuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages
-from ._model_request import LastAsked, last_asked_of
+from ._request_order import LastAsked, last_asked_of
 from .llm import (
     AnswerBrokenOffError,
     AnswerProgress,
