@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Protocol, runtime_checkable
 
+from ._number_checks import check_seconds
 from ._phrases import words_of
-from ._validation import check_seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import Endpointing, ModelEndpointing
 from ._language_packs import LanguagePack, check_phrases
 from ._languages import PACKS
+from ._number_checks import check_count, check_seconds, check_share
 from ._phrases import Phrases
 from ._turn_start import StartOnVoice, TurnStart
-from ._validation import check_count, check_seconds, check_share
 
 MuteRule = Literal["first_message", "tool"]
 

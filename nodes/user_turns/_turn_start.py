@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from ._number_checks import check_count, check_seconds
 from ._phrases import words_of
 from ._sound import Sound
-from ._validation import check_count, check_seconds
 
 
 @runtime_checkable
