@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trio
 
-from ._background import checks
+from ._background_check import checks
 from ._store import ModelStore, Progress, ProgressCallback
 
 
