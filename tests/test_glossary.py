@@ -18,8 +18,8 @@ PLAIN = """
     detector download duplicate editor english error espeak everywhere extra failure feature
     field flow french function generator german greeting guard hearing hello http ignored
     incoming input japanese json keeper key keyboard label late latency launch layout limit
-    listener listening local lock log long main measure microphone name number observer open
-    openai option order output packed parser partial per picture piper plain player plugin
+    listener listening local lock log long main measure merge microphone name number observer
+    open openai option order output packed parser partial per picture piper plain player plugin
     position process python recorder recording refusal rehearse remote repeated reply report
     resample resource result resumable runner running safe say schema scope screen script
     scripted serve server service session setting shared signal signature signed similarity

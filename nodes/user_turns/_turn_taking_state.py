@@ -17,7 +17,7 @@ from bargein.routes.containment import as_error
 
 from ._agent_view import AgentView
 from ._settings import TurnSettings
-from ._transcript import is_old_news, rest_of
+from ._transcript_merge import is_old_news, rest_of
 from ._types import Act, Failed, Hold, Publish, Release, UndecidedSound, UserTurn, Values, Voice
 
 log = structlog.get_logger()

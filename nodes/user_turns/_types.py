@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bargein.routes import Event
 
 from ._sound import CLOSE_S, Hint
-from ._transcript import Transcript
+from ._transcript_merge import Transcript
 
 Values = Mapping[str, str | int | float | bool]
 
