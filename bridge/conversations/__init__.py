@@ -8,7 +8,7 @@ from ._errors import ConversationError as ConversationError
 from ._protocol import Conversation as Conversation
 from ._protocol import ConversationInfo as ConversationInfo
 from ._protocol import Conversations as Conversations
-from ._sqlite import SqliteConversations as SqliteConversations
+from ._sqlite_store import SqliteConversations as SqliteConversations
 
 __all__ = [
     "SqliteConversations",
