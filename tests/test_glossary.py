@@ -16,7 +16,7 @@ PLAIN = """
     base batched body bpe cancellation canvas capture captured cell chinese click clock closeup
     closing color connect connection content core database decision decorator default demo
     detector download duplicate editor english error espeak everywhere extra failure feature
-    field flow french function generator german greeting guard hearing hello http ignored
+    field file flow french function generator german greeting guard hearing hello http ignored
     incoming input japanese json keeper key keyboard label late latency launch layout limit
     listener listening local lock log long main measure merge microphone name number observer
     open openai option order output packed parser partial per picture piper plain player plugin

@@ -13,11 +13,11 @@ from bargein.routes.containment import CONTAINED
 
 from ..history._entries import Entry
 from ..history._repair import repair
-from ._database import Database
 from ._entry_records import to_record
 from ._errors import ConversationError
 from ._lock import ConversationLock
 from ._partial_answers import GrowingAnswers
+from ._sqlite_file import Database
 
 log = structlog.get_logger()
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import trio
 
-from ._database import Database
 from ._entry_records import from_record, with_additions
 from ._errors import ConversationBusyError, ConversationError
 from ._lock import ConversationLock
 from ._protocol import ConversationInfo
 from ._sqlite_conversation import ReadEntry, SqliteConversation
+from ._sqlite_file import Database
 
 CLOSE_S = 5.0
 """How long closing a conversation may take: one more try to save what is left, and a last sync."""
