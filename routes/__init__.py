@@ -7,8 +7,6 @@ from ._aftermath import Aftermath as Aftermath
 from ._alarm_clock import start_alarm_clock as start_alarm_clock
 from ._cancellation_token import InterruptToken as InterruptToken
 from ._chain_start import ChainStart as ChainStart
-from ._clocks import Clock as Clock
-from ._clocks import Deadline as Deadline
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
@@ -33,6 +31,8 @@ from ._outcome import Phase as Phase
 from ._outcome import RouterStatistics as RouterStatistics
 from ._outcome import RouteStatistics as RouteStatistics
 from ._outcome import Verdict as Verdict
+from ._pausable_deadlines import Clock as Clock
+from ._pausable_deadlines import Deadline as Deadline
 from ._route import Route as Route
 from ._router import Router as Router
 from ._rules import Overlap as Overlap

@@ -11,9 +11,9 @@ from typing import Any
 import trio
 
 from ._cancellation_token import InterruptToken, call_on
-from ._clocks import Clock, Deadline
 from ._message import Message
 from ._outcome import Interruption, Outcome, Phase
+from ._pausable_deadlines import Clock, Deadline
 from ._run_chain import CutRule, RunningChain
 
 
